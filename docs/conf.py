@@ -1,6 +1,8 @@
 """Configuration of Sphinx. Build with `make docs`; nothing is fetched from the network."""
 
+import json
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 project = "datacollect"
 author = "The datacollect authors"
@@ -15,13 +17,16 @@ extensions = [
     "numpydoc",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "faults_table.md", "misbehaving_table.md"]
+# What pages include.
+exclude_patterns = ["_build", "faults_table.md", "misbehaving_table.md", "tables"]
 
 html_theme = "furo"
 html_title = f"datacollect {version}"
 html_copy_source = False
 
-myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
+# Numbers in sentences, {{ group.name }}: experiments/study_numbers.py makes them from results.
+myst_substitutions = json.loads((Path(__file__).parent / "tables" / "numbers.json").read_text())
 myst_heading_anchors = 3
 
 # Docstrings: single backticks name objects of ours.

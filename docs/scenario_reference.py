@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.fields import Field, Rows
-from datacollect.files.kinds import Flag, ListOf, Number, Text, Whole
+from datacollect.files.kinds import Choice, Flag, Instant, ListOf, Number, Share, Text, Whole
 from datacollect.scenario.fields import SCENARIO
-from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
+from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -105,6 +105,8 @@ def _value(kind: Kind) -> str:
             return "true, false"
         case Number():
             return "number"
+        case Instant():
+            return "number, or clock time"
         case Whole():
             return "whole number"
         case Text():

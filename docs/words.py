@@ -3,11 +3,11 @@
 | column | words in |
 |---|---|
 | prose | sentences and blocks of code |
-| tables | rows of tables that stand in the page's source by hand or were printed by a script |
+| tables | rows of tables that stand in the page's source |
 | reference | pages that list formats, keys, the API and literature, and pages that commands write |
 
-What scripts fill in between `<!-- table: NAME -->` and `<!-- end -->` is not counted, nor are
-comments.
+Tables that scripts write into docs/tables, for pages to include, are not counted, nor are comments.
+A number that a page has by its name is one word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ REFERENCE = {
     *("api.md", "formats.md", "references.md", "scenario_keys.md"),
     *("connection_gaps.md", "exploring_table.md", "faults_table.md", "misbehaving_table.md"),
 }
-FILLED_IN = re.compile(r"<!-- table: .*?<!-- end -->|<!--.*?-->", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->|```\{include\} .*?```", re.DOTALL)
+NUMBER = re.compile(r"\{\{ (\S+) \}\}")
 ROW = re.compile(r"^ *\|.*$", re.MULTILINE)
 
 
@@ -39,12 +40,12 @@ def pages(root: Path) -> list[Path]:
     """Return the pages of a repository that people read."""
     first = [root / name for name in ("README.md", "CONTRIBUTING.md", "experiments/README.md")]
     found = sorted((root / "docs").rglob("*.md"))
-    return [*first, *(page for page in found if "_build" not in page.parts)]
+    return [*first, *(page for page in found if not {"_build", "tables"} & {*page.parts})]
 
 
 def words_of(page: Path) -> tuple[int, int, int]:
     """Return the words of a page's prose, of its tables, and of what is looked up there."""
-    text = FILLED_IN.sub("", page.read_text(encoding="utf-8"))
+    text = NUMBER.sub(r"\1", COMMENT.sub("", page.read_text(encoding="utf-8")))
     in_all, in_prose = len(text.split()), len(ROW.sub("", text).split())
     if page.name in REFERENCE:
         return 0, 0, in_all

@@ -1,15 +1,27 @@
 """What the adaptive method gains, and what it costs others: tables and a figure for the study.
 
     datacollect sweep experiments/harm.toml -o RESULTS/harm
-    datacollect sweep experiments/reach.toml -o RESULTS/reach
     datacollect sweep experiments/families.toml -o RESULTS/families
+    for n in 1 2 3; do datacollect sweep experiments/reach.toml -o RESULTS/reach --seeds $n; done
+    datacollect sweep experiments/reach_5mb.toml -o RESULTS/reach_5mb --seeds 10 \\
+        --reuse experiments/results/study/rows/figure3_paper
+    datacollect sweep experiments/thrice.toml -o RESULTS/thrice --seeds 10 --reuse RESULTS/reach
+    datacollect sweep experiments/thrice_fluid.toml -o RESULTS/thrice_fluid --seeds 10
+    datacollect sweep experiments/pulled.toml -o RESULTS/pulled --seeds 10 \\
+        --reuse RESULTS/reach --only "method=coordinated,pull,direct over 16 connections"
+    datacollect sweep experiments/pulled_fluid.toml -o RESULTS/pulled_fluid
+    datacollect sweep experiments/errors_ns3.toml -o RESULTS/errors_ns3 --seeds 10 \\
+        --reuse RESULTS/reach
+    datacollect sweep experiments/prediction_ns3.toml -o RESULTS/prediction_ns3 --seeds 5 \\
+        --reuse RESULTS/reach
+    datacollect sweep experiments/sample.toml -o RESULTS/sample --seeds 2
     python experiments/adaptive_tables.py RESULTS
 
 Of those sweeps that are there, with what NAME_more has of them, it writes tables into
 results/study/tables.txt (harm_frontier.csv, NAME_ratios.csv, NAME_reference.csv, NAME_settings.csv,
-families_means.csv, NAME_errors.csv, NAME_coverage.csv) and docs/figures/study_harm.png, and fills
-docs/study_adaptive.md. Ratios are geometric means over seeds of makespans in the same seed, with
-95 % intervals by Student's t of their logarithms; with one seed there is none.
+families_means.csv, NAME_errors.csv, NAME_coverage.csv), docs/figures/study_harm.png, and from
+these docs/tables/study_*.md. Ratios are geometric means over seeds of makespans in the same seed,
+with 95 % intervals by Student's t of their logarithms; with one seed there is none.
 """
 
 from __future__ import annotations
@@ -24,18 +36,20 @@ import pandas as pd
 import published_tables
 from adaptive_texts import BEHIND, UNDER_LOAD
 from scipy import stats
-from study_tables import filled
+from study_tables import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 HERE = Path(__file__).resolve().parent
 RESULTS = published_tables.RESULTS
-PAGE = HERE.parent / "docs" / "study_adaptive.md"
 FIGURE = HERE.parent / "docs" / "figures" / "study_harm.png"
 CONFIDENCE = 0.95
 COORDINATED, AS_MANY = "coordinated", "direct as many as coordinated"
 ADAPTIVE = ("adaptive", "adaptive, chains alone")
+# What `datacollect pull` does, and direct with as many connections as its default.
+PULLS = ("pull", "pull with known links", "pull coordinated with known links")
+AS_PULL = "direct over 16 connections"
 BEST_PATH = "best-path"
 RIGHT_ESTIMATES = "errors: none, 1:3"
 LARGEST_ERRORS = {"+70 %, 1:3", "-70 %, 1:3"}
@@ -86,17 +100,24 @@ def frontier(runs: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["setting", "makespan_s"], ascending=[True, False], kind="stable")
 
 
-def ratios(runs: pd.DataFrame) -> pd.DataFrame:
+def pulled(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return what `pull` takes over the others in the same seed, for each setting."""
+    return ratios(runs, PULLS, AS_PULL)
+
+
+def ratios(
+    runs: pd.DataFrame, methods: Iterable[str] = ADAPTIVE, as_many: str = AS_MANY
+) -> pd.DataFrame:
     """Return what adaptive takes over the others in the same seed, for each setting."""
     rows = []
-    for method in ADAPTIVE:
+    for method in methods:
         loaded: list[tuple[float, float]] = []
         for setting, of_setting in runs.groupby("setting", sort=False):
             times = of_setting.pivot_table(index="seed", columns="method", values="makespan_s")
-            if not {method, COORDINATED, AS_MANY} <= set(times):
+            if not {method, COORDINATED, as_many} <= set(times):
                 continue
-            times = times.dropna(subset=[method, COORDINATED, AS_MANY])
-            over = [(times[method] / times[other]).tolist() for other in (COORDINATED, AS_MANY)]
+            times = times.dropna(subset=[method, COORDINATED, as_many])
+            over = [(times[method] / times[other]).tolist() for other in (COORDINATED, as_many)]
             if not over[0]:
                 continue
             found = [geometric(each) for each in over]
@@ -319,7 +340,7 @@ def draw(table: pd.DataFrame, file: Path) -> None:
 
 
 def main() -> None:
-    """Write tables and figure of the sweeps that are there, and fill the page."""
+    """Write tables and figure of the sweeps that are there, and those of the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path, help="folder of the sweeps' folders")
     given = parser.parse_args()
@@ -331,6 +352,8 @@ def main() -> None:
         ("reach", reference, "reference"),
         ("reach_5mb", ratios, "ratios"),
         ("reach_5mb", reference, "reference"),
+        ("pulled", pulled, "ratios"),
+        ("pulled_fluid", pulled, "ratios"),
         ("thrice", ratios, "ratios"),
         ("thrice", reference, "reference"),
         ("thrice_fluid", reference, "reference"),
@@ -350,7 +373,7 @@ def main() -> None:
         published_tables.keep(RESULTS, f"{name}_{suffix}.csv", table.to_csv(index=False))
         if make is frontier:
             draw(table, FIGURE)
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+    fill()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ to data: it separates the gain of coordination from the gain of more connections
 
 Each run appends one row to results/base_study.csv; a second start runs what is missing. Storage
 over time of the first seed with most flows goes to results/base_study_storage.csv. --figure draws
-docs/figures/base_study.png from both and runs nothing; --table prints the tables of
-docs/simulation_base.md.
+docs/figures/base_study.png from both and runs nothing; --table writes the tables of
+docs/simulation_base.md, docs/tables/base_study*.md.
 
 Needs `pip install '.[ns3]'` in a clone; about 3 minutes of CPU time and 500 MB per seed.
 """
@@ -30,6 +30,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from shown_tables import show
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "base_study.csv"
@@ -73,10 +74,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     parser.add_argument("--cache", type=Path, help="folder of measurements")
     parser.add_argument("--figure", action="store_true", help="draw from the results; run nothing")
-    parser.add_argument("--table", action="store_true", help="print tables; run nothing")
+    parser.add_argument("--table", action="store_true", help="write tables; run nothing")
     options = parser.parse_args()
     if options.table:
-        print(tables(read(options.output)))
+        for name, text in tables(read(options.output)).items():
+            show(name, text)
     if options.figure:
         draw(read(options.output), storage_file(options.output), FIGURE)
     if options.table or options.figure:
@@ -249,7 +251,7 @@ def whole_seeds(table):
 
 
 def tables(table):
-    """Return the tables of docs/simulation_base.md."""
+    """Return the tables of docs/simulation_base.md, by the names of their files."""
     table = whole_seeds(table)
     index = ["flows", "ratio", "seed"]
     measured_rows, engine_rows = [], []
@@ -289,22 +291,17 @@ def tables(table):
                     spread(ns3["predicted_s"] / ns3["makespan_s"], 2) if known else "",
                 ]
             )
-    total_s = table["cpu_s"].sum() + table.groupby(index)["probes_cpu_s"].first().sum()
-    incomplete = int((table["complete"] == 0).sum())
-    return "\n\n".join(
-        (
-            markdown(
-                "flows|method|connections|makespan, s|over coordinated's|storage, mean"
-                "|storage, largest|background TCP, of before|of direct's",
-                measured_rows,
-            ),
-            markdown(
-                "flows|method|ns-3, s|fluid, s|fluid over ns-3|predicted, s|predicted over ns-3",
-                engine_rows,
-            ),
-            f"CPU time {total_s:.0f} s; incomplete: {incomplete}",
-        )
-    )
+    return {
+        "base_study": markdown(
+            "flows|method|connections|makespan, s|over coordinated's|storage, mean"
+            "|storage, largest|background TCP, of before|of direct's",
+            measured_rows,
+        ),
+        "base_study_engines": markdown(
+            "flows|method|ns-3, s|fluid, s|fluid over ns-3|predicted, s|predicted over ns-3",
+            engine_rows,
+        ),
+    }
 
 
 def markdown(head, rows):

@@ -33,6 +33,7 @@ from cloud_grids import (
     read_grid,
     write_rows,
 )
+from shown_tables import show
 
 import datacollect as dc
 from datacollect.files.units import BITS_PER_BYTE, BYTES_PER_GB, format_bytes, format_duration
@@ -239,7 +240,7 @@ def main() -> None:
             if (workload, limits) == DRAWN:
                 path = arguments.figures / "cloud_forecast.png"
                 draw_day(plans, f"{workload}; {limits}", path)
-    print(f"\n{markdown_table(rows)}")
+    show("cloud_forecast", markdown_table(rows))
     write_rows(rows, arguments.output)
 
 

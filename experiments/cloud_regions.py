@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from cloud_grids import (
+    ALL,
     AWS,
     COLOURS,
     DESTINATION,
@@ -33,6 +34,7 @@ from cloud_grids import (
     read_grid,
     write_rows,
 )
+from shown_tables import show
 
 import datacollect as dc
 from datacollect.files.units import BITS_PER_BYTE, format_bytes
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS = REPOSITORY / "experiments/results/cloud_regions.csv"
+# The file of each table in the docs.
+TABLES = {AWS: "cloud_regions_aws", ALL: "cloud_regions_all"}
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ def main() -> None:
             if (workload, limits) == (AWS, "per machine, links at a quarter"):
                 dc.save_plot(problem, plans[-1], arguments.figures / "cloud_schedule.png")
     for workload in WORKLOADS:
-        print(f"\n{workload}\n\n{markdown_table(rows, workload)}")
+        show(TABLES[workload], markdown_table(rows, workload))
     write_rows(rows, arguments.output)
     draw_bars(rows, arguments.figures / "cloud_makespans.png")
 

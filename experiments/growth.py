@@ -5,8 +5,8 @@
 
 Each point is measured in a process of its own after a warm-up: the median of repetitions, in
 seconds of processor time, each on a fresh problem. The exponents are those of straight lines in
-logarithms, by least squares through each series' largest points. --table prints docs/speed.md's
-table and draws the figure from the results and measures nothing.
+logarithms, by least squares through each series' largest points. --table writes the table of
+docs/speed.md and draws the figure from the results and measures nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import measuring
 import numpy as np
 from measuring import in_words, timed
+from shown_tables import show
 from synthetic_problems import forecast_mesh, limited_mesh, mesh_problem, sparse_overlay
 
 import datacollect as dc
@@ -143,7 +144,7 @@ def curves(rows: list[dict[str, str]]) -> dict[str, tuple[np.ndarray, np.ndarray
 
 
 def table(rows: list[dict[str, str]]) -> str:
-    """Lay out the table of docs/speed.md."""
+    """Lay out the table."""
     cells = []
     for name, (sizes, seconds) in curves(rows).items():
         low, high = sizes[-N_FITTED], sizes[-1]
@@ -197,7 +198,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--table", action="store_true", help="print and draw; measure nothing")
+    parser.add_argument("--table", action="store_true", help="write and draw; measure nothing")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="the results, CSV")
     parser.add_argument("--figure", type=Path, default=FIGURE)
     parser.add_argument("--task", help=argparse.SUPPRESS)
@@ -218,7 +219,8 @@ def main() -> None:
         measuring.write(notes, COLUMNS, rows, arguments.output)
     notes, rows = measuring.read(arguments.output)
     draw(rows, arguments.figure)
-    print("\n".join(notes), table(rows), sep="\n\n")
+    show("growth_notes", measuring.block(notes))
+    show("growth", table(rows))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import datacollect as dc
 from datacollect.exports.export import export
-from datacollect.exports.scripts import TOOLS
+from datacollect.exports.formats import EXPORTS
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
 
@@ -134,9 +134,9 @@ def _write_scripts(folder: Path, tool: str, url: str, n_bytes: int) -> None:
     base = {"rclone": f":http,url='{url}':", "rsync": str(folder)}.get(tool, url)
     slash = "" if tool == "rclone" else "/"
     own, relayed = f"{base}{slash}S/{{path}}", f"{base}{slash}K/{{source}}/{{path}}"
-    templates = read_templates([own], [relayed], problem.names, is_url=TOOLS[tool].is_url)
+    templates = read_templates([own], [relayed], problem.names, is_url=EXPORTS.get(tool).is_url)
     manifest = read_manifest(folder / "files.csv")
-    for name, text in export(problem, plan, manifest, tool, templates).texts.items():  # type: ignore[arg-type]
+    for name, text in export(problem, plan, manifest, tool, templates).texts.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -185,7 +185,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def main() -> int:
     """Move them by each tool; exit 1 where a byte differs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--tools", default=",".join(TOOLS))
+    parser.add_argument("--tools", default="curl,aria2,rclone,rsync")
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--megabytes", type=float, default=64, help="of each file")
     parser.add_argument("--every", type=float, default=2.0, help="seconds between kills")

@@ -8,7 +8,7 @@ the relay that carries most is gone for good, or the link into the destination t
 a tenth of its rate. Compared is with the coordinated plan that knew of it from the start: rates are
 fixed and nothing is shared, so no method can take less. Direct, which needs no relay, stands
 beside; adaptive is told nothing beforehand. Runs are the fluid engine's. Writes
-losses_optimum.csv in results/study/tables.txt, and fills docs/study_adaptive.md.
+losses_optimum.csv in results/study/tables.txt, and docs/tables/study_*.md from it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def over_who_knew(seed: int, kind: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Write the table, and fill the page."""
+    """Write the table, also as the page shows it."""
     kinds = (UNDISTURBED, LOST, CUT)
     publish("losses", __doc__ or "", {kind: partial(over_who_knew, kind=kind) for kind in kinds})
 

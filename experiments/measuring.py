@@ -77,6 +77,11 @@ def notes() -> list[str]:
     ]
 
 
+def block(lines: Sequence[str]) -> str:
+    """Show notes as they are."""
+    return "\n".join(("```text", *lines, "```"))
+
+
 def version(package: str) -> str:
     try:
         return f"{package} {metadata.version(package)}"

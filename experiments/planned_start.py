@@ -9,7 +9,7 @@ others' flows are on each, as no user could: *begins as planned* has the plan's 
 goes on as adaptive does; *plans anew* moves connections only to the numbers of a new plan of the
 rest, made whenever what a connection brings on some link is off the plan's by a fifth, at most
 every five seconds. Ratios are over adaptive's makespan in the same seed. Writes
-planned_start_begins.csv in results/study/tables.txt, and fills docs/study_adaptive.md.
+planned_start_begins.csv in results/study/tables.txt, and docs/tables/study_*.md from it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import published_tables
-from adaptive_tables import PAGE, RESULTS, geometric
-from study_tables import HERE, filled
+from adaptive_tables import RESULTS, geometric
+from study_tables import HERE, fill
 
 import datacollect as dc
 from datacollect.control.adaptive.controller import AdaptiveController
@@ -176,14 +176,14 @@ def table(seeds: Iterable[int]) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Write the table, and fill the page."""
+    """Write the table, also as the page shows it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs=2, default=(101, 110), metavar="N")
     first, last = parser.parse_args().seeds
     found = table(range(first, last + 1))
     published_tables.keep(RESULTS, "planned_start_begins.csv", found.to_csv(index=False))
     print(found.to_string(index=False))
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+    fill()
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ Every row is measured in a process of its own, so that its peak memory is its ow
 warm-up, so that imports do not count. Each repetition plans a fresh problem (the fluid optimum is
 remembered per problem) and then runs the reference; seconds are processor time, and the ratio is
 the median of planning over the median of the reference. The reference is told the optimum, or
-finds it: either way its answer is compared with the plan's. --table prints docs/speed.md's tables
-from the results and measures nothing.
+finds it: either way its answer is compared with the plan's. --table writes the tables of
+docs/speed.md, docs/tables/speed_*.md, from the results and measures nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import measuring
 import reference_solvers
 from measuring import in_words, timed
+from shown_tables import show
 from slotted_references import SLOTTED_REFERENCES, slots_of
 from speed_tables import tables
 from synthetic_problems import (
@@ -338,7 +339,7 @@ def measure(task: Task) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--table", action="store_true", help="print tables; measure nothing")
+    parser.add_argument("--table", action="store_true", help="write tables; measure nothing")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="the results, CSV")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -356,7 +357,8 @@ def main() -> None:
             print(rows[-1]["what"], task.hosts or "", task.reference, seconds, flush=True)
         measuring.write(notes, COLUMNS, rows, arguments.output)
     notes, rows = measuring.read(arguments.output)
-    print("\n".join(notes), tables(rows), sep="\n\n")
+    for name, text in {"speed_notes": measuring.block(notes), **tables(rows)}.items():
+        show(name, text)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import h11
 from blake3 import blake3
 
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import Hop, open_way
+from datacollect.net.dialling import RelayHop, open_route
 from datacollect.net.keys import PrivateKey, new_private_key, write_private_key
 from datacollect.net.tickets import RELAY, Ticket, sign_ticket
 from datacollect.net.tls import client_context, server_context
@@ -165,8 +165,8 @@ class World:
         """Let the plain program receive, hash, write and sync; return its seconds."""
         into = self.folder / "plain"
         begun_s = time.monotonic()
-        way = open_way(
-            [Hop("R", self.relay, self._ticket())], "P", ("", 0), deadline=Deadline(60.0)
+        way = open_route(
+            [RelayHop("R", self.relay, self._ticket())], "P", ("", 0), deadline=Deadline(60.0)
         )
         buffer, hashed, n_bytes = bytearray(BLOCK), blake3(), 0
         with client_context().wrap_socket(way) as connection, into.open("wb") as file:

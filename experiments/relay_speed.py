@@ -27,11 +27,11 @@ from blake3 import blake3
 from pull_speed import cpu_s, started
 
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import Hop, open_way
+from datacollect.net.dialling import RelayHop, open_route
 from datacollect.net.keys import new_private_key
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context, server_context
-from datacollect.transfer.protocol.messages import TAIL_BYTES, Read, Segment, read_body
+from datacollect.transfer.protocol.messages import TAIL_BYTES, Read, WireSegment, read_body
 from datacollect.transfer.sources.agent.session import connect
 
 GIB = 2**30
@@ -139,7 +139,9 @@ def relay_ticket(name, egress):
 def through(relay, n_bytes, n_sessions):
     """Push bytes through a relay over so many connections at once; return Gbit/s."""
     ways = [
-        open_way([Hop("R", relay, relay_ticket("R", "T"))], "T", relay, deadline=Deadline(60.0))
+        open_route(
+            [RelayHop("R", relay, relay_ticket("R", "T"))], "T", relay, deadline=Deadline(60.0)
+        )
         for _ in range(n_sessions)
     ]
     each = n_bytes // n_sessions
@@ -308,14 +310,14 @@ def serving_rows(folder, n_bytes, n_files):
             started_s, before_s = time.perf_counter(), cpu_s(pid)
             buffer = memoryview(bytearray(512 * 4096))
             for i in range(0, n_files, 512):
-                read = Read(tuple(Segment(file, 0, 4096) for file in files[i : i + 512]))
+                read = Read(tuple(WireSegment(file, 0, 4096) for file in files[i : i + 512]))
                 session.send_read(read)
                 assert session.receive_into(buffer).status == 0
             took_s = time.perf_counter() - started_s
             yield "files of 4 KiB sent (≥ 2000/s)", f"{n_files / took_s:.0f} files/s"
             agents_s = (cpu_s(pid) - before_s) / n_files
             yield "the agent's CPU for each", f"{agents_s * 1e6:.0f} µs"
-        read = Read((Segment(files[-1], 0, files[-1].n_bytes),))
+        read = Read((WireSegment(files[-1], 0, files[-1].n_bytes),))
         n_reads = n_bytes // read.n_bytes
         rates = {}
         for n_sessions in (1, 4):
@@ -329,7 +331,7 @@ def serving_rows(folder, n_bytes, n_files):
             )
         # As many bytes for each read whatever the number of sessions, and two reads each.
         n_reads = 1000
-        read = Read((Segment(files[-1], 0, 4 * 2**20),))
+        read = Read((WireSegment(files[-1], 0, 4 * 2**20),))
         asked = asked_of_agent(read)
         took_s = {n: served(address, asked, n_reads, n) for n in (4, 500)}
         rate = n_reads * read.n_bytes * 8 / took_s[500] / 1e9

@@ -8,8 +8,7 @@ Rates are fixed and no wires are shared, so that the coordinated plan is the lea
 two connections for each host, and the coordinated plan for as many stands beside. Runs are the
 fluid engine's. A second kind has links between all hosts, lognormal ones, over which the optimum
 sends data along three and more hops. Writes relayed_optimum.csv in
-results/study/tables.txt, and fills
-docs/study_adaptive.md.
+results/study/tables.txt, and docs/tables/study_*.md from it.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import published_tables
-from adaptive_tables import PAGE, RESULTS, geometric
-from study_tables import filled
+from adaptive_tables import RESULTS, geometric
+from study_tables import fill
 
 import datacollect as dc
 from datacollect.control.adaptive.controller import AdaptiveController
@@ -113,18 +112,18 @@ def table(kinds: Kinds, seeds: Iterable[int]) -> pd.DataFrame:
 
 
 def publish(name: str, about: str, kinds: Kinds) -> None:
-    """Measure kinds with the seeds that are asked for, write the table, and fill the page."""
+    """Measure kinds with the seeds that are asked for, write the table, also for the page."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs=2, default=(101, 120), metavar="N")
     first, last = parser.parse_args().seeds
     found = table(kinds, range(first, last + 1))
     published_tables.keep(RESULTS, f"{name}_optimum.csv", found.to_csv(index=False))
     print(found.to_string(index=False))
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+    fill()
 
 
 def main() -> None:
-    """Write the table, and fill the page."""
+    """Write the table, also as the page shows it."""
     kinds: Kinds = {
         "over relays": lambda seed: over_optimum(relayed(seed)),
         "all to all": lambda seed: over_optimum(meshed(seed)),

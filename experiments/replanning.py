@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from measuring import timed
+from shown_tables import show
 from synthetic_problems import (
     forecast_mesh,
     limited_mesh,
@@ -122,7 +123,7 @@ def moved(
 
 
 HEADINGS = (
-    *("what", "hosts", "change", "moved, from scratch", "moved, anew", "makespan / T\\*"),
+    *("what", "hosts", "change", "moved, from scratch", "moved, replanned", "makespan / T\\*"),
     *("transfers / first plan", "first plan, ms", "time / first plan", "time / from scratch"),
 )
 
@@ -146,31 +147,35 @@ def line(row: dict[str, object]) -> str:
 
 
 def main() -> None:
-    """Measure all rows, print them as a table for the docs, write them as CSV."""
+    """Measure all rows and write them as CSV, and as the table of the docs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--hosts", type=int, nargs="+", help="only these sizes")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
-    parser.add_argument("--table", action="store_true", help="only print what was measured before")
+    parser.add_argument("--table", action="store_true", help="write the table; measure nothing")
     arguments = parser.parse_args()
-    print(f"| {' | '.join(HEADINGS)} |")
-    print(f"|---{'|--:' * (len(HEADINGS) - 1)}|")
-    if arguments.table:
-        with arguments.output.open(newline="", encoding="utf-8") as file:
-            print(*map(line, csv.DictReader(file)), sep="\n")
-        return
-    rows = []
-    for case in CASES:
-        for n_hosts in case.hosts:
-            if arguments.hosts and n_hosts not in arguments.hosts:
-                continue
-            for part in PARTS:
-                rows.append(row(case, n_hosts, part, arguments.repeats))
-                print(line(rows[-1]), flush=True)
-    with arguments.output.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    if not arguments.table:
+        rows = []
+        for case in CASES:
+            for n_hosts in case.hosts:
+                if arguments.hosts and n_hosts not in arguments.hosts:
+                    continue
+                for part in PARTS:
+                    rows.append(row(case, n_hosts, part, arguments.repeats))
+                    print(line(rows[-1]), flush=True)
+        with arguments.output.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    show("replanning", table(arguments.output))
+
+
+def table(results: Path) -> str:
+    """Return the table of the docs."""
+    with results.open(newline="", encoding="utf-8") as file:
+        lines = [line(row) for row in csv.DictReader(file)]
+    head = (f"| {' | '.join(HEADINGS)} |", f"|---{'|--:' * (len(HEADINGS) - 1)}|")
+    return "\n".join((*head, *lines))
 
 
 if __name__ == "__main__":

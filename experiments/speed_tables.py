@@ -1,4 +1,4 @@
-"""The tables of docs/speed.md, from the results of planning_speed.py."""
+"""The tables that docs/speed.md includes, from the results of planning_speed.py."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ TEXTBOOK = "one node per host and boundary"
 MEDIANS = {"median_s": "repeats", "reference_median_s": "reference_repeats"}
 
 
-def tables(rows: Sequence[dict[str, str]]) -> str:
-    """Lay out the tables of docs/speed.md."""
-    texts = []
-    for layout, sections in (
-        (flow_table, ("planning", "bound")),
-        (solver_table, ("shared", "slotted")),
-        (whole_networks, ("slotted",)),
-        (other_table, ("construction", "start_up")),
-    ):
-        chosen = [row for row in rows if row["section"] in sections]
-        texts.append(layout(chosen) if chosen else "")
-    return "\n\n".join(text for text in texts if text)
+def tables(rows: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Lay out the tables, by the names of their files."""
+    return {
+        name: layout([row for row in rows if row["section"] in sections])
+        for name, layout, sections in (
+            ("speed_pipelined", flow_table, ("planning", "bound")),
+            ("speed_solvers", solver_table, ("shared", "slotted")),
+            ("speed_whole_networks", whole_networks, ("slotted",)),
+            ("speed_start_up", other_table, ("construction", "start_up")),
+        )
+    }
 
 
 def flow_table(rows: Sequence[dict[str, str]]) -> str:

@@ -5,14 +5,14 @@
 
 The report's CSV files of means, predictions and claims go to experiments/results/study/, all but a
 few into one file (published_tables.py); what was published before stays there until the same world,
-or the same sweep, is reported anew. Between `<!-- table: NAME -->` and `<!-- end -->` in
-docs/study*.md the table NAME is written anew from these files. NAME is "claims", "claims side by
-side", "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3
-across", "figure3 prediction" or "probes own", with a choice of rows as in "figure3 makespan
-flows=60". Those of the sweeps' pictures that a page shows go to docs/figures/study_NAME.png.
-Numbers in sentences are filled from the same files (study_fields.py). With --sweeps also the rows
-of all runs are kept, from which `datacollect report experiments/results/study/rows --verdicts
-experiments/paper` makes all of it again.
+or the same sweep, is reported again. Each table of the study's pages is a file
+docs/tables/study_*.md, which a page includes. Its first line, `<!-- table: NAME -->`, says what is
+written below it from these files. NAME is "claims", "claims side by side", "readings", "sweeps", or
+the name of a sweep and what of it: "figure3 makespan", "figure3 across", "figure3 prediction" or
+"probes own", with a choice of rows as in "figure3 makespan flows=60". Those of the sweeps' pictures
+that a page shows go to docs/figures/study_NAME.png. The numbers of sentences are written, too
+(study_numbers.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
+experiments/results/study/rows --verdicts experiments/paper` makes all of it again.
 Makes no number of its own.
 """
 
@@ -27,6 +27,7 @@ from pathlib import Path
 
 import pandas as pd
 import published_tables
+import study_numbers
 from adaptive_texts import (
     REACHES,
     begins_text,
@@ -40,7 +41,7 @@ from adaptive_texts import (
     settings_text,
 )
 from control_variate import table as control_text
-from study_fields import pages, with_fields
+from shown_tables import TABLES
 from study_texts import (
     beside_base,
     by_packets,
@@ -54,8 +55,8 @@ from study_texts import (
 )
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "study.md"
-MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+DOCS = HERE.parent / "docs"
+NAMED = re.compile(r"<!-- table: (?P<name>[^>]+?) -->\n")
 # Tables that speak of several worlds or sweeps, and the columns that name one.
 WORLDS = {
     "claims.csv": ["where", "method"],
@@ -65,11 +66,11 @@ WORLDS = {
 
 
 def main() -> None:
-    """Fill the page."""
+    """Publish a report, and write what pages show of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("report", type=Path, help="folder that `datacollect report` wrote")
     parser.add_argument("--sweeps", type=Path, help="folder of the sweeps: keep their rows, too")
-    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--docs", type=Path, default=DOCS)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "study")
     options = parser.parse_args()
     if not (options.report / "claims.csv").is_file():
@@ -77,10 +78,10 @@ def main() -> None:
             f"{options.report}: no claims.csv; write a report with `datacollect report DIR "
             "--verdicts experiments/paper`"
         )
-    figures = options.page.parent / "figures"
+    figures, tables = options.docs / "figures", options.docs / "tables"
     figures.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
-    shown = "".join(page.read_text(encoding="utf-8") for page in pages(options.page))
+    shown = "".join(page.read_text(encoding="utf-8") for page in options.docs.glob("study*.md"))
     for picture in sorted(options.report.glob("*.png")):
         if f"study_{picture.name}" in shown:
             shutil.copy(picture, figures / f"study_{picture.name}")
@@ -90,14 +91,15 @@ def main() -> None:
         # Single runs are many; the sweep's folder has them.
         if not table.name.endswith("_runs.csv"):
             keep(table, options.results)
-    for page in pages(options.page):
-        text = filled(page.read_text(encoding="utf-8"), options.results)
-        page.write_text(text, encoding="utf-8")
-        try:
-            page.write_text(with_fields(text, options.results), encoding="utf-8")
-        except ValueError as error:
-            # Tables are written; a sentence may speak of runs that results have no more.
-            sys.exit(f"{page}: {error}; write its sentence anew, and then run study_fields.py")
+    fill(tables, options.results)
+    try:
+        study_numbers.write(options.results, file=tables / study_numbers.NUMBERS.name)
+    except ValueError as error:
+        # Tables are written; a sentence may speak of runs that results have no more.
+        sys.exit(
+            f"{study_numbers.SOURCES}: {error}; rewrite the sentence that has this number, and "
+            "then run study_numbers.py"
+        )
 
 
 def keep(table: Path, results: Path) -> None:
@@ -140,14 +142,18 @@ def keep_rows(sweeps: Path, folder: Path) -> None:
         publish(sweep, folder / sweep.name)
 
 
+def fill(tables: Path = TABLES, results: Path = published_tables.RESULTS) -> None:
+    """Write the study's tables; those of which nothing was run stay."""
+    for file in tables.glob("study_*.md"):
+        file.write_text(filled(file.read_text(encoding="utf-8"), results), encoding="utf-8")
+
+
 def filled(text: str, results: Path) -> str:
-    """Return the page with its tables made anew; those of which nothing was run stay."""
-
-    def table(found: re.Match[str]) -> str:
-        made = table_of(found["name"], results)
-        return found[0] if made is None else f"{found[1]}\n{made}\n\n{found[3]}"
-
-    return MARKED.sub(table, text)
+    """Return a table's file, written again from the results."""
+    found = NAMED.match(text)
+    assert found, "the first line of a table's file has its name"
+    made = table_of(found["name"], results)
+    return text if made is None else f"{found[0]}\n{made}\n"
 
 
 def table_of(name: str, report: Path) -> str | None:

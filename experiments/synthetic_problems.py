@@ -142,30 +142,6 @@ def changing_mesh(n_hosts: int, n_periods: int, period_s: float) -> dc.Problem:
 # Few hosts ----------------------------------------------------------------------------------
 
 
-def twelve_sites() -> dc.Problem:
-    """Let twelve sites fill the destination's downlink; one holds 10 bytes, others 5 to 55 GB."""
-    names = ["h0", *(f"site{i}" for i in range(12))]
-    bandwidth = np.zeros((13, 13))
-    bandwidth[1:, 0] = 50e6
-    backlog = np.array([0, 10, *(5 * 10**9 * i for i in range(1, 12))])
-    limit = np.full(13, np.inf)
-    limit[0] = 100e6
-    problem = dc.Problem.from_matrix(names, bandwidth, backlog, "h0")
-    return problem.replace(downlink_bytes_per_s=limit)
-
-
-def released_one_by_one(n_sources: int) -> dc.Problem:
-    """Let sources have data one after the other, most of which go over a relay."""
-    sources = np.arange(2, n_sources + 2)
-    bandwidth = np.zeros((n_sources + 2, n_sources + 2))
-    bandwidth[sources, 1] = bandwidth[1, 0] = 1e6
-    bandwidth[sources, 0] = 1e5
-    backlog, release_s = np.zeros(n_sources + 2), np.zeros(n_sources + 2)
-    backlog[sources], release_s[sources] = 1e7, 10.0 * np.arange(n_sources)
-    problem = dc.Problem.from_matrix(names_of(n_sources + 2), bandwidth, backlog, "h0")
-    return problem.replace(release_s=release_s)
-
-
 # Sparse overlays ----------------------------------------------------------------------------
 
 

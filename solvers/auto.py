@@ -70,7 +70,7 @@ class AutoLinear:
     def name(self) -> str:
         """What is used, for example ``"glop"``; ``"glop+cbc"`` where another has stepped in.
 
-        Another way of the same solver counts as another.
+        Another algorithm of the same solver counts as another.
         """
         return "+".join(self._in_turn.names)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, TimeLimitError
 from datacollect.solvers.choice import load_flow_solver, load_linear_solver
-from datacollect.solvers.told import ToldFlow, ToldLinear
+from datacollect.solvers.timed import TimedFlow, TimedLinear
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Solver
@@ -69,7 +69,7 @@ class Budget:
     @cached_property
     def _flow_solver(self) -> FlowSolver:
         # One solver for all calls: under a limit it is a child process, costly to start.
-        return ToldFlow(load_flow_solver(self.solver, time_limit_s=self.remaining_s()))
+        return TimedFlow(load_flow_solver(self.solver, time_limit_s=self.remaining_s()))
 
     def linear_solver(self) -> LinearSolver:
         """Return the linear solver, always the same one; pass it `remaining_s` with each solve.
@@ -80,4 +80,4 @@ class Budget:
 
     @cached_property
     def _linear_solver(self) -> LinearSolver:
-        return ToldLinear(load_linear_solver(self.solver))
+        return TimedLinear(load_linear_solver(self.solver))

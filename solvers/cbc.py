@@ -4,7 +4,7 @@ PuLP supplies the program; the model is written and the answer read here, becaus
 
 - PuLP writes 13 and CBC's text output 8 significant digits, while the MPS file below carries 17
   and CBC's binary solution file whole doubles: flows of 10**12 units then come back exact;
-- PuLP calls an interrupted run "Optimal", and PuLP 3 and 4 report in different ways.
+- PuLP calls an interrupted run "Optimal", and PuLP 3 and 4 report differently.
 
 All files live in a temporary folder of their own.
 """

@@ -58,5 +58,5 @@ def unmet_supply(supply: IntArray) -> InfeasibleError:
     entering = int(np.maximum(supply, 0).sum())
     return InfeasibleError(
         f"no flow meets the supplies ({entering} units enter): capacities are too small, or a "
-        "node has no way to where units leave"
+        "node has no path to where units leave"
     )

@@ -99,7 +99,7 @@ class Glop:
 
 
 def _run_glop(program: LinearProgram, stop_at_s: float | None) -> tuple[ModelSolverHelper, bool]:
-    """Solve with tight tolerances, then in other ways if that ended in doubt or in trouble.
+    """Solve with tight tolerances, then by other algorithms if that ended in doubt or in trouble.
 
     Returns whether it was scaled, too.
     """

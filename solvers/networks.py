@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Sums of capacities at a node must stay below this, or 64-bit solvers overflow.
 CAPACITY_SUM_LIMIT = 2**62
 
-# Nodes are reached in rounds, a step further in each. After so many SciPy goes on, which looks at
+# Nodes are reached in rounds, a step further in each. After this many SciPy goes on, which looks at
 # each arc once; most networks need fewer rounds, and then it need not be loaded.
 ROUNDS = 4
 

@@ -54,7 +54,7 @@ class LinearProgram:
     def most_steps(self) -> int:
         """So many steps of the simplex method at most: it may go round for ever where many tie.
 
-        A count, not a time: the same program ends in the same way on every machine. It usually
+        A count, not a time: the same program ends alike on every machine. It usually
         takes two or three steps per row.
         """
         return LEAST_STEPS + STEPS_PER_SIDE * (self.n_rows + self.n_columns)
@@ -64,7 +64,7 @@ class LinearProgram:
 class LinearSolution:
     """An optimum: values per column, dual value per row (d objective / d right-hand side).
 
-    `found_by` tells the solver, and in which way where its usual one did not do.
+    `found_by` tells the solver, and by which algorithm where its usual one failed.
     """
 
     x: FloatArray

@@ -73,11 +73,12 @@ EVERYWHERE = {
     "database": None,
 }
 settings.register_profile("unhurried", **EVERYWHERE)
-# A quarter of the random cases, of slow tests too (`instances.how_many`). `make test` takes as many
-# where a test names no number; `make test-all` takes all.
+# A quarter of the random cases, of slow tests too (`instances.how_many`), for `make test-slow`. The
+# fewest are for `make test`, where a test names no number; `make test-all` takes all.
 settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=25)
+settings.register_profile("fewest", parent=settings.get_profile("unhurried"), max_examples=15)
 settings.register_profile("exploring", **EVERYWHERE | {"derandomize": False, "max_examples": 50})
-settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "few"))
+settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "fewest"))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -126,6 +127,12 @@ def usual_umask() -> Generator[None]:
     before = os.umask(0o022)
     yield
     os.umask(before)
+
+
+@pytest.fixture
+def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take this where nobody looks at a report's pictures: to write them takes most of its time."""
+    monkeypatch.setattr("datacollect.study.report.report.picture_bytes", lambda *_: b"")
 
 
 @pytest.fixture
@@ -187,10 +194,20 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need measured data."""
+    """Mark the tests that need measured data; put those first that share seconds of a processor.
+
+    Each process takes a row of neighbours and helps others in the end: what comes first stays with
+    one process, which starts ns-3 and the laboratory of faults once.
+    """
     for item in items:
         if "measured_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
+    items.sort(key=lambda item: not _shares_a_long_start(item))
+
+
+def _shares_a_long_start(item: pytest.Item) -> bool:
+    needs_ns3 = any(mark.kwargs["reason"] == NO_NS3 for mark in item.iter_markers("skipif"))
+    return needs_ns3 or "laboratory" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -116,7 +116,7 @@ WITHIN = {
     "transfer.sources.web": "transfer.protocol transfer.sources.web.core transfer.sources.agent",
     "transfer.store": "transfer.protocol transfer.store.folder transfer.store.state",
     "transfer.agent.shell": "transfer.protocol transfer.agent.config transfer.agent.core",
-    "transfer.sources": "transfer.protocol transfer.sources.agent transfer.sources.web",
+    "transfer.sources": "transfer.protocol",
     "transfer.agent": "transfer.agent.config transfer.agent.core transfer.agent.shell",
     "transfer.pull.config": "transfer.protocol transfer.sources",
     "transfer.pull": (

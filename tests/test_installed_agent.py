@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 from conftest import NO_SYSTEMD, REPOSITORY
+from instances.command_line import output_of
 
 from datacollect.commands import agent_alone
 from datacollect.net.keys import new_private_key, write_private_key
@@ -30,14 +31,6 @@ PACKAGES = {
 }
 
 
-def run(*command, **options):
-    done = subprocess.run(
-        [*map(str, command)], check=False, capture_output=True, text=True, **options
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 # What is imported ---------------------------------------------------------------------------
 
 
@@ -49,7 +42,7 @@ def test_it_imports_what_three_packages_offer_and_nothing_heavy():
         "import datacollect.transfer.agent.run, datacollect.transfer.agent.config.setting_up\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
-    loaded = set(run(sys.executable, "-c", code).split()) - set(sys.stdlib_module_names)
+    loaded = set(output_of(sys.executable, "-c", code).split()) - set(sys.stdlib_module_names)
     assert {"datacollect"} <= loaded <= {"datacollect", "h11", "blake3", "cryptography"}
 
 
@@ -99,8 +92,8 @@ def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("agent")
     venv.create(folder / "tools", with_pip=True)
     python = folder / "tools" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", required_pex())
-    run(python, FOLDER / "build.py", folder / "dist", "--pyz")
+    output_of(python, "-m", "pip", "install", "--quiet", required_pex())
+    output_of(python, FOLDER / "build.py", folder / "dist", "--pyz")
     wheel, file = sorted((folder / "dist").iterdir(), key=lambda path: path.suffix == ".pyz")
     return python, wheel, file
 
@@ -122,7 +115,7 @@ def serving(folder, *program):
     (folder / "data").mkdir()
     (folder / "data" / "file").write_bytes(bytes(range(256)) * 5000)
     init = ("init", "--name", "S1", "--serve", "data", "--collector", key.public)
-    line = run(*program, *init, "--listen", place, cwd=folder, env={})
+    line = output_of(*program, *init, "--listen", place, cwd=folder, env={})
     with (
         (folder / "log").open("wb") as log,
         subprocess.Popen(
@@ -162,8 +155,8 @@ def test_the_wheel_alone_serves_and_is_small(built, tmp_path):
     alone = tmp_path / "alone"
     venv.create(alone, with_pip=False)
     pip = [tools, "-m", "pip", "--python", alone / "bin" / "python"]
-    run(*pip, "install", "--quiet", "--no-compile", wheel)
-    listed = json.loads(run(*pip, "list", "--format", "json"))
+    output_of(*pip, "install", "--quiet", "--no-compile", wheel)
+    listed = json.loads(output_of(*pip, "list", "--format", "json"))
     assert {each["name"].replace("_", "-") for each in listed} == PACKAGES
     (packages,) = alone.glob("lib/python*/site-packages")
     assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < MOST_BYTES

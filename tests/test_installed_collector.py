@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import pytest
 from conftest import REPOSITORY
 from instances.agents import KEY, running, write_agent
+from instances.command_line import output_of
 
 from datacollect.net.keys import write_private_key
 from datacollect.net.tls import fingerprint_of_file
@@ -45,12 +46,6 @@ def run(*command, **options):
     )
 
 
-def run_well(*command, **options):
-    done = run(*command, **options)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 def test_it_asks_for_what_pulls_need_and_has_the_rest_as_an_extra(tmp_path):
     build = runpy.run_path(str(BUILD))
     build["stage_collector"](tmp_path)
@@ -74,11 +69,11 @@ def test_it_asks_for_what_pulls_need_and_has_the_rest_as_an_extra(tmp_path):
 def alone(tmp_path_factory):
     """An environment in which the wheel alone was installed, as users do."""
     folder = tmp_path_factory.mktemp("collector")
-    run_well(sys.executable, BUILD, folder / "dist", "--collector")
+    output_of(sys.executable, BUILD, folder / "dist", "--collector")
     (wheel,) = (folder / "dist").iterdir()
     venv.create(folder / "alone", with_pip=False)
     pip = [sys.executable, "-m", "pip", "--python", folder / "alone" / "bin" / "python"]
-    run_well(*pip, "install", "--quiet", "--no-compile", wheel)
+    output_of(*pip, "install", "--quiet", "--no-compile", wheel)
     return folder / "alone", pip
 
 
@@ -103,10 +98,10 @@ def test_the_wheel_alone_is_small_and_pulls_by_every_method(alone, tmp_path):
     program = environment / "bin" / "datacollect"
     (packages,) = environment.glob("lib/python*/site-packages")
     assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < MOST_BYTES
-    listed = {each["name"].lower() for each in json.loads(run_well(*pip, "list", "--format=json"))}
+    listed = {each["name"].lower() for each in json.loads(output_of(*pip, "list", "--format=json"))}
     assert listed >= REQUIRED | {"datacollect-collector"}
     assert not listed & LEFT_OUT
-    assert run_well(program, "--version", env={}).startswith("datacollect 0")
+    assert output_of(program, "--version", env={}).startswith("datacollect 0")
     # Rates of links are learned on the way where the file knows none.
     for method, links in [
         *(("direct", ""), ("direct", LINKS), ("adaptive", ""), ("adaptive", LINKS)),
@@ -115,12 +110,12 @@ def test_the_wheel_alone_is_small_and_pulls_by_every_method(alone, tmp_path):
         folder = tmp_path / (method + " known" * bool(links))
         folder.mkdir()
         with collection(folder, links) as path:
-            said = run_well(
+            said = output_of(
                 program, "pull", path, "--into", folder / "got", "--method", method, env={}
             )
         assert "1 file" in said
         assert (folder / "got/S1/file").read_bytes() == (folder / "data/file").read_bytes()
-        assert json.loads(run_well(program, "status", folder / "got", "--json"))["complete"]
+        assert json.loads(output_of(program, "status", folder / "got", "--json"))["complete"]
 
 
 @pytest.mark.slow
@@ -131,7 +126,7 @@ def test_what_needs_more_names_the_package(alone, tmp_path):
     problem = tmp_path / "problem.toml"
     problem.write_text('destination = "D"\n[hosts.S1]\nbacklog_bytes = 5\n[hosts.D]\n' + LINKS)
     schedule = tmp_path / "plan.json"
-    run_well(program, "plan", problem, "-o", schedule)
+    output_of(program, "plan", problem, "-o", schedule)
     picture = run(program, "plot", problem, schedule, "-o", tmp_path / "plan.png")
     problem.write_text(problem.read_text() + SHARED)
     shared = run(program, "plan", problem)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import tarfile
 import tomllib
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NO_NS3, REPOSITORY
+from instances.command_line import output_of
 from instances.made_sweeps import SMALL, gains, write_sweep
 from judges.imports import FOLDERS
 
@@ -58,14 +58,6 @@ print(json.dumps({"folder": str(folder), "files": names}))
 BUILD = "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
 
 
-def run(*command, **options):
-    done = subprocess.run(
-        [*map(str, command)], check=False, capture_output=True, text=True, **options
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory) -> Path:
     """A new environment with the wheel; what it depends on is what this Python has."""
@@ -76,15 +68,15 @@ def environment(tmp_path_factory) -> Path:
     shutil.copytree(REPOSITORY, source, symlinks=True, ignore=shutil.ignore_patterns(*NOT_SOURCE))
     build = tomllib.loads((source / "pyproject.toml").read_text())["build-system"]
     assert build["build-backend"] == "setuptools.build_meta"
-    run(python, "-m", "pip", "install", "--quiet", *build["requires"])
-    run(python, "-c", BUILD, "build_sdist", dist, cwd=source)
+    output_of(python, "-m", "pip", "install", "--quiet", *build["requires"])
+    output_of(python, "-c", BUILD, "build_sdist", dist, cwd=source)
     (archive,) = dist.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         tar.extractall(folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
-    run(python, "-c", BUILD, "build_wheel", dist, cwd=unpacked)
+    output_of(python, "-c", BUILD, "build_wheel", dist, cwd=unpacked)
     (wheel,) = dist.glob("*.whl")
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    output_of(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     # As --system-site-packages does, but from this environment, which may be one itself. Editable
     # installations in it stay out: what a .pth file adds is not searched for others.
     (packages,) = environment.glob("lib/python*/site-packages")
@@ -104,7 +96,7 @@ def call(environment, tmp_path, monkeypatch):
     folder.mkdir()
 
     def call(program, *arguments):
-        return run(environment / "bin" / program, *arguments, cwd=folder)
+        return output_of(environment / "bin" / program, *arguments, cwd=folder)
 
     return call
 

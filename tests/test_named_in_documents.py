@@ -8,6 +8,10 @@ from importlib import import_module
 import pytest
 from judges.imports import REPOSITORY
 
+from datacollect.exports.formats import EXPORTS
+from datacollect.measurement.readers import READERS
+from datacollect.transfer.sources.kinds import KINDS
+
 PAGES = ("README.md", "CONTRIBUTING.md", "experiments/README.md")
 DOCS = [path for path in (REPOSITORY / "docs").rglob("*.md") if "_build" not in path.parts]
 DOCUMENTS = [*PAGES, *sorted(str(path.relative_to(REPOSITORY)) for path in DOCS)]
@@ -18,7 +22,10 @@ SOURCE = re.compile(r"(?<![\w./*-])[\w./*-]*\w\.(?:py|h|toml)\b")
 FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*")
 MODULE = re.compile(r"(?<![\w./-])datacollect(?:\.\w+)+")
-OWN_NAME = re.compile(r"\b[A-Z]{3,}\b")
+OWN_NAME = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
+
+# Of entry points that other packages bring.
+GROUPS = {registry.group for registry in (EXPORTS, READERS, KINDS)}
 
 # Files that the documents' examples write, or that stand for a reader's own.
 WRITTEN = re.compile(r"^[\w-]+\.toml$")
@@ -40,11 +47,13 @@ def _is_there(path: str, folder: str) -> bool:
 
 
 def missing_modules(text: str) -> list[str]:
-    """Return the dotted names in a document that are neither a module nor a name in one."""
+    """Return the dotted names that are no module, no name in one and no group of entry points."""
     return sorted(name for name in set(MODULE.findall(text)) if not _can_be_had(name))
 
 
 def _can_be_had(name: str) -> bool:
+    if name in GROUPS:
+        return True
     parts = name.split(".")
     for n in range(len(parts), 0, -1):
         try:

@@ -87,7 +87,7 @@ MADE = {
 # The line of each whose class writes one.
 LINES = {
     "Comparison": "<Comparison: direct 2 s, best-path 2 s, coordinated 2 s, lower bound 2 s>",
-    "Experiment": "<Experiment 'rates': 37 settings in 1 way, fluid, at most 2 seeds each>",
+    "Experiment": "<Experiment 'rates': 37 settings in 1 treatment, fluid, at most 2 seeds each>",
     "NewLinks": "<NewLinks: 40 links, 1 period>",
     "Progress": "<Progress: at 2 s, 200 bytes held in 40 ranges, 9 lost hosts>",
     "Pulled": "<Pulled: complete, 1 file, 5 bytes by direct in 2 s, 0 missing>",

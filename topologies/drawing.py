@@ -31,7 +31,7 @@ _NO_DATE: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"Creatio
 INK, FAINT = "#222222", "#5A5A5A"
 DOTS_PER_INCH = 100
 
-# Okabe and Ito, Color Universal Design, 2002, for what matters; grey for the rest.
+# Okabe and Ito, Color Universal Design, 2002, for what matters; grey for all else.
 _WIRES: dict[str, dict[str, Any]] = {
     "peering": {"color": "#D55E00", "lw": 3.2, "zorder": 4},
     "transit": {"color": "#0072B2", "lw": 1.8, "zorder": 3},

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Complex: TypeAlias = "npt.NDArray[np.complex128]"
 
-# Beyond so many nodes distances on paper take too long.
+# Beyond this many nodes distances on paper take too long.
 _MOST_BY_DISTANCE = 300
 _GAP = 0.8  # between stub domains that lie side by side
 _RING = 1.3  # least radius of a transit domain
@@ -43,7 +43,7 @@ def place_nodes(topology: Wiring) -> FloatArray:
         places = _map(topology)
     else:
         places = _by_distance(topology, range(topology.n_nodes))
-    _place_rest(topology, places)
+    _place_others(topology, places)
     return np.column_stack([places.real, places.imag])
 
 
@@ -238,7 +238,7 @@ def _least_stress(distance: FloatArray) -> Complex:
     return places
 
 
-def _place_rest(topology: Wiring, places: Complex) -> None:
+def _place_others(topology: Wiring, places: Complex) -> None:
     """Put nodes without a place near a neighbour, where most room is."""
     middle = {
         domain: places[nodes].mean()

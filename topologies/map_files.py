@@ -115,7 +115,7 @@ def _from_graphml(data: bytes, where: str) -> MapFile:
         line, column = error.position
         raise ProblemError(
             f"{where}: line {line}, column {column}: not well-formed XML "
-            f"({str(error).partition(':')[0]}); repair the file, or fetch it anew"
+            f"({str(error).partition(':')[0]}); repair the file, or fetch it again"
         ) from None
     except (LookupError, ValueError) as error:
         raise ProblemError(

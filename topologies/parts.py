@@ -38,7 +38,7 @@ class Wire:
     rate_bytes_per_s : float or (float, float)
         Of each direction, or from `a` to `b` and back; > 0.
     delay_s : float
-        Propagation time from end to end, the same both ways; >= 0.
+        Propagation time from end to end, the same in both directions; >= 0.
     queue_packets : int or (int, int)
         Packets that wait before the wire at most, at both ends or at `a` and at `b`; >= 1.
     kind : str

@@ -75,7 +75,7 @@ class Routes:
         return float(self.topology.delay_s[list(self.wires(from_node, to_node))].sum())
 
     def rate_bytes_per_s(self, from_node: str, to_node: str) -> float:
-        """Return the rate of the slowest wire on the way; infinite from a node to itself."""
+        """Return the rate of the slowest wire of the route; infinite from a node to itself."""
         rates = [
             self.topology.rate_bytes_per_s[at] for at in self.directed_wires(from_node, to_node)
         ]

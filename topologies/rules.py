@@ -175,7 +175,7 @@ def component_labels(n_nodes: int, tail: npt.ArrayLike, head: npt.ArrayLike) -> 
     ends = (np.asarray(tail, dtype=np.int64), np.asarray(head, dtype=np.int64))
     graph = coo_array((np.ones(len(ends[0])), ends), shape=(n_nodes, n_nodes)).tocsr()
     label = connected_components(graph, directed=False)[1]
-    # Numbered anew: which number a part gets is scipy's business.
+    # Numbered again: which number a part gets is scipy's business.
     _, first, part = np.unique(label, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[part]
 
@@ -189,8 +189,8 @@ def describe_parts(names: Sequence[str], label: IntArray) -> str:
         + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
         for nodes in members[:4]
     ]
-    rest = f" / and {len(members) - 4} parts more" if len(members) > 4 else ""
-    return f"{len(members)} parts: {' / '.join(shown)}{rest}"
+    others = f" / and {len(members) - 4} parts more" if len(members) > 4 else ""
+    return f"{len(members)} parts: {' / '.join(shown)}{others}"
 
 
 def _one_each(what: str, n_given: int, n_needed: int, of: str) -> None:

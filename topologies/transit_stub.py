@@ -286,7 +286,7 @@ class _Net:
 def _connected_pairs(
     draws: _Draws, n_nodes: int, probability: float, where: str
 ) -> list[tuple[int, int]]:
-    """Draw each pair of nodes with one probability, all anew until they connect all nodes."""
+    """Draw each pair of nodes with one probability, all again until they connect all nodes."""
     tail, head = np.triu_indices(n_nodes, k=1)
     for _ in range(max(100, _MAX_DRAWN // max(len(tail), 1) ** 2)):
         chosen = draws.uniform(len(tail)) < probability

@@ -10,7 +10,7 @@ import numpy as np
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.files.clock import instant_text
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
-from datacollect.methods.warnings import cautions
+from datacollect.methods.warnings import plan_warnings
 from datacollect.problem.recurring_hours import are_of_days
 from datacollect.schedule.data.contents import TIME_LIMIT
 from datacollect.schedule.data.transfers import UNKNOWN
@@ -69,7 +69,7 @@ def show_plan(
         facts.insert(2, (f"{name} runs", _predicted(found)))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
-    _show_missing(cautions(problem, schedule))
+    _show_missing(plan_warnings(problem, schedule))
     _show_routes(schedule)
     if output is not None:
         files = f"{shlex.quote(problem_file)} {shlex.quote(output)}"
@@ -125,11 +125,11 @@ def show_comparison(found: Comparison, problem: Problem) -> None:
     for name, reason in found.errors.items():
         emit_text(f"{name}: {reason.removeprefix(f'{name}: ')}")
     emit_text(found.bottleneck.text)
-    _show_missing(cautions(problem, found.advised))
+    _show_missing(plan_warnings(problem, found.advised))
 
 
 def _show_missing(missing: list[str]) -> None:
-    """Say what the answer relies on that nobody said."""
+    """Name assumptions of the answer that no input states."""
     for text in missing:
         emit_text(f"Mind: {text}.")
 
@@ -164,7 +164,7 @@ def show_pulls(table: pd.DataFrame, host: str | None, clock: Clock | None) -> No
                 (
                     row["source"],
                     str(row["offset_bytes"]),
-                    # Without the day of the week, so that two fit beside the rest.
+                    # Without the day of the week, so that two fit beside the other words.
                     clock.text(row["start_s"]).partition(" ")[2],
                     clock.text(row["finish_s"]).partition(" ")[2],
                 )

@@ -34,22 +34,22 @@ __all__ = [
     "emit_table",
     "emit_text",
     "is_watched",
+    "lines_written",
     "note",
     "note_text",
     "on_terminal",
     "progress_shown",
     "rich_console",
-    "telling",
     "working",
 ]
 
 # Progress shows once something takes longer.
 PATIENCE_S = 1.0
 
-# Words that may come more often are made anew so often.
+# How often words are written again that may change more often.
 RARELY_S = 0.2
 
-# Where nobody watches a terminal a line is written so often: rarely, for it may be a log.
+# How often a line is written where nobody watches a terminal: rarely, for it may be a log.
 LINE_S = 60.0
 
 # Columns of text do not get narrower.
@@ -105,14 +105,14 @@ def emit_text(text: str, indent: int = 0) -> None:
 def working(what: str) -> Iterator[None]:
     """Show on standard error that something is going on, once it takes a while, and how far it is.
 
-    On a terminal at once; elsewhere by a line now and then. With ``-v`` its time is told.
+    On a terminal at once; elsewhere by a line now and then. With ``-v`` its time is shown.
     """
     far = _HowFar(what)
     with stage(what):
         if not is_watched():
             yield
         elif not on_terminal(sys.stderr):
-            with listening(far.note), telling(far.line):
+            with listening(far.note), lines_written(far.line):
                 yield
         else:
             with _turning(far):
@@ -120,7 +120,7 @@ def working(what: str) -> Iterator[None]:
 
 
 class _HowFar:
-    """How far something is of which may be told how many steps are done."""
+    """Progress of something whose steps may be counted."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begun_s = what, time.monotonic()
@@ -128,7 +128,7 @@ class _HowFar:
         self._pace: Pace | None = None
 
     def note(self, done: int, everything: int, unit: str) -> None:
-        """Note that so many steps are done."""
+        """Note how many steps are done."""
         from datacollect.numbers.pace import Pace, left_words, percent_words, two_digits
 
         if not done or self._pace is None:
@@ -189,7 +189,7 @@ def progress_shown() -> Iterator[Callable[[str], None]]:
             yield live.update
         return
     last = [""]
-    with telling(lambda: last[0]):
+    with lines_written(lambda: last[0]):
         yield lambda text: last.__setitem__(0, text)
 
 
@@ -211,7 +211,7 @@ def amounts_shown(show: Callable[[str], None]) -> Callable[[int, int, int, int],
 
 
 @contextmanager
-def telling(words: Callable[[], str]) -> Iterator[None]:
+def lines_written(words: Callable[[], str]) -> Iterator[None]:
     """Write a line to standard error every `LINE_S` while something goes on."""
     over = threading.Event()
 

@@ -8,7 +8,7 @@ numbers are those that other programs would read, too: Python reads ``1_0`` as t
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -77,6 +77,8 @@ class _Conversion:
         """Return the value as the option's kind; typer's own judges all but what is so already."""
         if self._is_converted(value):
             return value
+        if self._is_texts(value):
+            return () if value is None else [*value]
         if isinstance(value, str) and self._parameter.type_descriptor.annotation in (int, float):
             _require_plain(value)
         return self._typers().coerce(value, param=param, ctx=ctx)
@@ -91,4 +93,16 @@ class _Conversion:
         kind, rules = asked.annotation, asked.parameter_info
         # A number may have to lie within limits, and text be a path, or be parsed.
         has_rules = rules.parser is not None or asked.is_ranged or asked.is_path or asked.is_file
-        return isinstance(kind, type) and type(value) is kind and not has_rules
+        if has_rules:
+            return False
+        if get_origin(kind) is Literal:
+            return isinstance(value, str) and value in get_args(kind)
+        return isinstance(kind, type) and type(value) is kind
+
+    def _is_texts(self, value: Any) -> bool:
+        """Whether an option or argument that may be given several times has texts, or nothing."""
+        asked = self._parameter.type_descriptor
+        if asked.annotation != list[str] or asked.parameter_info.parser is not None:
+            return False
+        given = () if value is None else value
+        return isinstance(given, list | tuple) and all(isinstance(each, str) for each in given)

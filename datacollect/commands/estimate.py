@@ -12,6 +12,7 @@ import typer
 from datacollect.commands.console import emit_json, emit_table, note, note_text, working
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
+from datacollect.commands.named_entries import listing
 from datacollect.commands.options import (
     Force,
     Json,
@@ -24,6 +25,7 @@ from datacollect.commands.reading import write_text
 from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number
+from datacollect.measurement.readers import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +43,9 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="SAMPLES...",
-            help="Files, or folders with all below them: CSV of samples, also perfSONAR's or "
-            "Skyplane's, what iperf3 -J printed, what perfSONAR's archiver keeps; several count "
-            "together.",
+            callback=listing(READERS),
+            help="Files, or folders with all below them; several count together. CSV of samples, "
+            "or what a program has written.",
         ),
     ],
     how: Annotated[

@@ -1,7 +1,7 @@
 """Commands and groups of them as typer makes them, but for two things.
 
-Help is an answer like any other: standard output that is closed, full or gone is told. And values
-are converted only where they have to be.
+Help is an answer like any other: standard output that is closed, full or gone is reported. And
+values are converted only where they have to be.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from datacollect.commands.console import emit
 from datacollect.commands.conversion import convert_what_needs_it
+from datacollect.commands.named_entries import describing_entries, take_own_options
 
 if TYPE_CHECKING:
     from typer import Context
@@ -28,8 +29,14 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command's arguments and options."""
-        convert_what_needs_it(self.get_params(ctx))
-        return super().parse_args(ctx, args)
+        parameters = self.get_params(ctx)
+        convert_what_needs_it(parameters)
+        return super().parse_args(ctx, take_own_options(ctx, parameters, args))
+
+    def get_help(self, ctx: Any) -> str:
+        """Return the help, which tells of the entries that options may name."""
+        with describing_entries(self.params):
+            return super().get_help(ctx)
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option, which typer itself would let write unjudged."""

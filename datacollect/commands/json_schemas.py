@@ -13,7 +13,8 @@ from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.config.fields import AGENT
-from datacollect.transfer.pull.config.fields import COLLECTION
+from datacollect.transfer.pull.config.fields import collection_with
+from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
     from datacollect.files.kinds import Schema
@@ -109,7 +110,7 @@ def collection_schema() -> Schema:
     >>> collection_schema()["$defs"]["limits"]["properties"]["connections"]["default"]
     16
     """
-    return _document("datacollect collection", COLLECTION)
+    return _document("datacollect collection", collection_with(KINDS.names()))
 
 
 SCHEMAS = {

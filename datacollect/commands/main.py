@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
@@ -27,6 +27,13 @@ from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
+from datacollect.commands.method_options import (
+    NAMING,
+    brought_methods,
+    method_names,
+    why_not,
+    with_options,
+)
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
@@ -44,22 +51,13 @@ from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 PROGRAM = "datacollect"
 COMPLETES = "_DATACOLLECT_COMPLETE"
 BAD_INPUT = 2
 
-app = typer.Typer(
-    name=PROGRAM,
-    cls=Group,
-    rich_markup_mode=None,  # rich would double the time that help takes
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-
-@app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
     version: Version = False,  # noqa: ARG001 - typer calls its callback
@@ -80,13 +78,47 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
 )
 DONE_AT_ONCE = (schema, example)
 
-for command in COMMANDS:
-    app.command(cls=Command)(
-        command if command in DONE_AT_ONCE else at_work(command, logs=command is not pull)
+
+def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> typer.Typer:
+    """Return all commands.
+
+    Parameters
+    ----------
+    names : collection of str, optional
+        Commands that are called: to make the parameters of all takes longer than most of them do.
+    brought : sequence of str, optional
+        Methods of other packages, whose options commands have, too.
+    """
+    every = typer.Typer(
+        name=PROGRAM,
+        cls=Group,
+        rich_markup_mode=None,  # rich would double the time that help takes
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
-app.add_typer(agent, name="agent")
-app.add_typer(collection, name="collection")
-app.add_typer(keys, name="keys")
+    every.callback(invoke_without_command=True)(root)
+    for command in COMMANDS:
+        is_called = names is None or command.__name__ in names
+        every.command(cls=Command)(_made(command, brought) if is_called else _listed(command))
+    every.add_typer(agent, name="agent")
+    every.add_typer(collection, name="collection")
+    every.add_typer(keys, name="keys")
+    return every
+
+
+def _made(command: Callable[..., Any], brought: Sequence[str]) -> Callable[..., Any]:
+    whole = with_options(command, brought)
+    return whole if command in DONE_AT_ONCE else at_work(whole, logs=command is not pull)
+
+
+def _listed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what help of all commands lists one by."""
+
+    def nothing() -> None:
+        """Take no parameters."""
+
+    nothing.__name__, nothing.__doc__ = command.__name__, command.__doc__
+    return nothing
 
 
 def main() -> NoReturn:
@@ -100,7 +132,7 @@ def run(arguments: Sequence[str]) -> int:
     Every error ends here as one message on standard error.
     """
     try:
-        code = _commands()(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        code = _commands(arguments)(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.Abort:
         return exit_code_of(KeyboardInterrupt())
     except KeyboardInterrupt as error:
@@ -117,10 +149,21 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _commands(arguments: Sequence[str]) -> Callable[..., Any]:
+    """Return the commands that some arguments call; all, where a shell asks how they go on."""
+    called = {command.__name__ for command in COMMANDS}
+    if COMPLETES not in os.environ:
+        called.intersection_update(arguments)
+    return _commands_named(frozenset(called), brought_methods(arguments))
+
+
 @cache
-def _commands() -> Callable[..., Any]:
-    """Make commands of functions: once, as it takes longer than most of them do."""
-    return typer.main.get_command(app)
+def _commands_named(names: frozenset[str], brought: tuple[str, ...]) -> Callable[..., Any]:
+    made: Any = typer.main.get_command(app(names, brought))
+    for name in names.intersection(NAMING) if brought else ():
+        method = next(each for each in made.commands[name].params if each.name == "method")
+        method.metavar = method_names(name, brought)
+    return cast("Callable[..., Any]", made)
 
 
 def _usage_error(error: Any) -> int:
@@ -129,8 +172,10 @@ def _usage_error(error: Any) -> int:
     # "Invalid value for '--x': 'y' is not one of 'z', ...": the last quoted word was given
     word = given.rpartition(": ")[2].strip("'")
     hint = nearest_hint(word, choices.rstrip(".").replace("'", "").split(", ")) if choices else ""
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
+    if context and option and (why := why_not(context.info_name, option)):
+        message = f"{option}: {why}"
     complain(f"error: {message.removesuffix('.') if hint else message}{hint}")
-    context = getattr(error, "ctx", None)
     command = context.command_path if context else PROGRAM
     complain(f"try: {command} --help")
     return BAD_INPUT

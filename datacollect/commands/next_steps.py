@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = "Mapping[str, Any]"
 
-ANEW = "the same command begins anew"
+ANEW = "the same command begins again"
 NOTHING = f"nothing was written, and {ANEW}"
 GOES_ON = "the same command goes on"
 SEARCH = "--time-limit S ends the search for a plan"
@@ -53,7 +53,7 @@ def next_steps(command: str, given: Given) -> Callable[[], str]:
             return NOTHING if say is None else say(given)
         few = written[0] if len(written) == 1 else f"{len(written)} files"
         again = "with --force the same command" if _refuses(given) else "the same command"
-        return f"{few} written already; {again} writes all anew"
+        return f"{few} written already; {again} writes all again"
 
     return words
 
@@ -73,7 +73,7 @@ def _places(command: str, given: Given) -> list[str]:
 
 def _refuses(given: Given) -> bool:
     """Whether the same command would not write over what it has written."""
-    # What a report calls by itself is its own, and written anew.
+    # What a report calls by itself is its own, and written again.
     return "force" in given and not given["force"] and any(_places("", given))
 
 

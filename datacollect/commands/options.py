@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from datacollect.commands.console import emit, note
-from datacollect.commands.conversion import number_in
+from datacollect.commands.console import emit
 from datacollect.errors import ProblemError
-from datacollect.files.choices import Finish, Method, Preference, Solver
-from datacollect.files.clock_times import is_clock_time
-from datacollect.files.kinds import Number
-from datacollect.methods.options.names import COORDINATED, DIRECT
+from datacollect.files.choices import Solver
+from datacollect.methods.options.shared import CHUNK_S, SLOT_S, SOLVER, TIME_LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from datacollect.problem.problem import Problem
 
 
 # Kinds of files that have a JSON Schema.
@@ -37,41 +32,25 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _positive(value: float | None) -> float | None:
+def positive(value: float | None) -> float | None:
+    """Refuse numbers that are not above 0."""
     if value is not None and not 0 < value < math.inf:
         raise typer.BadParameter(f"must be a finite number > 0, got {value:g}")
     return value
 
 
-def _not_negative(value: float | None) -> float | None:
+def not_negative(value: float | None) -> float | None:
+    """Refuse numbers below 0."""
     if value is not None and not 0 <= value < math.inf:
         raise typer.BadParameter(f"must be a finite number >= 0, got {value:g}")
     return value
 
 
-def _part(value: float) -> float:
+def part(value: float) -> float:
+    """Refuse what is no part of something."""
     if not 0 < value <= 1:
         raise typer.BadParameter(f"must be a number > 0 and at most 1, got {value:g}")
     return value
-
-
-def _deadline(text: str | None) -> str | None:
-    """Refuse what is no time; clock times wait for the problem's start."""
-    if text is not None and not is_clock_time(text):
-        try:
-            Number("seconds", positive=True).read(number_in(text), "S")
-        except ProblemError as error:
-            raise typer.BadParameter(str(error).removeprefix("S ")) from None
-    return text
-
-
-def deadline_seconds(deadline: str | None, problem: Problem) -> float | None:
-    """Return the option --deadline in seconds from the problem's start."""
-    if deadline is None:
-        return None
-    from datacollect.methods.options.arguments import deadline_in_seconds
-
-    return deadline_in_seconds(number_in(deadline), problem, "--deadline")
 
 
 Version = Annotated[
@@ -93,8 +72,8 @@ Slot = Annotated[
     typer.Option(
         "--slot",
         metavar="S",
-        callback=_positive,
-        help="Store and forward in slots of S seconds; without it, schedules are pipelined.",
+        callback=positive,
+        help=SLOT_S.text,
     ),
 ]
 Chunk = Annotated[
@@ -102,98 +81,18 @@ Chunk = Annotated[
     typer.Option(
         "--chunk",
         metavar="S",
-        callback=_not_negative,
-        help="Pipelined: relays forward chunks of S seconds. Default: 1/1000 of the lower bound, "
-        "or less where bandwidths change often.",
+        callback=not_negative,
+        help=CHUNK_S.text,
     ),
 ]
-SolverName = Annotated[
-    Solver, typer.Option("--solver", help="Solver; auto takes the fastest that is installed.")
-]
+SolverName = Annotated[Solver, typer.Option("--solver", help=SOLVER.text)]
 TimeLimit = Annotated[
     float | None,
     typer.Option(
         "--time-limit",
         metavar="S",
-        callback=_positive,
-        help="Stop the coordinated method's solvers after S seconds.",
-    ),
-]
-
-
-PreferName = Annotated[
-    Preference | None,
-    typer.Option(
-        "--prefer",
-        help="coordinated: what to minimise among the fastest plans, or those in time. "
-        "Default: relay-bytes; money with --deadline where links have prices.",
-    ),
-]
-Deadline = Annotated[
-    str | None,
-    typer.Option(
-        "--deadline",
-        metavar="S",
-        callback=_deadline,
-        help="coordinated: the cheapest plan that ends within S seconds, instead of the fastest; "
-        'also "12 h" or, where the problem has a start, 2026-11-23T08:00 or 08:00.',
-    ),
-]
-Derate = Annotated[
-    float,
-    typer.Option(
-        "--derate",
-        metavar="PART",
-        callback=_part,
-        help="Plan on this part of all links' bandwidths, such as 0.8; the schedule is valid for "
-        "all of them.",
-    ),
-]
-MostTransfers = Annotated[
-    int | None,
-    typer.Option(
-        "--most-transfers",
-        metavar="N",
-        min=1,
-        help="coordinated: each host sends and receives at most N transfers at once.",
-    ),
-]
-Connections = Annotated[
-    int | None,
-    typer.Option(
-        "--connections",
-        metavar="N",
-        min=1,
-        help="coordinated: share out N connections at a time, where they bring most.",
-    ),
-]
-FinishName = Annotated[
-    Finish | None,
-    typer.Option(
-        "--finish",
-        help="coordinated: sources that do not bind finish as early as capacities allow, or "
-        "together with the last. Default: early.",
-    ),
-]
-Order = Annotated[
-    str | None,
-    typer.Option(
-        "--order",
-        metavar="HOST,HOST,...",
-        help="direct: hosts in the order in which they send, one after another.",
-    ),
-]
-AtATime = Annotated[
-    int | None,
-    typer.Option("--at-a-time", metavar="N", min=1, help="direct: N hosts send at once."),
-]
-TimeSlot = Annotated[
-    float | None,
-    typer.Option(
-        "--time-slot",
-        metavar="S",
-        callback=_positive,
-        help="direct, with --at-a-time: hosts take turns of S seconds.",
+        callback=positive,
+        help=TIME_LIMIT_S.text,
     ),
 ]
 ScheduleOutput = Annotated[
@@ -230,29 +129,6 @@ def names_by_address(pairs: Sequence[str] | None, file: str | None) -> dict[str,
             raise ProblemError(f"--name must be ADDRESS=HOST, got {pair!r}")
         names[address] = host
     return names or None
-
-
-def require_fit(
-    method: Method,
-    shape: dict[str, Any],
-    turns: dict[str, Any],
-    wishes: dict[str, Any],
-    time_limit_s: float | None,
-) -> None:
-    """Refuse options, by name, that mean nothing to the method or to each other."""
-    require_at_most_one(shape)
-    for option, value in wishes.items():
-        if value is not None and method != COORDINATED:
-            raise ProblemError(f"{option} is for --method coordinated, got --method {method}")
-    for option, value in turns.items():
-        if value is not None and method != DIRECT:
-            raise ProblemError(f"{option} is for --method direct, got --method {method}")
-    if turns["--time-slot"] is not None and turns["--at-a-time"] is None:
-        raise ProblemError("--time-slot needs --at-a-time: how many hosts send in each")
-    if method == DIRECT and any(value is not None for value in shape.values()):
-        note("note: --slot and --chunk mean nothing to direct, which has no relays")
-    if method != COORDINATED and time_limit_s is not None:
-        note(f"note: --time-limit means nothing to {method}, which searches for nothing")
 
 
 def require_at_most_one(options: dict[str, Any]) -> None:

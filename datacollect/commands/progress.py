@@ -1,4 +1,4 @@
-"""The command ``datacollect progress``: what has arrived, for planning the rest."""
+"""The command ``datacollect progress``: what has arrived, for planning the remainder."""
 
 from __future__ import annotations
 

@@ -20,16 +20,16 @@ from datacollect.commands.console import (
     note_text,
     progress_shown,
 )
+from datacollect.commands.method_options import PullMethod
 from datacollect.commands.options import Json
 from datacollect.commands.streams import loudness
-from datacollect.files.choices import RunMethod
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.far import HowFar
+    from datacollect.transfer.pull.pull_progress import PullProgress
     from datacollect.transfer.store.state.state import Missing
 
 SHOWN_MISSING, SHOWN_ALIKE = 20, 3
@@ -47,9 +47,7 @@ def pull(
         str,
         typer.Option("--into", metavar="DIR", help="Where files of source S arrive as DIR/S/…."),
     ],
-    method: Annotated[
-        RunMethod, typer.Option("--method", help="How routes and connections are chosen.")
-    ] = "adaptive",
+    method: PullMethod = "adaptive",
     plan_only: Annotated[
         bool,
         typer.Option(
@@ -122,19 +120,19 @@ def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pul
     from datacollect.transfer.pull.config.file import Collection
 
     collection = Collection.from_file(collection_file)
-    # What a file has wrong is told before all that pulls take long to import.
+    # Mistakes of the file are reported before the slow imports of pulls.
     from datacollect.transfer.pull.run import pull as pull_for_real
 
     return pull_for_real(collection, into, method, **options)
 
 
-def _watcher(show: Callable[[str], None]) -> Callable[[Callable[[], HowFar]], None]:
+def _watcher(show: Callable[[str], None]) -> Callable[[Callable[[], PullProgress]], None]:
     """Return what shows how far a pull is, and takes a twentieth of its time for that at most."""
     from datacollect.numbers.pace import Pace
 
     pace, next_s = Pace(), [0.0]
 
-    def watch(look: Callable[[], HowFar]) -> None:
+    def watch(look: Callable[[], PullProgress]) -> None:
         begun_s = time.monotonic()
         if begun_s < next_s[0]:
             return

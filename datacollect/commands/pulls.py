@@ -16,6 +16,7 @@ from datacollect.commands.console import (
     working,
 )
 from datacollect.commands.inputs import require_kept
+from datacollect.commands.named_entries import named_in, own_options
 from datacollect.commands.options import (
     Force,
     Json,
@@ -25,12 +26,13 @@ from datacollect.commands.options import (
 )
 from datacollect.commands.reading import clock_times, read_both
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
-from datacollect.files.choices import Checksum, ExportFormat
+from datacollect.exports.formats import EXPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datacollect.exports.export import Export
+    from datacollect.exports.formats import ExportFormat
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
@@ -40,18 +42,15 @@ MOST_NAMED = 10
 
 
 def pulls(
+    context: typer.Context,
     problem_file: ProblemFile,
     schedule_file: ScheduleFile,
     host: Annotated[
         str | None, typer.Option("--host", metavar="HOST", help="Only what this host requests.")
     ] = None,
     kind: Annotated[
-        ExportFormat | None,
-        typer.Option(
-            "--as",
-            help="Write what carries the plan out: a shell script per host that runs curl, aria2, "
-            "rclone or rsync; jobs for FTS; a table.",
-        ),
+        str | None,
+        typer.Option("--as", callback=named_in(EXPORTS), help="Write what carries the plan out."),
     ] = None,
     manifest_file: Annotated[
         str | None,
@@ -88,14 +87,6 @@ def pulls(
             help="Most bytes of a piece that passes relays. Default: a fiftieth of its route's.",
         ),
     ] = None,
-    checksum: Annotated[
-        Checksum | None,
-        typer.Option(
-            "--checksum",
-            help="With --as fts: what it compares. Default: the first of these that the manifest "
-            "knows of a file.",
-        ),
-    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -112,20 +103,19 @@ def pulls(
 
     What each host has to request: from whom, which range, when and at what rate.
     """
+    options = own_options(context)
     export_options = {
         "--manifest": manifest_file,
         "--url": url,
         "--relay-url": relay_url,
         "--piece-bytes": piece_bytes,
-        "--checksum": checksum,
         "-o": output,
+        **{f"--{name}": value for name, value in options.items()},
     }
     if kind is None:
         for option, value in export_options.items():
             if value is not None:
                 raise ProblemError(f"{option} is for --as; say as what to write the pull lists")
-    if checksum is not None and kind != "fts":
-        raise ProblemError("--checksum is for --as fts; scripts compare SHA-256")
     problem, schedule = read_both(problem_file, schedule_file)
     if host is not None and host not in problem.names:
         few = ", ".join(problem.names[:MOST_NAMED]) + ", …" * (len(problem.names) > MOST_NAMED)
@@ -134,14 +124,34 @@ def pulls(
     if kind is None:
         _print_lists(problem, schedule, host, as_json=as_json)
         return
-    if output is None and (kind != "csv" or as_json):
+    file_format = EXPORTS.get(kind)
+    file_format.require_options(options)
+    if output is None and (as_json or not file_format.is_one_file):
         raise ProblemError(f"--as {kind} needs -o: where to write")
+    from datacollect.exports.export import export
+    from datacollect.exports.templates import read_templates
+
     inputs = (problem_file, schedule_file, *filter(None, [manifest_file]))
     with working("cutting into pieces"):
         manifest = _manifest(problem, problem_file, manifest_file)
         name = manifest_file or problem_file
-        found = _export(
-            problem, schedule, kind, manifest, name, url, relay_url, piece_bytes, checksum
+        templates = read_templates(
+            url or (),
+            relay_url or (),
+            problem.names,
+            is_url=file_format.is_url,
+            example=file_format.example,
+            keeper=file_format.keeper,
+        )
+        found = export(
+            problem,
+            schedule,
+            manifest,
+            kind,
+            templates,
+            manifest_name=name,
+            piece_bytes=piece_bytes,
+            options=options,
         )
     texts = _texts_of(found, host, kind)
     if output is None:
@@ -149,7 +159,7 @@ def pulls(
         for text in found.notes:
             note_text(f"note: {text}")
         return
-    paths = _write(texts, output, kind, inputs, force=force)
+    paths = _write(texts, output, inputs, force=force)
     if as_json:
         emit_json(
             {
@@ -163,7 +173,7 @@ def pulls(
             }
         )
     else:
-        _show(found, texts, schedule, kind, output)
+        _show(found, texts, schedule, file_format, output)
 
 
 def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_json: bool) -> None:
@@ -201,35 +211,7 @@ def _manifest(
     return problem.manifest
 
 
-def _export(
-    problem: Problem,
-    schedule: Schedule,
-    kind: ExportFormat,
-    manifest: Mapping[str, Files],
-    manifest_name: str,
-    url: list[str] | None,
-    relay_url: list[str] | None,
-    piece_bytes: int | None,
-    checksum: Checksum | None,
-) -> Export:
-    from datacollect.exports.export import export
-    from datacollect.exports.templates import read_templates
-
-    is_url = kind not in ("rclone", "rsync")
-    templates = read_templates(url or (), relay_url or (), problem.names, is_url=is_url, kind=kind)
-    return export(
-        problem,
-        schedule,
-        manifest,
-        kind,
-        templates,
-        manifest_name=manifest_name,
-        piece_bytes=piece_bytes,
-        checksum=checksum,
-    )
-
-
-def _texts_of(found: Export, host: str | None, kind: ExportFormat) -> dict[str, str]:
+def _texts_of(found: Export, host: str | None, kind: str) -> dict[str, str]:
     if host is None:
         return found.texts
     if not found.hosts:
@@ -240,12 +222,10 @@ def _texts_of(found: Export, host: str | None, kind: ExportFormat) -> dict[str, 
     return texts
 
 
-def _write(
-    texts: dict[str, str], output: str, kind: ExportFormat, inputs: Sequence[str], *, force: bool
-) -> list[str]:
+def _write(texts: dict[str, str], output: str, inputs: Sequence[str], *, force: bool) -> list[str]:
     from datacollect.files.documents import write_atomically
 
-    if kind == "csv":
+    if "" in texts:
         paths = {output: texts[""]}
     else:
         paths = {str(Path(output, name)): text for name, text in texts.items()}
@@ -263,9 +243,13 @@ def _write(
 
 
 def _show(
-    found: Export, texts: dict[str, str], schedule: Schedule, kind: ExportFormat, output: str
+    found: Export,
+    texts: dict[str, str],
+    schedule: Schedule,
+    file_format: ExportFormat,
+    output: str,
 ) -> None:
-    from datacollect.exports.scripts import summary_lines
+    from datacollect.exports.script_texts import summary_lines
     from datacollect.files.units import format_duration
 
     rows: list[tuple[str, ...]] = []
@@ -276,17 +260,16 @@ def _show(
     if rows:
         emit_table(("script", "pieces", "bytes", "rate at most"), rows, "<>>>")
         emit("")
+    expected = (
+        f"expected of {file_format.name}" if file_format.next_step else "if pieces go as listed"
+    )
     facts: list[tuple[str, Any]] = [
-        ("makespan", f"{format_duration(found.makespan_s)}, expected of {kind}"),
+        ("makespan", f"{format_duration(found.makespan_s)}, {expected}"),
         ("plan", format_duration(schedule.makespan_s)),
         ("saved to", output),
     ]
-    if kind == "csv":
-        facts[0] = ("makespan", f"{format_duration(found.makespan_s)}, if pieces go as listed")
-    elif kind == "fts":
-        facts.append(("next", "submit each job, such as by fts-rest-transfer-submit --file"))
-    else:
-        facts.append(("next", "at each host: sh SCRIPT FOLDER, all at the same time"))
+    if file_format.next_step:
+        facts.append(("next", file_format.next_step))
     emit_facts(facts)
     for text in found.notes:
         note_text(f"note: {text}")

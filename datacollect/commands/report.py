@@ -71,7 +71,7 @@ def report(
     from datacollect.study.report.report import report as write_report
 
     def require_free(path: Path) -> None:
-        # Below the sweep itself is the report's own place: what was there is written anew.
+        # Below the sweep itself is the report's own place: what was there is written again.
         if output is not None:
             require_new(str(path), force=force)
 
@@ -152,7 +152,7 @@ def _show_own(sweep: SweepReport) -> None:
     emit_facts(
         [
             ("sweep", f"{sweep.name}: {sweep.n_runs} runs, {sweep.engine} engine"),
-            ("time", sweep.spent.words),
+            ("time", sweep.cpu_cost.words),
         ]
     )
     if chance.words:

@@ -20,13 +20,14 @@ from datacollect.commands.console import (
     progress_shown,
 )
 from datacollect.commands.inputs import require_kept
+from datacollect.commands.method_options import SimulateMethod
 from datacollect.commands.options import (
     Force,
     Json,
     require_at_most_one,
     require_new,
 )
-from datacollect.files.choices import Engine, RunMethod
+from datacollect.files.choices import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,9 +47,7 @@ def simulate(
             metavar="SCENARIO", help="Scenario file, TOML or JSON; - is standard input."
         ),
     ],
-    method: Annotated[
-        RunMethod | None, typer.Option("--method", help="Method, instead of the scenario's.")
-    ] = None,
+    method: SimulateMethod = None,
     engine: Annotated[
         Literal[Engine, "auto"],
         typer.Option(
@@ -182,7 +181,7 @@ def showing_progress() -> Iterator[tuple[Callable[[str, int], None], Callable[[f
 
 
 def words_of(what: str, time_s: float, n_bytes: int, all_bytes: int, pace: Pace) -> str:
-    """Return how far a stage is; how long the rest takes is time at the clock on the wall."""
+    """Return how far a stage is; how long the remainder takes is wall-clock time."""
     from datacollect.numbers.pace import about_bytes, about_duration, left_words, percent_words
 
     parts = [f"{what} … {about_duration(time_s)} simulated"]
@@ -258,7 +257,7 @@ def _streams(outcome: Outcome) -> str:
 
 
 def _replanned(outcome: Outcome) -> list[tuple[str, str]]:
-    """How often the rest was planned anew, where the scenario asks for it."""
+    """How often the remainder was planned again, where the scenario asks for it."""
     from datacollect.files.units import format_duration
 
     if outcome.replanning is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from datacollect.transfer.store.status import Status
-    from datacollect.transfer.store.verifying import Progress, Verified
+    from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
 SHOWN_MISSING = 20
 INCOMPLETE = 1
@@ -79,14 +79,14 @@ def _verified(folder: str) -> Verified:
     with stage(f"reading {folder} again"), progress_shown() as show:
         shown = amounts_shown(show)
 
-        def tell(now: Progress) -> None:
+        def tell(now: VerifyProgress) -> None:
             shown(now.n_files, now.n_bytes, now.all_files, now.all_bytes)
 
         return verify_of(folder, tell)
 
 
-def _show_verified(verified: Verified, told: Container[tuple[str, str]]) -> None:
-    """Show what was found; of what is `told` as missing the remedy is told, too."""
+def _show_verified(verified: Verified, shown_as_missing: Container[tuple[str, str]]) -> None:
+    """Show what was found; remedies of what is shown as missing are shown with it."""
     n_files = counted(verified.n_files, "file")
     emit(f"read again: {n_files}, {format_bytes(verified.n_bytes)}, as when they came")
     unsound = [*verified.gone, *verified.altered, *verified.unverifiable]
@@ -94,7 +94,7 @@ def _show_verified(verified: Verified, told: Container[tuple[str, str]]) -> None
         emit_text(f"not as it came: {each.source}/{each.path}: {each.why}", 2)
     if len(unsound) > SHOWN_MISSING:
         emit(f"and {len(unsound) - SHOWN_MISSING} more; --json lists all")
-    if any((each.source, each.path) not in told for each in verified.altered):
+    if any((each.source, each.path) not in shown_as_missing for each in verified.altered):
         note("`datacollect pull … --verify` fetches them again")
 
 

@@ -66,7 +66,7 @@ def loudness() -> Loudness:
 
 @contextmanager
 def as_loud_as(wanted: Loudness) -> Iterator[None]:
-    """Say so much."""
+    """Write these words."""
     _loudness.append(wanted)
     try:
         yield

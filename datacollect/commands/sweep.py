@@ -99,13 +99,13 @@ def sweep(
     from datacollect.study.sweep import sweep as carry_out_sweep
 
     require_at_most_one({"--workers": workers, "--dask": dask})
-    told: list[SweepProgress] = []
+    latest: list[SweepProgress] = []
     with showing_progress() as show, _without_logs():
 
         def progress(now: SweepProgress) -> None:
-            if now.trouble and not (told and told[0].trouble == now.trouble):
+            if now.trouble and not (latest and latest[0].trouble == now.trouble):
                 complain(f"warning: {now.trouble}")
-            told[:] = [now]
+            latest[:] = [now]
             show(now)
 
         table = carry_out_sweep(
@@ -122,7 +122,7 @@ def sweep(
             retry_failed=retry_failed,
             progress=progress,
         )
-    now, axes = told[0], axes_of(output)
+    now, axes = latest[0], axes_of(output)
     if as_json:
         emit_json(_tree(output, now, table, axes))
     else:
@@ -136,7 +136,7 @@ def _tree(
     folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[Axis]
 ) -> dict[str, Any]:
     from datacollect.study.chance import chance_in
-    from datacollect.study.spent import processor_time
+    from datacollect.study.cpu_cost import processor_time
 
     spent, chance = processor_time(table), chance_in(table, axes)
     return {
@@ -157,7 +157,7 @@ def _tree(
 
 def _show(folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[Axis]) -> None:
     from datacollect.study.chance import chance_in
-    from datacollect.study.spent import processor_time
+    from datacollect.study.cpu_cost import processor_time
 
     kept = f": {now.kept} kept, {len(table) - now.kept} new" if now.kept else ""
     emit_facts(
@@ -193,7 +193,7 @@ def labels_by_axis(
 class SweepPace:
     """Says how far a sweep is, how many runs end, and how long what is known to be to do takes.
 
-    Runs take unlike long: how long the rest takes is told by their expected times, and by how
+    Runs take unlike long: the remaining time follows from their expected times, and from how
     these were kept to of late.
     """
 

@@ -1,4 +1,4 @@
-"""How many connections each link deserves: what a connection brings, learned on the way.
+"""How many connections each link deserves: what a connection brings, learned meanwhile.
 
 A congested wire gives to each connection, so that n connections beside m of others get
 C n/(n + m) of its C bytes per second. With r = C/(n + m) for each, one connection more adds
@@ -37,11 +37,11 @@ LEAST_BUSY_S = 2.0
 _LEARNED = learned("connection_counts")
 TRUST_IN_PROBES: float = _LEARNED["trust_in_probes"]
 LEAST_SHARE: float = _LEARNED["least_share"]
-# Hosts whose probes were so many times faster than the middle one's need no second connection.
+# Hosts whose probes were this many times faster than the middle one's need no second connection.
 FAR_FASTER = 6.0
 # Where several connections of a link bring together what a probe got alone, within this factor and
-# for so long, the link is full: nobody else gives way there. (On wires that links share they bring
-# less, beside others more; and both swing.)
+# for this time, the link is full: nobody else gives way there. (On wires that links share they
+# bring less, beside others more; and both swing.)
 FULL, FULL_FROM_S = 1.1, 10.0
 # Links whose marginal values differ by less are alike: rates swing by more than this.
 ALIKE = 1.2

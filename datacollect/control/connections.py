@@ -39,7 +39,7 @@ class RouteHop(NamedTuple):
 
 
 SHARED = -1  # a lane for all routes
-RESCUE = -2  # straight from where the data first lay, after a relay was lost
+RESCUE = -2  # directly from where the data first lay, after a relay was lost
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Recovery:
     longest_wait_s: float = math.inf
 
     def wait_s(self, failures: int) -> float:
-        """Return how long to wait after so many failures in a row before the present one.
+        """Return how long to wait after a number of failures in a row before the present one.
 
         >>> [Recovery(longest_wait_s=3.0).wait_s(n) for n in (0, 1, 2, 10**9)]
         [1.0, 2.0, 3.0, 3.0]
@@ -185,7 +185,7 @@ class ConnectionTable:
     def lose(self, host: str, is_void: Callable[[Piece, RouteHop], bool]) -> list[Decision]:
         """Forget a lost host's connections; take void pieces off all others' queues.
 
-        A queue that held void pieces moves to a new connection: only so do the rest get on.
+        A queue that held void pieces moves to a new connection: only so do the others get on.
         """
         self._lost.add(host)
         decisions: list[Decision] = []

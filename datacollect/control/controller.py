@@ -17,8 +17,14 @@ of time, and carries out the decisions it gets back, in their order, at the even
 - `RangeArrived` reports that all of a queued range is at the connection's receiving host. What of
   its beginning was there before, on a connection that is gone, need not be sent again.
 - `WakeMe` asks for a `Timer` event at an instant.
-- `Close` ends a connection once its queue is empty, or at once if it says so.
+- `Close` ends a connection once its queue is empty, or at once if it says so; `ConnectionClosed`
+  follows. What has left it last may arrive after that.
 - `PlanRest` asks for a schedule from where the data lie; `RestPlanned` brings it.
+- Of each open connection `BytesMoved` says now and then how much has arrived, to a controller that
+  watches (`Controller.watches_every_s`); a driver that looks anyhow may tell all of them.
+
+Three drivers keep this contract: the fluid engine's, the packet engine's, and the collector's core
+of real transfers (`datacollect.transfer.pull.core`), whose connections all end at the destination.
 
 The collection is over when every byte is at the destination; the driver knows that itself.
 """
@@ -46,11 +52,14 @@ class Controller(Protocol):
         Whether it needs news from other hosts, and tells them what to do, while the collection is
         under way: such messages take time (`datacollect.control.delayed`). Where all hosts know
         beforehand what to do, as they know a plan, there are none.
+    watches_every_s : float or None
+        How often at least it wants `BytesMoved` of each open connection; None: never.
     """
 
     answer: Any = None
     finished: bool = False
     decides_at_destination: bool = False
+    watches_every_s: float | None = None
 
     @abstractmethod
     def start(self) -> list[Decision]:

@@ -25,7 +25,7 @@ class Open:
     it is open once all its hops are, and gone as soon as one is. It counts as many connections
     as it has hops.
 
-    ``window_bytes`` bounds what is on its way without acknowledgement, at least two segments,
+    ``window_bytes`` bounds what is in flight without acknowledgement, at least two segments,
     and what is queued when `ConnectionHasRoom` tells of room; in a chain each hop's, and each
     relay's buffer. None leaves it to the transport. ``pace_bytes_per_s`` caps its sending rate,
     None leaves it to the transport.

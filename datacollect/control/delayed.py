@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     Event,
     HostLost,
@@ -57,9 +58,9 @@ class DelayedController(Controller):
 
     What it decides about a connection acts once a message has reached the connection's sender.
     That a connection is open, stalled or gone, or has room, it knows once a message from the sender
-    has come, an arrival once one from the receiver has; a lost host it misses when that host's
-    next message would have come. Messages keep their order. Timers, and the planning of the rest,
-    are where it decides. Nobody knows anything beforehand: its first decisions travel, too.
+    has come, what has arrived once one from the receiver has; a lost host it misses when that
+    host's next message would have come. Messages keep their order. Timers, and the planning of the
+    rest, are where it decides. Nobody knows anything beforehand: its first decisions travel, too.
 
     Events tell when they got known, not when they happened.
 
@@ -89,6 +90,7 @@ class DelayedController(Controller):
 
     def __init__(self, controller: Controller, delays: ControlDelays) -> None:
         self._controller = controller
+        self.watches_every_s = controller.watches_every_s
         # Tags of timers: even ones are the controller's, odd ones number channels.
         hosts = [*delays.to_s, *delays.from_s]
         each_s = [*delays.to_s.values(), *delays.from_s.values()]
@@ -96,7 +98,7 @@ class DelayedController(Controller):
         n_to = len(delays.to_s)
         self._to = dict(zip(hosts[:n_to], self._channels[:n_to], strict=True))
         self._from = dict(zip(hosts[n_to:], self._channels[n_to:], strict=True))
-        self._senders: dict[int, str] = {}
+        self._ends: dict[int, tuple[str, str]] = {}
         self._held: dict[int, int] = {}  # as how many connections each counts
         self._most_connections = 0
 
@@ -113,8 +115,10 @@ class DelayedController(Controller):
                 return self._told(event)
             case RangeArrived() | HostLost():
                 channel = self._from[event.host]
+            case BytesMoved():
+                channel = self._from[self._ends[event.connection][1]]
             case _:
-                channel = self._from[self._senders[event.connection]]
+                channel = self._from[self._ends[event.connection][0]]
         if channel.delay_s == 0:
             return self._told(event)
         return [channel.posted(event, event.time_s)]
@@ -159,10 +163,11 @@ class DelayedController(Controller):
         """
         match decision:
             case Open(number) if decision.from_host in self._to:
-                self._senders[number] = decision.from_host
+                self._ends[number] = decision.from_host, decision.to_host
                 self._held[number] = decision.n_hops
                 self._most_connections = max(self._most_connections, sum(self._held.values()))
                 return decision.from_host
             case Send() | Close():
-                return self._senders.get(decision.connection)
+                ends = self._ends.get(decision.connection)
+                return None if ends is None else ends[0]
         return None

@@ -56,7 +56,7 @@ class ConnectionHasRoom:
 
 @dataclass(frozen=True, slots=True)
 class BytesMoved:
-    """So much has arrived over a connection since it was opened; some drivers tell now and then."""
+    """So much has arrived over a connection since it was opened, as controllers that watch hear."""
 
     time_s: float
     connection: int

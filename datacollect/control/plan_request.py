@@ -1,4 +1,4 @@
-"""How a driver answers a controller that asks for a plan of the rest."""
+"""How a driver answers a controller that asks for a plan of what remains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rest_planned(plan_rest: RestPlanner | None, wanted: PlanRest, time_s: float) -> RestPlanned:
-    """Have the rest planned, and return the event that tells of it.
+    """Have what remains planned, and return the event that brings the plan.
 
     Parameters
     ----------
@@ -26,17 +26,22 @@ def rest_planned(plan_rest: RestPlanner | None, wanted: PlanRest, time_s: float)
         From a `Progress` to a schedule; what the driver was given.
     wanted : PlanRest
     time_s : float
-        When the controller is told: in a simulation planning takes no time.
+        When the controller gets it: in a simulation planning takes no time.
 
     Raises
     ------
     SimulationError
         The driver was given none.
     """
-    if plan_rest is None:
-        refuse("PlanRest", "nobody plans here; give the engine plan_rest")
     try:
-        schedule = plan_rest(wanted.progress)
+        schedule = require_planner(plan_rest)(wanted.progress)
     except (InfeasibleError, TimeLimitError):
         schedule = None
     return RestPlanned(time_s, wanted.number, schedule)
+
+
+def require_planner(plan_rest: RestPlanner | None) -> RestPlanner:
+    """Return what plans the rest; refuse to carry out a controller that asks for it without."""
+    if plan_rest is None:
+        refuse("PlanRest", "nobody plans here; give the engine plan_rest")
+    return plan_rest

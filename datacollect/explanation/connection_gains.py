@@ -14,7 +14,7 @@ from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE
 from datacollect.methods.choice import candidate
 from datacollect.methods.connections.whole_connections import Candidate, Hops
-from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.schedule.data.transfers import UNKNOWN
 from datacollect.schedule.data.use import plan_money
 
@@ -78,8 +78,8 @@ def _gains(problem: Problem, plan: Schedule, solver: Solver) -> tuple[Connection
     options = CoordinatedOptions(
         chunk_s=plan.chunk_s, solver=solver, connections=plan.connections + MORE
     )
-    anew = candidate(problem, options)
-    found = [ConnectionGain((), MORE, max(0.0, plan.makespan_s - anew.makespan_s))]
+    shared_again = candidate(problem, options)
+    found = [ConnectionGain((), MORE, max(0.0, plan.makespan_s - shared_again.makespan_s))]
     hops, n = numbers_of(problem, plan, plan.connections + MORE)
     now_s = hops.brought(n).makespan_s
     each = [

@@ -1,6 +1,6 @@
 """Why a plan ends later than the lower bound: causes, and the seconds that each costs.
 
-Causes are told apart by planning again without each of them; together they add up to the plan's
+Causes are separated by planning again without each of them; together they add up to the plan's
 makespan less the lower bound.
 
 =========== ==========================================================================
@@ -16,7 +16,7 @@ cause       the plan ends later since
 `drain`     pipelines drain before bandwidths change
 `deadline`  it was planned to end by a deadline, and saves something by that
 `derate`    it was planned on a part of all links' bandwidths
-`transfers` hosts send and receive only so many transfers at once
+`transfers` hosts send and receive a limited number of transfers at once
 `other`     of something else, which the text says
 =========== ==========================================================================
 """
@@ -29,15 +29,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.explanation.tolerances import SAME
-from datacollect.explanation.what_if import Anew
+from datacollect.explanation.what_if import WhatIf
 from datacollect.files.units import format_duration
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.choice import find_method, is_max_min_fair
 from datacollect.methods.timing.slots import (
     slot_bandwidth_bytes_per_s,
     slot_limits_bytes_per_s,
@@ -64,60 +60,67 @@ class Excess:
     text: str
 
 
-def excess_parts(anew: Anew, lower_bound_s: float) -> Iterator[Excess]:
+def excess_parts(what_if: WhatIf, lower_bound_s: float) -> Iterator[Excess]:
     """Divide what a plan takes beyond the lower bound.
 
     Parameters
     ----------
-    anew : Anew
+    what_if : WhatIf
         The plan, a valid one for its problem.
     lower_bound_s : float
     """
-    plan, now_s = anew.plan, lower_bound_s
-    for cause, until_s, text in _steps(anew, lower_bound_s):
+    plan, now_s = what_if.plan, lower_bound_s
+    for cause, until_s, text in _steps(what_if, lower_bound_s):
         # No cause takes more than the whole: what is planned again may end later than the plan.
         until_s = min(until_s, plan.makespan_s)
         if until_s - now_s > SAME * lower_bound_s:
             yield Excess(cause, until_s - now_s, text)
             now_s = until_s
-    rest_s = plan.makespan_s - now_s
-    if rest_s > SAME * lower_bound_s:
-        text = "amounts are whole bytes" if anew.is_same else anew.difference
-        yield Excess("other", rest_s, text)
+    remaining_s = plan.makespan_s - now_s
+    if remaining_s > SAME * lower_bound_s:
+        text = "amounts are whole bytes" if what_if.is_same else what_if.difference
+        yield Excess("other", remaining_s, text)
 
 
-def _steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
+def _steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
     """Yield causes, and when the plan ends with them and all before them."""
-    plan, options = anew.plan, anew.options
-    if anew.burden is not None:
-        if anew.unburdened is not None:
-            yield from _steps(Anew(anew.problem, anew.unburdened, anew.solver), lower_bound_s)
-        cause, text = anew.burden
+    plan, spec = what_if.plan, find_method(what_if.plan.method)
+    if what_if.burden is not None:
+        if what_if.unburdened is not None:
+            yield from _steps(
+                WhatIf(what_if.problem, what_if.unburdened, what_if.solver), lower_bound_s
+            )
+        cause, text = what_if.burden
         yield cause, plan.makespan_s, text
         return
-    if isinstance(options, DirectOptions):
-        yield from _direct_steps(anew, lower_bound_s)
-        return
-    if not isinstance(options, BestPathOptions | CoordinatedOptions):
-        return
-    ideal_s = _ideal_s(anew, anew.problem)
-    if isinstance(options, BestPathOptions):
-        yield "method", ideal_s, _fair_text(plan, lower_bound_s)
-    shaped = _slotted_steps if plan.slot_s is not None else _pipelined_steps
-    if plan.deadline_s is None:
-        yield from shaped(anew, ideal_s)
-        return
-    for cause, until_s, text in shaped(anew, ideal_s):
-        yield cause, until_s, f"in the fastest plan {text}"
-    yield "deadline", plan.makespan_s, "as the deadline allows"
+    for what in () if spec is None else spec.exceeds:
+        yield from STEPS[what](what_if, lower_bound_s)
+    if plan.deadline_s is not None:
+        yield "deadline", plan.makespan_s, "as the deadline allows"
 
 
-def _direct_steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
-    turns, at_once = anew.plan.turns, anew.at_once
+def _sharing_steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
+    at_once = what_if.plan if what_if.plan.turns is None else what_if.at_once
     if at_once is not None:
-        yield "method", at_once.makespan_s, _fair_text(at_once, lower_bound_s)
+        yield "method", _ideal_s(what_if, what_if.problem), _fair_text(at_once, lower_bound_s)
+
+
+def _turns_steps(what_if: WhatIf, _: float) -> Iterator[tuple[str, float, str]]:
+    turns = what_if.plan.turns
     if turns is not None:
-        yield "turns", anew.plan.makespan_s, f"hosts take turns, {turns.at_a_time} at a time"
+        yield "turns", what_if.plan.makespan_s, f"hosts take turns, {turns.at_a_time} at a time"
+
+
+def _shape_steps(what_if: WhatIf, _: float) -> Iterator[tuple[str, float, str]]:
+    ideal_s = _ideal_s(what_if, what_if.problem)
+    shaped = _slotted_steps if what_if.plan.slot_s is not None else _pipelined_steps
+    where = "" if what_if.plan.deadline_s is None else "in the fastest plan "
+    for cause, until_s, text in shaped(what_if, ideal_s):
+        yield cause, until_s, f"{where}{text}"
+
+
+# What may make a method's plans later, by the words of its `MethodSpec`.
+STEPS = {"sharing": _sharing_steps, "turns": _turns_steps, "shape": _shape_steps}
 
 
 def _fair_text(plan: Schedule, lower_bound_s: float) -> str:
@@ -126,26 +129,26 @@ def _fair_text(plan: Schedule, lower_bound_s: float) -> str:
     return f"{plan.method} uses one route per source; {name_hosts(last)} last"
 
 
-def _ideal_s(anew: Anew, problem: Problem) -> float:
-    """Return when a plan by the method ends if relays pass everything on at once."""
-    if isinstance(anew.options, CoordinatedOptions):
-        return fluid_optimum(problem, Budget(anew.solver)).makespan_s
-    ideal = anew.passing_on_at_once(problem)
-    return anew.plan.makespan_s if ideal is None else ideal.makespan_s
+def _ideal_s(what_if: WhatIf, problem: Problem) -> float:
+    """Return when a plan by the method ends if nothing waits: for turns, slots or chunks."""
+    if not is_max_min_fair(what_if.plan.method):
+        return fluid_optimum(problem, Budget(what_if.solver)).makespan_s
+    ideal = what_if.without_waiting(problem)
+    return what_if.plan.makespan_s if ideal is None else ideal.makespan_s
 
 
-def _slotted_steps(anew: Anew, ideal_s: float) -> Iterator[tuple[str, float, str]]:
-    plan = anew.plan
+def _slotted_steps(what_if: WhatIf, ideal_s: float) -> Iterator[tuple[str, float, str]]:
+    plan = what_if.plan
     assert plan.slot_s is not None
-    on_grid = _on_grid(anew.problem, plan.slot_s)
-    if on_grid is not anew.problem:
-        ideal_s = max(ideal_s, _ideal_s(anew, on_grid))
+    on_grid = _on_grid(what_if.problem, plan.slot_s)
+    if on_grid is not what_if.problem:
+        ideal_s = max(ideal_s, _ideal_s(what_if, on_grid))
         text = "releases wait for a slot's start, or slots straddle changes of bandwidth"
         yield "grid", ideal_s, text
     whole_s = slots_until(ideal_s * (1 - SAME), plan.slot_s) * plan.slot_s
     yield "slots", whole_s, "the end is rounded up to whole slots"
-    if anew.fastest is not None:
-        yield "hops", anew.fastest.makespan_s, _hops_text(_soonest(anew))
+    if what_if.fastest is not None:
+        yield "hops", what_if.fastest.makespan_s, _hops_text(_soonest(what_if))
 
 
 def _hops_text(plan: Schedule) -> str:
@@ -157,7 +160,7 @@ def _hops_text(plan: Schedule) -> str:
 def _on_grid(problem: Problem, slot_s: float) -> Problem:
     """Return the problem as slots see it: releases and periods begin at slot boundaries.
 
-    Where slots are so long that these are no instants of a problem, the problem as it is: what they
+    Where slots are too long for these to be instants of a problem, the problem as it is: what they
     cost is a part of rounding up to whole slots then.
     """
     release_s = np.array([slots_until(t, slot_s) * slot_s for t in problem.release_s.tolist()])
@@ -182,18 +185,18 @@ def _on_grid(problem: Problem, slot_s: float) -> Problem:
     )
 
 
-def _pipelined_steps(anew: Anew, ideal_s: float) -> Iterator[tuple[str, float, str]]:
-    plan = anew.plan
-    hops = max(route.n_hops for route in _soonest(anew).routes)
+def _pipelined_steps(what_if: WhatIf, ideal_s: float) -> Iterator[tuple[str, float, str]]:
+    plan = what_if.plan
+    hops = max(route.n_hops for route in _soonest(what_if).routes)
     chunks_s = (hops - 1) * (plan.chunk_s or 0.0)
     text = f"relays wait for chunks of {format_duration(plan.chunk_s or 0.0)}"
     yield "chunks", ideal_s + chunks_s, f"{text} on routes of up to {hops} hops"
     leftover = plan.makespan_s > (ideal_s + chunks_s) * (1 + SAME)
-    if leftover and anew.fastest is not None:
+    if leftover and what_if.fastest is not None:
         text = "pipelines drain before bandwidths change or data are released"
-        yield "drain", anew.fastest.makespan_s, text
+        yield "drain", what_if.fastest.makespan_s, text
 
 
-def _soonest(anew: Anew) -> Schedule:
+def _soonest(what_if: WhatIf) -> Schedule:
     """Return the plan without its deadline."""
-    return anew.plan if anew.plan.deadline_s is None else anew.fastest or anew.plan
+    return what_if.plan if what_if.plan.deadline_s is None else what_if.fastest or what_if.plan

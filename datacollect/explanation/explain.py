@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from datacollect.errors import ScheduleError
 from datacollect.explanation.connection_gains import explain_connections
 from datacollect.explanation.excess import Excess, excess_parts
-from datacollect.explanation.findings import Deadline, Explanation, PlanExplanation
+from datacollect.explanation.findings import DeadlineSaving, Explanation, PlanExplanation
 from datacollect.explanation.plan_limits import PlanLimits, plan_limits
 from datacollect.explanation.plan_relaxations import advise_plan, plan_cost
 from datacollect.explanation.relaxations import advise
 from datacollect.explanation.sources import BindingInterval, explain_sources
 from datacollect.explanation.text import explanation_lines
 from datacollect.explanation.tolerances import SAME
-from datacollect.explanation.what_if import Anew
+from datacollect.explanation.what_if import WhatIf
 from datacollect.files.stages import stage
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.optimum import fluid_optimum
@@ -104,8 +104,8 @@ def explain(
         broken = _broken(problem, plan)
         if not broken:
             limits = plan_limits(problem, plan)
-        anew = Anew(problem, plan, solver)
-        explained = _explain_plan(anew, optimum.makespan_s, limits, advice, broken)
+        what_if = WhatIf(problem, plan, solver)
+        explained = _explain_plan(what_if, optimum.makespan_s, limits, advice, broken)
     found = Explanation(
         optimum.makespan_s,
         optimum.bottleneck,
@@ -132,17 +132,17 @@ def _broken(problem: Problem, plan: Schedule) -> str:
 
 
 def _explain_plan(
-    anew: Anew, lower_bound_s: float, limits: PlanLimits, advice: Advice, broken: str
+    what_if: WhatIf, lower_bound_s: float, limits: PlanLimits, advice: Advice, broken: str
 ) -> PlanExplanation:
-    problem, plan = anew.problem, anew.plan
+    problem, plan = what_if.problem, what_if.plan
     excess_s = plan.makespan_s - lower_bound_s
     if broken:
         wrong = (Excess("other", excess_s, broken),)
         return PlanExplanation(plan.method, plan.makespan_s, excess_s, wrong)
     parts: tuple[Excess, ...] = ()
     if excess_s > SAME * lower_bound_s:
-        parts = tuple(excess_parts(anew, lower_bound_s))
-    together = anew.coordinated
+        parts = tuple(excess_parts(what_if, lower_bound_s))
+    together = what_if.coordinated
     return PlanExplanation(
         plan.method,
         plan.makespan_s,
@@ -152,45 +152,45 @@ def _explain_plan(
         plan.chunk_s,
         plan.prefer,
         plan_money(problem, plan),
-        _deadline(anew),
+        _deadline(what_if),
         None if together is None else together.makespan_s,
         limits.binds,
-        advise_plan(anew, limits, advice),
+        advise_plan(what_if, limits, advice),
     )
 
 
-def _deadline(anew: Anew) -> Deadline | None:
-    plan, fastest = anew.plan, anew.fastest
+def _deadline(what_if: WhatIf) -> DeadlineSaving | None:
+    plan, fastest = what_if.plan, what_if.fastest
     if plan.deadline_s is None or plan.prefer is None or fastest is None:
         return None
-    cost = plan_cost(anew.problem, plan, plan.prefer)
-    gap = _gap(anew, cost, plan.prefer)
-    return Deadline(
+    cost = plan_cost(what_if.problem, plan, plan.prefer)
+    gap = _gap(what_if, cost, plan.prefer)
+    return DeadlineSaving(
         plan.deadline_s,
         plan.prefer,
         cost,
         fastest.makespan_s,
-        plan_cost(anew.problem, fastest, plan.prefer),
+        plan_cost(what_if.problem, fastest, plan.prefer),
         proved=gap is not None and gap <= PROVED,
         gap=gap,
     )
 
 
-def _gap(anew: Anew, cost: float, prefer: Preference) -> float | None:
+def _gap(what_if: WhatIf, cost: float, prefer: Preference) -> float | None:
     """Return the part by which a plan costs at most more than the least in time; None if unknown.
 
     How long pipelines drain depends on which of several cheapest plans a solver finds. Cut-through
     plans need not drain: none with chunks costs less.
     """
-    plan = anew.plan
+    plan = what_if.plan
     if plan.status != OPTIMAL:
         return None
     if not plan.chunk_s:
         return 0.0
-    least = anew.cut_through
+    least = what_if.cut_through
     if least is None or least.status != OPTIMAL:
         return None
-    least_cost = plan_cost(anew.problem, least, prefer)
+    least_cost = plan_cost(what_if.problem, least, prefer)
     if least_cost <= 0:
         return 0.0 if cost <= 0 else None
     return max(cost - least_cost, 0.0) / least_cost

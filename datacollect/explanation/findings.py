@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.explanation.plan_relaxations import PlanAdvice
 from datacollect.files.notebook import html_of_facts, html_of_rows, html_of_text
 from datacollect.files.units import format_duration, format_rate
-from datacollect.methods.options.names import FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
 from datacollect.schedule.data.transfers import Bottleneck, bottleneck_tree
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Deadline:
+class DeadlineSaving:
     """What a plan with a deadline saves by ending later than it could.
 
     Attributes
@@ -87,7 +87,7 @@ class PlanExplanation:
         What it was planned to minimise, where known.
     money : float or None
         Price of all links; None where they have none.
-    deadline : Deadline or None
+    deadline : DeadlineSaving or None
         Where it was planned for one.
     coordinated_s : float or None
         When a coordinated plan ends; None for such a plan itself, and where there is none.
@@ -98,7 +98,7 @@ class PlanExplanation:
     connections : int or None
         So many it was to share out; None: one per hop of each route.
     more : tuple of ConnectionGain
-        What a few more would save, the links where most first, all shared out anew last.
+        What a few more would save, the links where most first; last, with all shared out again.
     """
 
     method: str
@@ -109,7 +109,7 @@ class PlanExplanation:
     chunk_s: float | None = None
     prefer: Preference | None = None
     money: float | None = None
-    deadline: Deadline | None = None
+    deadline: DeadlineSaving | None = None
     coordinated_s: float | None = None
     binds: tuple[Limit, ...] = ()
     advice: PlanAdvice = field(default_factory=PlanAdvice)
@@ -119,7 +119,7 @@ class PlanExplanation:
     @property
     def is_fair(self) -> bool:
         """Whether sources share max-min fairly, so that each has a bottleneck of its own."""
-        return self.method in FAIR_METHODS
+        return is_max_min_fair(self.method)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain tree."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.explanation.resources import TURNS, Resource, Then, values_between
+from datacollect.explanation.resources import TURNS, Resource, ValueFrom, values_between
 from datacollect.explanation.tolerances import FULL
-from datacollect.methods.options.names import FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, ranges
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.schedule.data.use import legs, stored_over_time
@@ -58,7 +58,7 @@ class FullCapacities:
 
     def __init__(self, problem: Problem, plan: Schedule) -> None:
         self.problem, self.plan = problem, plan
-        self.fair = plan.method in FAIR_METHODS
+        self.fair = is_max_min_fair(plan.method)
         self.where: Legs = legs(plan, problem.names)
         columns = plan.columns
         self.rate = columns.n_bytes / (columns.finish_s - columns.start_s)
@@ -92,12 +92,12 @@ class FullCapacities:
         kind = int(np.searchsorted(self.bases, number, side="right")) - 1
         return Resource(KINDS[kind], number - self.bases[kind])
 
-    def values(self, number: int, from_s: float, to_s: float) -> tuple[Then, ...]:
+    def values(self, number: int, from_s: float, to_s: float) -> tuple[ValueFrom, ...]:
         """Return a resource's values between two instants."""
         resource = self.resource_of(number)
         if resource.kind == "turns":
             assert self.plan.turns is not None
-            return (Then(float(from_s), float(to_s), float(self.plan.turns.at_a_time)),)
+            return (ValueFrom(float(from_s), float(to_s), float(self.plan.turns.at_a_time)),)
         return values_between(self.problem, resource, from_s, to_s, self.tolerance_s)
 
     def _capacity(self, resource: IntArray, stretch: IntArray) -> FloatArray:
@@ -177,7 +177,7 @@ class FullCapacities:
     # What is full -------------------------------------------------------------------------------
 
     def holds(self) -> Holds:
-        """Find what holds whom back: what is full on their way, and what makes them wait."""
+        """Find what holds whom back: what is full on their routes, and what makes them wait."""
         nothing = np.zeros(0, dtype=np.int64)
         found = [Holds(nothing, nothing, nothing), *self._full(), *self._waits()]
         return Holds(*(np.concatenate(parts) for parts in zip(*found, strict=True)))

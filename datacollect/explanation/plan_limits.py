@@ -1,9 +1,9 @@
-"""What holds a plan's data back, and when: the constraints that are full on their way.
+"""What holds a plan's data back, and when: the constraints that are full on their routes.
 
 All is read from the transfers. Between two instants at which a transfer begins or ends, or a period
 begins, all rates are constant, and a capacity is full where the rates through it sum to it. Where
 rates are max-min fair (direct, best-path) a full capacity holds back those of its transfers only
-than which none there is faster: that is what tells max-min fair rates from others (Bertsekas and
+than which none there is faster: that distinguishes max-min fair rates from others (Bertsekas and
 Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). Of other plans every full capacity counts.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.explanation.full_capacities import FullCapacities
-from datacollect.explanation.resources import TURNS, Resource, Then, resource_name, values_text
+from datacollect.explanation.resources import TURNS, Resource, ValueFrom, resource_name, values_text
 from datacollect.explanation.tolerances import FULL
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Limit:
     resource : Resource
         Kind ``"turns"``: the host waits for its turn.
     name : str
-    values : tuple of Then
+    values : tuple of ValueFrom
         Its value, each time that a forecast changes it: bytes per second; bytes of storage; the
         release, in seconds; how many hosts send at once.
     from_s, to_s : float
@@ -48,7 +48,7 @@ class Limit:
 
     resource: Resource
     name: str
-    values: tuple[Then, ...]
+    values: tuple[ValueFrom, ...]
     from_s: float
     to_s: float
     sources: tuple[str, ...]

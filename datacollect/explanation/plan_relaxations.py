@@ -1,4 +1,4 @@
-"""What to relax first in a plan, and what that gains: planned anew by the plan's own method.
+"""What to relax first in a plan, and what that gains: planned again by the plan's own method.
 
 Constraints that bind in a plan are relaxed one by one, by a tenth and without limit, and each time
 the plan is made again by the same method with the same options; gains are differences of two plans.
@@ -34,7 +34,8 @@ from datacollect.explanation.what_if import STEP
 from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.stages import counting
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.options.names import BEST_PATH, COORDINATED, FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
+from datacollect.methods.options.names import BEST_PATH, COORDINATED
 from datacollect.schedule.data.use import legs, plan_money, source_completion_s
 from datacollect.solvers.budget import Budget
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from datacollect.explanation.plan_limits import Limit, PlanLimits
     from datacollect.explanation.relaxations import Advice
-    from datacollect.explanation.what_if import Anew
+    from datacollect.explanation.what_if import WhatIf
     from datacollect.files.choices import Preference
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
@@ -153,46 +154,46 @@ def plan_cost(problem: Problem, plan: Schedule, prefer: Preference) -> float:
     return float(np.average(middle_s, weights=columns.n_bytes[last])) if last.any() else 0.0
 
 
-def advise_plan(anew: Anew, limits: PlanLimits, advice: Advice) -> PlanAdvice:
+def advise_plan(what_if: WhatIf, limits: PlanLimits, advice: Advice) -> PlanAdvice:
     """Relax what binds in a plan and plan again.
 
     Parameters
     ----------
-    anew : Anew
+    what_if : WhatIf
     limits : PlanLimits
         Of the plan.
     advice : Advice
         What gains for the lower bound.
     """
-    plan = anew.plan
+    plan = what_if.plan
     if plan.n_transfers == 0:
         return PlanAdvice()
-    if _ends_as_the_bound(anew):
+    if _ends_as_the_bound(what_if):
         return PlanAdvice(why_not=AS_THE_BOUND)
-    if not anew.is_same:
-        return PlanAdvice(why_not=anew.difference)
-    groups, n_candidates = _candidates(anew, limits, advice)
+    if not what_if.is_same:
+        return PlanAdvice(why_not=what_if.difference)
+    groups, n_candidates = _candidates(what_if, limits, advice)
     tried = []
     with counting(len(groups), "constraints of the plan relaxed") as step:
         for group in groups:
-            tried.append(_relaxation(anew, limits, group))
+            tried.append(_relaxation(what_if, limits, group))
             step()
-    together = _last_together(anew, limits) if plan.method in FAIR_METHODS else ()
+    together = _last_together(what_if, limits) if is_max_min_fair(plan.method) else ()
     if len(together) > 1 and not any(found.helps for found in tried):
-        tried.append(_relaxation(anew, limits, together))
+        tried.append(_relaxation(what_if, limits, together))
     return PlanAdvice(tuple(sorted(tried, key=_rank)), n_candidates)
 
 
-def _ends_as_the_bound(anew: Anew) -> bool:
+def _ends_as_the_bound(what_if: WhatIf) -> bool:
     """Whether it is a fastest plan, whose relays wait for chunks at most."""
-    plan = anew.plan
+    plan = what_if.plan
     if plan.method != COORDINATED or plan.slot_s is not None or plan.deadline_s is not None:
         return False
-    if anew.burden is not None:
+    if what_if.burden is not None:
         return False
-    bound_s = fluid_optimum(anew.problem, Budget(anew.solver)).makespan_s
+    bound_s = fluid_optimum(what_if.problem, Budget(what_if.solver)).makespan_s
     chunks_s = (max(route.n_hops for route in plan.routes) - 1) * (plan.chunk_s or 0.0)
-    return plan.makespan_s <= (bound_s + chunks_s) * (1 + SAME) or anew.is_same
+    return plan.makespan_s <= (bound_s + chunks_s) * (1 + SAME) or what_if.is_same
 
 
 def _rank(found: PlanRelaxation) -> tuple[float, ...]:
@@ -204,20 +205,20 @@ def _rank(found: PlanRelaxation) -> tuple[float, ...]:
 
 
 def _candidates(
-    anew: Anew, limits: PlanLimits, advice: Advice
+    what_if: WhatIf, limits: PlanLimits, advice: Advice
 ) -> tuple[list[tuple[Resource, ...]], int]:
     """Return what to relax, and how many constraints bind."""
-    plan = anew.plan
+    plan = what_if.plan
     bind = list(dict.fromkeys(limit.resource for limit in limits.binds))
-    if plan.method in FAIR_METHODS:
-        tried = [*_of_the_last(plan, limits), *_own_links(anew)]
+    if is_max_min_fair(plan.method):
+        tried = [*_of_the_last(plan, limits), *_own_links(what_if)]
         every = list(dict.fromkeys([*tried, *bind]))
         tried = every if len(every) <= MOST_TRIED else list(dict.fromkeys(tried))[:MOST_TRIED]
         return [(resource,) for resource in tried], len(every)
     if plan.deadline_s is None:
         groups = [found.resources for found in advice.helps[:MOST_TRIED_IN_SLOTS]]
         return groups, advice.n_candidates
-    first = _costliest(anew, limits.binds)[:MOST_TRIED]
+    first = _costliest(what_if, limits.binds)[:MOST_TRIED]
     return [(resource,) for resource in first], len(bind)
 
 
@@ -238,28 +239,28 @@ def _of_the_last(plan: Schedule, limits: PlanLimits) -> list[Resource]:
     return sorted(held_s, key=lambda resource: (resource not in at_end, -held_s[resource]))
 
 
-def _own_links(anew: Anew) -> Iterable[Resource]:
+def _own_links(what_if: WhatIf) -> Iterable[Resource]:
     """Yield the last sources' links to the destination, with which best-path compares routes."""
-    problem = anew.problem
-    if anew.plan.method != BEST_PATH:
+    problem = what_if.problem
+    if what_if.plan.method != BEST_PATH:
         return
-    hosts = [problem.host_index[name] for name in _last_sources(anew.plan)]
+    hosts = [problem.host_index[name] for name in _last_sources(what_if.plan)]
     links = problem.link_indices(hosts, [problem.destination_index] * len(hosts))
     yield from (Resource("link", link) for link in links.tolist() if link >= 0)
 
 
-def _last_together(anew: Anew, limits: PlanLimits) -> tuple[Resource, ...]:
+def _last_together(what_if: WhatIf, limits: PlanLimits) -> tuple[Resource, ...]:
     """Return all that holds back the last sources at their end: one alone may not help."""
-    ends = (limits.of_source[source].at_end for source in _last_sources(anew.plan))
+    ends = (limits.of_source[source].at_end for source in _last_sources(what_if.plan))
     return tuple(dict.fromkeys(limit.resource for end in ends for limit in end))
 
 
-def _costliest(anew: Anew, binds: Iterable[Limit]) -> list[Resource]:
+def _costliest(what_if: WhatIf, binds: Iterable[Limit]) -> list[Resource]:
     """Return what is full, first what holds back the sources whose data cost most.
 
     Of those alike capacities first, by the bytes that they carry while they are full.
     """
-    cost = _cost_of_sources(anew)
+    cost = _cost_of_sources(what_if)
     held: dict[Resource, set[str]] = {}
     size: dict[Resource, float] = {}
     for limit in binds:
@@ -271,19 +272,19 @@ def _costliest(anew: Anew, binds: Iterable[Limit]) -> list[Resource]:
 
     def rank(one: Resource) -> tuple[bool | float, ...]:
         paying = {name for name in held[one] if cost.get(name)}
-        relays = anew.plan.prefer in ("relay-bytes", "storage")
-        detour = relays and not _on_own_way(anew.problem, one, paying)
+        relays = what_if.plan.prefer in ("relay-bytes", "storage")
+        detour = relays and not _on_direct_link(what_if.problem, one, paying)
         return not paying, detour, -held_cost[one], one.kind not in RATES, -size[one]
 
     return sorted(size, key=rank)
 
 
-def _cost_of_sources(anew: Anew) -> dict[str, float]:
+def _cost_of_sources(what_if: WhatIf) -> dict[str, float]:
     """Return what each source's data cost: their price, or the bytes of them that are relayed.
 
     Where it counts when bytes arrive, all of a source's bytes.
     """
-    problem, plan = anew.problem, anew.plan
+    problem, plan = what_if.problem, what_if.plan
     where = legs(plan, problem.names)
     weight = plan.columns.n_bytes.astype(float)
     if plan.prefer == "money" and problem.price_per_gb is not None:
@@ -296,8 +297,8 @@ def _cost_of_sources(anew: Anew) -> dict[str, float]:
     return dict(zip(problem.names, sums.tolist(), strict=True))
 
 
-def _on_own_way(problem: Problem, one: Resource, sources: set[str]) -> bool:
-    """Whether a constraint is on the way of one of the sources without a relay."""
+def _on_direct_link(problem: Problem, one: Resource, sources: set[str]) -> bool:
+    """Whether a constraint is on the direct link of one of the sources."""
     destination = problem.destination
     if one.kind == "link":
         tail, head = (int(ends[one.number]) for ends in (problem.link_from, problem.link_to))
@@ -313,40 +314,42 @@ def _on_own_way(problem: Problem, one: Resource, sources: set[str]) -> bool:
 # Gains ----------------------------------------------------------------------------------------
 
 
-def _relaxation(anew: Anew, limits: PlanLimits, resources: tuple[Resource, ...]) -> PlanRelaxation:
-    saves_s, saves_cost = _saved(anew, anew.relaxed(resources, without_limit=False))
-    most_s, most_cost = _saved(anew, anew.relaxed(resources, without_limit=True))
-    named = tuple(_named(anew, limits, resource) for resource in resources)
+def _relaxation(
+    what_if: WhatIf, limits: PlanLimits, resources: tuple[Resource, ...]
+) -> PlanRelaxation:
+    saves_s, saves_cost = _saved(what_if, what_if.relaxed(resources, without_limit=False))
+    most_s, most_cost = _saved(what_if, what_if.relaxed(resources, without_limit=True))
+    named = tuple(_named(what_if, limits, resource) for resource in resources)
     return PlanRelaxation(named, saves_s, most_s, saves_cost, most_cost)
 
 
-def _named(anew: Anew, limits: PlanLimits, resource: Resource) -> Relaxed:
+def _named(what_if: WhatIf, limits: PlanLimits, resource: Resource) -> Relaxed:
     """Say what is relaxed, with its values while it binds, or all of them where it does not."""
     found = [limit for limit in limits.binds if limit.resource == resource]
     if found:
         values = together(found).values
     else:
-        values = values_between(anew.problem, resource, 0.0, anew.plan.makespan_s)
+        values = values_between(what_if.problem, resource, 0.0, what_if.plan.makespan_s)
     if resource == TURNS:
         return Relaxed(resource, "turns", values, (1.0,) * len(values))
-    name = resource_name(anew.problem, resource)
+    name = resource_name(what_if.problem, resource)
     hours = resource.kind == "window"
     steps = tuple(STEP_S if hours else STEP * then.value for then in values)
-    changes = varies(anew.problem, resource, anew.plan.makespan_s)
+    changes = varies(what_if.problem, resource, what_if.plan.makespan_s)
     return Relaxed(resource, name, values, steps, changes)
 
 
-def _saved(anew: Anew, plan: Schedule | None) -> tuple[float | None, float | None]:
+def _saved(what_if: WhatIf, plan: Schedule | None) -> tuple[float | None, float | None]:
     """Return by how much a plan ends earlier, and costs less where there is a deadline."""
     if plan is None:
         return None, None
-    assert anew.same is not None
-    saves_s = _difference(anew.same.makespan_s, plan.makespan_s)
-    if anew.plan.deadline_s is None or anew.same.prefer is None:
+    assert what_if.same is not None
+    saves_s = _difference(what_if.same.makespan_s, plan.makespan_s)
+    if what_if.plan.deadline_s is None or what_if.same.prefer is None:
         return saves_s, None
-    wish = anew.same.prefer
-    cost = plan_cost(anew.problem, anew.same, wish)
-    return saves_s, _difference(cost, plan_cost(anew.problem, plan, wish))
+    wish = what_if.same.prefer
+    cost = plan_cost(what_if.problem, what_if.same, wish)
+    return saves_s, _difference(cost, plan_cost(what_if.problem, plan, wish))
 
 
 def _difference(before: float, after: float) -> float:

@@ -19,7 +19,7 @@ from datacollect.explanation.resources import (
     Relaxed,
     RelaxedTogether,
     Resource,
-    Then,
+    ValueFrom,
     ample_bytes_per_s,
     joined,
     most_through,
@@ -157,7 +157,7 @@ def _ranked(found: list[Relaxation]) -> tuple[Relaxation, ...]:
 
 
 # What binds, and with which values.
-_Candidates: TypeAlias = "dict[Resource, tuple[Then, ...]]"
+_Candidates: TypeAlias = "dict[Resource, tuple[ValueFrom, ...]]"
 
 
 def _candidates(problem: Problem, curve: ArrivalCurve) -> _Candidates:
@@ -222,7 +222,7 @@ def _host_before(network: LayeredNetwork, arc: int) -> int:
 
 def _values_in_pieces(
     problem: Problem, network: LayeredNetwork, resource: Resource, pieces: set[int], end_s: float
-) -> tuple[Then, ...]:
+) -> tuple[ValueFrom, ...]:
     """Return a constraint's values in some pieces of time."""
     ends = [*network.starts_s.tolist(), end_s]
     return joined(
@@ -347,6 +347,6 @@ def _saved_s(
     return saved_s if saved_s > part * before_s else 0.0
 
 
-def _step(values: tuple[Then, ...], resource: Resource) -> float:
+def _step(values: tuple[ValueFrom, ...], resource: Resource) -> float:
     step = STEPS[resource.kind]
     return min(step, values[0].value) if resource.kind == "release" else step

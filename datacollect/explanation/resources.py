@@ -59,7 +59,7 @@ TURNS = Resource("turns", 0)
 
 
 @dataclass(frozen=True)
-class Then:
+class ValueFrom:
     """A constraint's value between two instants: bytes per second; bytes of storage; seconds.
 
     Of hours it is the time for which they are open between the two.
@@ -96,7 +96,7 @@ def resource_name(problem: Problem, resource: Resource) -> str:
 
 def values_between(
     problem: Problem, resource: Resource, from_s: float, to_s: float, slack_s: float = 0.0
-) -> tuple[Then, ...]:
+) -> tuple[ValueFrom, ...]:
     """Return a constraint's values between two instants: of a forecast one for each change.
 
     Parameters
@@ -115,16 +115,16 @@ def values_between(
     """
     if resource.kind == "window":
         hours_s = window_hours.open_s(problem, resource.number, from_s, to_s)
-        return (Then(from_s, to_s, hours_s),)
+        return (ValueFrom(from_s, to_s, hours_s),)
     rates = _by_period(problem, resource)
     if rates is None:
-        return (Then(float(from_s), float(to_s), _constant(problem, resource)),)
+        return (ValueFrom(float(from_s), float(to_s), _constant(problem, resource)),)
     periods_s = problem.periods_s
     begin = max(int(np.searchsorted(periods_s, from_s + slack_s, side="right")) - 1, 0)
     end = max(int(np.searchsorted(periods_s, to_s - slack_s)), begin + 1)
     edges = [float(from_s), *periods_s[begin + 1 : end].tolist(), float(to_s)]
     values = rates[begin:end].tolist()
-    return joined(Then(*each) for each in zip(edges, edges[1:], values, strict=False))
+    return joined(ValueFrom(*each) for each in zip(edges, edges[1:], values, strict=False))
 
 
 def varies(problem: Problem, resource: Resource, until_s: float) -> bool:
@@ -132,9 +132,9 @@ def varies(problem: Problem, resource: Resource, until_s: float) -> bool:
     return len({then.value for then in values_between(problem, resource, 0.0, until_s)}) > 1
 
 
-def joined(values: Iterable[Then]) -> tuple[Then, ...]:
+def joined(values: Iterable[ValueFrom]) -> tuple[ValueFrom, ...]:
     """Join neighbours between which a value does not change."""
-    found: list[Then] = []
+    found: list[ValueFrom] = []
     for then in values:
         if found and (found[-1].to_s, found[-1].value) == (then.from_s, then.value):
             found[-1] = replace(found[-1], to_s=then.to_s)
@@ -143,7 +143,7 @@ def joined(values: Iterable[Then]) -> tuple[Then, ...]:
     return tuple(found)
 
 
-def most_through(kind: str, values: Sequence[Then]) -> float:
+def most_through(kind: str, values: Sequence[ValueFrom]) -> float:
     """Return what a constraint lets through while it binds, by which several are compared.
 
     Bytes of what is a rate; of anything else its value.
@@ -153,7 +153,7 @@ def most_through(kind: str, values: Sequence[Then]) -> float:
     return max(then.value for then in values)
 
 
-def main_value(kind: str, values: Sequence[Then]) -> float:
+def main_value(kind: str, values: Sequence[ValueFrom]) -> float:
     """Return the value with which a constraint lets most through."""
     return max(values, key=lambda then: most_through(kind, [then])).value
 
@@ -193,15 +193,15 @@ def value_text(kind: str, value: float) -> str:
     return format_duration(value) if kind == "release" else format_rate(value)
 
 
-def values_text(kind: str, values: Sequence[Then], *, hours: bool = False) -> str:
+def values_text(kind: str, values: Sequence[ValueFrom], *, hours: bool = False) -> str:
     """Write a constraint's values for people: of several from when to when each counts.
 
     With `hours` also of a single one.
 
-    >>> values_text("link", [Then(0.0, 60.0, 1e6), Then(60.0, 90.0, 1e3)])
+    >>> values_text("link", [ValueFrom(0.0, 60.0, 1e6), ValueFrom(60.0, 90.0, 1e3)])
     '8 Mbit/s from 0 s to 1 min 00 s, 8 kbit/s from 1 min 00 s to 1 min 30 s'
     """
-    by_text: dict[str, list[Then]] = {}
+    by_text: dict[str, list[ValueFrom]] = {}
     for then in values:
         by_text.setdefault(value_text(kind, then.value), []).append(then)
     if len(by_text) == 1 and not hours:
@@ -261,7 +261,7 @@ class Relaxed:
     ----------
     resource : Resource
     name : str
-    values : tuple of Then
+    values : tuple of ValueFrom
         Its values while it binds, in order.
     steps : tuple of float
         By how much it is relaxed with each value; of what changes by time also in periods in which
@@ -272,7 +272,7 @@ class Relaxed:
 
     resource: Resource
     name: str
-    values: tuple[Then, ...]
+    values: tuple[ValueFrom, ...]
     steps: tuple[float, ...]
     varies: bool = False
 

@@ -13,7 +13,8 @@ from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.options.names import COORDINATED, FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
+from datacollect.methods.options.names import COORDINATED
 from datacollect.schedule.data.use import source_completion_s
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 MOST_LINKS_SOLVED = 20_000_000
 FEWEST_SOURCES_SOLVED = 10
 
-# Of a source's rivals so many are listed, and of what held it back before its end.
+# The most rivals of a source that are listed, and the most limits before its end.
 MOST_RIVALS, MOST_EARLIER = 20, 2
 
 
@@ -65,7 +66,7 @@ class SourceExplanation:
         ``"deadline"``: it ends after all could have ended, as a deadline allows.
     text : str
     limits : tuple of Limit
-        What holds its data back in the plan, and when: constraints that are full on their way.
+        What holds its data back in the plan, and when: constraints that are full on their routes.
     shared_with : tuple of str
         Other sources that use what holds it back at its end; of many the first.
     n_shared_with : int
@@ -150,7 +151,7 @@ def explain_sources(
 
 
 def _only(problem: Problem, source: str) -> Problem:
-    """Return the problem in which nobody else has anything to move."""
+    """Return the problem in which no other host has anything to move."""
     backlog = np.zeros_like(problem.backlog_bytes)
     number = problem.host_index[source]
     backlog[number] = problem.backlog_bytes[number]
@@ -169,7 +170,7 @@ def _reason(
 ) -> tuple[str, str]:
     """Return what limits a source, and a sentence about it."""
     if plan is not None and plan.method != COORDINATED and known.at_end:
-        return known.at_end[0].resource.kind, _own_text(known, fair=plan.method in FAIR_METHODS)
+        return known.at_end[0].resource.kind, _own_text(known, fair=is_max_min_fair(plan.method))
     end_s = binds[-1].to_s
     late = finish_s is not None and finish_s > end_s * (1 + SAME)
     if late and plan is not None and plan.deadline_s is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from datacollect.explanation.findings import (
         ConnectionGain,
-        Deadline,
+        DeadlineSaving,
         Explanation,
         PlanExplanation,
     )
@@ -102,7 +102,7 @@ def _more_text(gain: ConnectionGain) -> str:
     verb = "saves" if gain.connections == 1 else "save"
     saved = format_duration(gain.saves_s) if gain.saves_s > 0 else "nothing"
     if not gain.names:
-        return f"{number} {verb} {saved} if all are shared out anew."
+        return f"{number} {verb} {saved} if all are shared out again."
     each = " and ".join(gain.names)
     return f"{number} on {each}{', one each,' if len(gain.names) > 1 else ''} {verb} {saved}."
 
@@ -112,7 +112,7 @@ def _end_text(at_s: float, clock: Clock | None) -> str:
     return after if clock is None else f"{after} ({clock.text(at_s)})"
 
 
-def _deadline_text(plan: PlanExplanation, found: Deadline, clock: Clock | None) -> str:
+def _deadline_text(plan: PlanExplanation, found: DeadlineSaving, clock: Clock | None) -> str:
     shape = " with such chunks" if plan.chunk_s else " in such slots" if plan.slot_s else ""
     kind = " in such slots" if plan.slot_s else ""
     cost = _cost_text(found.prefer, found.cost)
@@ -191,7 +191,7 @@ def _advice_of_plan_lines(plan: PlanExplanation) -> Iterable[str]:
         yield from _wrapped(f"{number}. {_plan_relaxation_text(found, plan.deadline)}", "  ")
 
 
-def _plan_relaxation_text(found: PlanRelaxation, deadline: Deadline | None) -> str:
+def _plan_relaxation_text(found: PlanRelaxation, deadline: DeadlineSaving | None) -> str:
     kinds = [one.resource.kind for one in found.relaxed]
     what = " with ".join(one.text for one in found.relaxed)
     step, limitless = "10% more", "no limit at all"
@@ -211,7 +211,7 @@ def _plan_relaxation_text(found: PlanRelaxation, deadline: Deadline | None) -> s
 
 
 def _gain_text(
-    found: PlanRelaxation, deadline: Deadline | None, *, without_limit: bool = False
+    found: PlanRelaxation, deadline: DeadlineSaving | None, *, without_limit: bool = False
 ) -> str:
     saves_s = found.saves_unlimited_s if without_limit else found.saves_s
     cost = found.saves_cost_unlimited if without_limit else found.saves_cost

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.explanation.resources import TURNS, ample_bytes_per_s, relaxed_by_part, unlimited
 from datacollect.explanation.tolerances import SAME
 from datacollect.files.units import format_duration
-from datacollect.methods.choice import METHODS, candidate, options_like
+from datacollect.methods.choice import candidate, options_like
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED
 from datacollect.methods.options.names import COORDINATED
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.options.option import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.explanation.resources import Resource
     from datacollect.files.choices import Solver
-    from datacollect.methods.options.of_methods import MethodOptions
+    from datacollect.methods.options.option import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# Daily periods are listed for so many times a plan's makespan: one planned anew may end later.
+# Daily periods are listed for this multiple of a plan's makespan: a plan made again may end later.
 LATER = 2.0
+
+# All sources send at once.
+NO_TURNS: dict[str, Any] = {"order": None, "at_a_time": None, "time_slot_s": None}
 
 # By what part a constraint is relaxed.
 STEP = 0.1
 
 
-class Anew:
+class WhatIf:
     """A plan made again, as it was, and with changes; each is planned when first asked for.
 
     Attributes
@@ -69,7 +69,7 @@ class Anew:
     def difference(self) -> str:
         """Why the plan made again is another one."""
         method = self.plan.method
-        if method not in METHODS:
+        if self.options is None:
             return f"method {method!r} is not one of this program's"
         if self.same is None:
             return f"{method} finds no plan with the options that the schedule holds"
@@ -82,46 +82,42 @@ class Anew:
     @cached_property
     def fastest(self) -> Schedule | None:
         """Without a deadline."""
-        options = self.options
-        if not isinstance(options, CoordinatedOptions) or options.deadline_s is None:
+        if self._asked("deadline_s") is None:
             return self.same
-        return _planned(self.problem, replace(options, deadline_s=None))
+        return _planned(self.problem, _with(self.options, deadline_s=None))
 
     @cached_property
     def cut_through(self) -> Schedule | None:
         """Without chunks."""
-        if not isinstance(self.options, CoordinatedOptions) or self.plan.slot_s is not None:
+        if self.plan.method != COORDINATED or self.plan.slot_s is not None:
             return None
-        return _planned(self.problem, replace(self.options, chunk_s=0.0))
+        return _planned(self.problem, _with(self.options, chunk_s=0.0))
 
     @property
     def burden(self) -> tuple[str, str] | None:
         """What else it was asked for that costs time, and that in words; None: nothing."""
-        options = self.options
-        if isinstance(options, CoordinatedOptions) and options.most_transfers is not None:
-            text = f"a host sends and receives at most {options.most_transfers} transfers at once"
+        most_transfers, derate = self._asked("most_transfers"), self._asked("derate")
+        if most_transfers is not None:
+            text = f"a host sends and receives at most {most_transfers} transfers at once"
             return "transfers", text
-        if options is not None and options.derate != NOT_DERATED:
-            return "derate", f"it was planned on {options.derate:.3g} of all links' bandwidths"
+        if derate is not None and derate != NOT_DERATED:
+            return "derate", f"it was planned on {derate:.3g} of all links' bandwidths"
         return None
 
     @cached_property
     def unburdened(self) -> Schedule | None:
         """Without the burden."""
-        options = self.options
-        if isinstance(options, CoordinatedOptions) and options.most_transfers is not None:
+        if self._asked("most_transfers") is not None:
             # The chunk was chosen for short pieces of time; without them another is.
-            options = replace(options, most_transfers=None, chunk_s=None)
-        elif options is not None:
-            options = replace(options, derate=NOT_DERATED)
-        return _planned(self.problem, options)
+            return _planned(self.problem, _with(self.options, most_transfers=None, chunk_s=None))
+        return _planned(self.problem, _with(self.options, derate=NOT_DERATED))
 
     @cached_property
     def at_once(self) -> Schedule | None:
         """Without turns."""
         if self.plan.turns is None:
             return self.same
-        return _planned(self.problem, _without_turns(self.options))
+        return _planned(self.problem, _with(self.options, **NO_TURNS))
 
     @cached_property
     def coordinated(self) -> Schedule | None:
@@ -130,14 +126,16 @@ class Anew:
         if plan.method == COORDINATED:
             return None
         options = CoordinatedOptions(
-            plan.slot_s, prefer=plan.prefer, deadline_s=plan.deadline_s, solver=self.solver
+            slot_s=plan.slot_s, prefer=plan.prefer, deadline_s=plan.deadline_s, solver=self.solver
         )
         return _planned(self.problem, options)
 
-    def passing_on_at_once(self, problem: Problem) -> Schedule | None:
-        """By best-path for a problem like this one, if relays passed everything on at once."""
-        assert isinstance(self.options, BestPathOptions)
-        return _planned(problem, replace(self.options, slot_s=None, chunk_s=0.0))
+    def without_waiting(self, problem: Problem) -> Schedule | None:
+        """For a problem like this one, if nothing waited for turns, slots or chunks."""
+        options = _with(self.options, slot_s=None, chunk_s=0.0, **NO_TURNS)
+        if problem is self.problem and options == self.options:
+            return self.same
+        return _planned(problem, options)
 
     def relaxed(self, resources: Sequence[Resource], *, without_limit: bool) -> Schedule | None:
         """With resources relaxed, by a step or altogether."""
@@ -145,12 +143,17 @@ class Anew:
         ample = ample_bytes_per_s(problem, self.plan.makespan_s)
         for resource in resources:
             if resource == TURNS:
-                options = _without_turns(options) if without_limit else _one_more_at_a_time(options)
+                turns = NO_TURNS if without_limit else {"at_a_time": self._asked("at_a_time") + 1}
+                options = _with(options, **turns)
             elif without_limit:
                 problem = unlimited(problem, resource, ample)
             else:
                 problem = relaxed_by_part(problem, resource, STEP)
         return _planned(problem, options)
+
+    def _asked(self, name: str) -> Any:
+        """What the plan's method was asked for; None where it has no such option."""
+        return getattr(self.options, name, None)
 
 
 def _planned(problem: Problem, options: MethodOptions | None) -> Schedule | None:
@@ -161,11 +164,9 @@ def _planned(problem: Problem, options: MethodOptions | None) -> Schedule | None
         return None
 
 
-def _without_turns(options: MethodOptions | None) -> MethodOptions | None:
-    return DirectOptions(solver=options.solver) if isinstance(options, DirectOptions) else options
-
-
-def _one_more_at_a_time(options: MethodOptions | None) -> DirectOptions:
-    assert isinstance(options, DirectOptions)
-    assert options.at_a_time is not None
-    return replace(options, at_a_time=options.at_a_time + 1)
+def _with(options: MethodOptions | None, **values: Any) -> MethodOptions | None:
+    """Return some options with other values, as far as the method has such options."""
+    if options is None:
+        return None
+    own = {name: value for name, value in values.items() if name in options_of(type(options))}
+    return replace(options, **own)  # type: ignore[type-var] # a dataclass, as all of them

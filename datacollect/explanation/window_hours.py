@@ -119,7 +119,7 @@ def closed_links(problem: Problem, number: int, starts_s: FloatArray, until_s: f
 
 
 def with_longer(problem: Problem, number: int, step_s: float, end: WindowEnd) -> Problem:
-    """Return the problem with windows that close so much later, or open earlier, each time."""
+    """Return the problem with windows that close later, or open earlier, by this time each."""
     return _with_windows(problem, number, lambda window: longer(window, step_s, end))
 
 

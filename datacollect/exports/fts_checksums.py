@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
     from datacollect.exports.jobs import Job
     from datacollect.exports.templates import Templates
-    from datacollect.files.choices import Checksum
     from datacollect.problem.manifest import Files
 
 # Which of several known checksums it gets: nearly all storage systems of grids know the first.
-BY_PREFERENCE: tuple[Checksum, ...] = ("adler32", "md5", "sha256")
+BY_PREFERENCE = ("adler32", "md5", "sha256")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def checksums_for_fts(
     jobs: Sequence[Job],
     templates: Templates,
     manifest: Mapping[str, Files],
-    algorithm: Checksum | None = None,
+    algorithm: str | None = None,
 ) -> Checksums:
     """Choose what FTS is to compare of each file.
 

@@ -49,8 +49,8 @@ same_version() {
     is_stale=yes
     return 1
 }
-# begin_anew: what an earlier start has left of a file is given up once, and fetched again in this one
-begin_anew() {
+# begin_again: what an earlier start has left of a file is given up once, and fetched again in this one
+begin_again() {
     is_of_earlier_start || return 0
     say "$file: what came of it in an earlier start is given up"
     : >"$whole.datacollect-stale" && : >.datacollect/again
@@ -133,7 +133,7 @@ is_right() {
         return 0
     else
         say "$file: its SHA-256 is not $hash, though each range is as it came; all of it is given up: start again, or $again"
-        begin_anew
+        begin_again
     fi
     rm -rf "$whole" "$whole.datacollect-"[0-9sv]*
     return 1

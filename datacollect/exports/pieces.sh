@@ -95,7 +95,7 @@ get() {
     until is_proved; do
         if is_over; then
             give_up "gave up after $tries tries: $address: ${why:-too little comes at a time}"
-            [ -z "$is_stale" ] || begin_anew
+            [ -z "$is_stale" ] || begin_again
             return 1
         fi
         clock

@@ -108,31 +108,29 @@ def folder_of_host(name: str) -> str:
     return f"%{ord(safe[0]):02X}{safe[1:]}" if safe[0] in ".-" else safe
 
 
-# Of each format: a template, and where its tool keeps what grants access.
-_EXAMPLES = {
-    "rclone": "{host}:{path}",
-    "rsync": "{host}:/data/{path}",
-    "fts": "root://{host}.example//{path}",
-}
-_KEEPERS = {
-    "curl": "~/.netrc, or the file that DATACOLLECT_CURL_OPTIONS names",
-    "aria2": "~/.netrc, or the file that DATACOLLECT_ARIA2_CONF names",
-    "rclone": "rclone config",
-    "rsync": "~/.ssh/config, or the variable RSYNC_PASSWORD",
-    "fts": "the proxy certificate that is delegated to it",
-}
-_ANY_KEEPER = "a place where the tool that fetches looks for it"
-
-
 def read_templates(
     own: Iterable[str],
     relayed: Iterable[str],
     hosts: Collection[str],
     *,
     is_url: bool,
-    kind: str = "",
+    example: str = Templates.example,
+    keeper: str = "a place where the tool that fetches looks for it",
 ) -> Templates:
-    """Read ``TEMPLATE`` and ``HOST=TEMPLATE``; `kind` is the format, of which messages speak.
+    """Read ``TEMPLATE`` and ``HOST=TEMPLATE``.
+
+    Parameters
+    ----------
+    own, relayed : iterable of str
+        Of the files that hosts have themselves, and of others' data.
+    hosts : collection of str
+        Of the problem.
+    is_url : bool
+        Whether addresses are URLs.
+    example : str
+        A template, for messages.
+    keeper : str
+        Where the tool keeps what grants access, for messages.
 
     Raises
     ------
@@ -140,15 +138,15 @@ def read_templates(
         A template lacks ``{path}``, has other fields, or holds what grants access.
     """
     return Templates(
-        _by_host(own, "--url", hosts, kind),
-        _by_host(relayed, "--relay-url", hosts, kind),
+        _by_host(own, "--url", hosts, keeper),
+        _by_host(relayed, "--relay-url", hosts, keeper),
         is_url,
-        _EXAMPLES.get(kind, Templates.example),
+        example,
     )
 
 
 def _by_host(
-    texts: Iterable[str], option: str, hosts: Collection[str], kind: str
+    texts: Iterable[str], option: str, hosts: Collection[str], keeper: str
 ) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
@@ -156,7 +154,7 @@ def _by_host(
         host, equals, template = text.partition("=")
         if not (equals and host in hosts):
             host, template = "", text
-        _require_template(template, option, _KEEPERS.get(kind, _ANY_KEEPER))
+        _require_template(template, option, keeper)
         if host in found:
             whom = f"of {host!r}" if host else "for all hosts"
             raise ProblemError(f"{option}: two templates {whom}; keep one")

@@ -29,9 +29,3 @@ Estimator: TypeAlias = Literal["recent", "ewma", "mean", "last", "median", "quan
 Engine: TypeAlias = Literal["ns3", "fluid"]
 Control: TypeAlias = Literal["delayed", "free"]
 Relays: TypeAlias = Literal["queues", "chains"]
-
-# What a schedule may be written as, for tools that people have.
-ExportFormat: TypeAlias = Literal["curl", "aria2", "rclone", "rsync", "fts", "csv"]
-
-# What is known of files beside their sizes, and can be compared where they arrive.
-Checksum: TypeAlias = Literal["adler32", "md5", "sha256"]

@@ -96,7 +96,7 @@ class Clock:
         return elapsed_s
 
     def later(self, by_s: float) -> Clock:
-        """Return the clock of what starts so much later."""
+        """Return the clock of what starts later by this time."""
         return Clock(self._at(by_s), self.zone)
 
     def moment(self, at_s: float) -> datetime:
@@ -186,7 +186,7 @@ class Clock:
         day = self._at(0).date()
         for ahead in range(3):
             naive = _at_hours(day + timedelta(days=ahead), hours)
-            if _recurring(naive.date(), _hm(naive), self.zone) < self.start:
+            if _recurring(naive.date(), f"{naive:%H:%M:%S}", self.zone) < self.start:
                 continue
             return self._since_start(local_instant(naive, self.zone, place))
         raise AssertionError(f"no {hours} within three days")
@@ -205,7 +205,7 @@ class Clock:
 
 
 def instant_text(at_s: float, clock: Clock | None) -> str:
-    """Tell an instant as whoever asks counts time: by the clock, or in seconds from the start.
+    """Show an instant as the problem counts time: by the clock, or in seconds from the start.
 
     Clocks are read to the second; what they show is followed by how long after the start that is.
 
@@ -312,10 +312,6 @@ def _at_hours(day: date, hours: str) -> datetime:
     assert found, hours
     hour, minute, second = (int(part or 0) for part in found.groups())
     return datetime.combine(day, time(hour, minute, second))
-
-
-def _hm(naive: datetime) -> str:
-    return f"{naive:%H:%M:%S}"
 
 
 def _offset(instant: datetime) -> str:

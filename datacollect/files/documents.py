@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "standard input"
 
-# What files give as their format: whoever reads one kind can tell when it was given another.
+# What files give as their format: a reader of one kind notices when it is given another.
 PROBLEM_FORMAT = "datacollect-problem/1"
 SCHEDULE_FORMAT = "datacollect-schedule/1"
 PROGRESS_FORMAT = "datacollect-progress/1"
@@ -144,7 +144,7 @@ def unpacked(data: bytes, name: str) -> bytes:
                 return unpack(data)
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise CutOffError(
-                    f"{name}: a packed file that is cut off or damaged ({error}); pack it anew"
+                    f"{name}: a packed file that is cut off or damaged ({error}); pack it again"
                 ) from None
     return data
 
@@ -402,7 +402,7 @@ def _too_much(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply; a problem file needs four levels at most"
     if "digits" in str(error):
-        return "a whole number has thousands of digits; no quantity needs so many"
+        return "a whole number has thousands of digits; no quantity needs that many"
     return f"cannot be parsed: {shown_text(str(error))}"
 
 

@@ -25,9 +25,9 @@ Read = TypeVar("Read")
 # No host's name is longer: of other text nothing is proposed.
 LONGEST_NAME = 255
 
-# What files are that name no format: the first of these keys that they hold tells, unless files of
+# Kinds of files that name no format, by the first of these keys that they hold, unless files of
 # the kind that was asked for hold it, too.
-TELLING = (
+KINDS_BY_KEY = (
     ("transfers", "schedule"),
     ("topology", "scenario"),
     ("hosts", "problem"),
@@ -80,12 +80,15 @@ class Table:
     fields : tuple of Field
     remedy : str
         Of a whole file: the command that writes one, for who has something else, or nothing.
+    refused : mapping of str to str, optional
+        Keys that others know and that make no sense here, and why.
     """
 
     name: str
     description: str
     fields: tuple[Field, ...]
     remedy: str = ""
+    refused: Mapping[str, str] | None = None
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
@@ -129,6 +132,8 @@ class Table:
 
     def _reject_unknown(self, value: Mapping[Any, Any], place: str) -> None:
         key = next(key for key in value if key not in self.by_name)
+        if key in (self.refused or {}):
+            raise ProblemError(f"{join(place, key)}: {(self.refused or {})[key]}; leave it out")
         hint = nearest_hint(str(key)[:SHOWN_LENGTH], self.by_name)
         if hint.endswith(": convert"):
             hint += ", or write the number with its unit, in quotes"
@@ -210,9 +215,9 @@ class Document(Table):
         found = _kind_of(given) or own
         got = f", got {shown(given)}" if found != own else ""
         if found == own:
-            told = ((key, kind) for key, kind in TELLING if key in tree)
+            hints = ((key, kind) for key, kind in KINDS_BY_KEY if key in tree)
             found = next(
-                (kind for key, kind in told if kind == own or key not in self.by_name), own
+                (kind for key, kind in hints if kind == own or key not in self.by_name), own
             )
         if found != own:
             article = "an" if found[0] in "aeiou" else "a"
@@ -274,7 +279,8 @@ class ByName:
         if not isinstance(item, Mapping):
             return ""
         for key, inner in item.items():
-            # Where a key holds a table, and is like none of the fields, it is the rest of a name.
+            # Where a key holds a table, and is like none of the fields, it is the end of a dotted
+            # name.
             is_field = key in self.table.by_name or nearest_hint(str(key), self.table.by_name)
             if isinstance(inner, Mapping) and not is_field:
                 return f"{name}.{self._dotted(key, inner) or key}"

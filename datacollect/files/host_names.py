@@ -41,7 +41,7 @@ def fault_of(name: str) -> str:
         composed = unicodedata.normalize("NFC", name)
         return (
             f"must be Unicode in its composed form, NFC, got {len(name)} characters for "
-            f"{len(composed)}; type it anew, or convert the file to NFC"
+            f"{len(composed)}; type it again, or convert the file to NFC"
         )
     return ""
 

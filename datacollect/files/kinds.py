@@ -16,7 +16,7 @@ from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Protocol, TypeAlias
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files import quantities
 from datacollect.files.clock_times import CLOCK_TIME, HOUR, as_text, is_clock_time
 
@@ -57,7 +57,7 @@ class Text:
             raise wrong(place, f"must be {allowed}", value, "write it exactly so")
         if not value:
             raise wrong(place, "must not be empty", value, "give it a name")
-        if not _is_unicode(value):
+        if not is_utf_8(value):
             raise wrong(place, "must be Unicode text", value, "half of a surrogate pair is none")
         return value
 
@@ -115,7 +115,7 @@ class Whole:
                 raise wrong(place, rule, given, "plan in parts, or count blocks instead of bytes")
             raise wrong(place, f"{rule} and below {self.stop}", value, "write a smaller one")
         if number.bit_length() > FLOAT_BITS:
-            raise wrong(place, rule, value, self.remedy or "no quantity needs so many digits")
+            raise wrong(place, rule, value, self.remedy or "no quantity needs that many digits")
         return number
 
     def schema(self) -> Schema:
@@ -163,6 +163,51 @@ class Number:
         if not self.signed:
             number["exclusiveMinimum" if self.positive else "minimum"] = 0
         return _or_with_unit(number, self.of)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the word."""
+        rule = f"must be one of {', '.join(self.words)}"
+        if not isinstance(value, str):
+            raise wrong(place, rule, value, "put it in quotes")
+        if value not in self.words:
+            raise ProblemError(
+                f"{place} {rule}, got {shown(value)}" + nearest_hint(value, self.words)
+            )
+        return value
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of the words."""
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class Share:
+    """A number from 0 to 1; not 0 if `positive`."""
+
+    positive: bool = False
+
+    def read(self, value: Any, place: str) -> float:
+        """Return the share."""
+        rule = "must be > 0 and <= 1" if self.positive else "must be between 0 and 1"
+        try:
+            share = Number(positive=self.positive).read(value, place)
+        except ProblemError:
+            raise wrong(place, rule, value, "write a share") from None
+        if share > 1:
+            raise wrong(place, rule, value, "write a share")
+        return share
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such numbers."""
+        least = "exclusiveMinimum" if self.positive else "minimum"
+        return {"type": "number", least: 0, "maximum": 1}
 
 
 @dataclass(frozen=True)
@@ -358,7 +403,8 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return _shown_list(value)
     if isinstance(value, int) and value.bit_length() > 200:
-        return f"{'-' if value < 0 else ''}{_digits(value)} digits"
+        n_digits = math.ceil(value.bit_length() * math.log10(2))
+        return f"{'-' if value < 0 else ''}about {n_digits} digits"
     return shown_text(str(value))
 
 
@@ -404,10 +450,6 @@ def _shown_list(values: list[Any] | tuple[Any, ...]) -> str:
     return text if 0 < len(text) <= SHOWN_LENGTH else f"a list of {len(values)}"
 
 
-def _digits(value: int) -> str:
-    return f"about {math.ceil(value.bit_length() * math.log10(2))}"
-
-
 def _write_a_number(value: Any) -> str:
     if isinstance(value, str):
         try:
@@ -418,7 +460,8 @@ def _write_a_number(value: Any) -> str:
     return "write a number"
 
 
-def _is_unicode(text: str) -> bool:
+def is_utf_8(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,8 +1,8 @@
-"""What is going on, for whoever listens: stages and their times by Python's logging, and steps.
+"""What is under way, for listeners: stages and their times by Python's logging, and steps.
 
-Nothing is written here. Stages are told to the logger ``datacollect`` when they are over, at the
+Nothing is written here. Stages are logged by the logger ``datacollect`` when they are over, at the
 level INFO, and each program that a solver has solved at the level DEBUG. How many steps of how many
-are done is told at once, to whoever listens.
+are done is reported at once, to the listener.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _listener: ContextVar[Callable[[int, int, str], None] | None] = ContextVar("list
 
 @contextmanager
 def stage(what: str) -> Iterator[list[str]]:
-    """Tell, when a stage is over, how long it took, and what solvers had to do in it.
+    """Log, when a stage is over, how long it took, and what solvers had to do in it.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def stage(what: str) -> Iterator[list[str]]:
     Yields
     ------
     list of str
-        For more to be told of it, in a few words each.
+        Further facts for the log, in a few words each.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def stage(what: str) -> Iterator[list[str]]:
 
 @contextmanager
 def solving(solver: Callable[[], str], size: int, words: str) -> Iterator[None]:
-    """Tell how long a solver took for a program, and count it in the stage that is under way.
+    """Log how long a solver took for a program, and count it in the stage that is under way.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ def solving(solver: Callable[[], str], size: int, words: str) -> Iterator[None]:
 
 @contextmanager
 def listening(listener: Callable[[int, int, str], None]) -> Iterator[None]:
-    """Have steps told to a function: how many are done, of how many, and of what.
+    """Have steps reported to a function: how many are done, of how many, and of what.
 
-    Of no more than none is told when what was counted is over, and other things go on.
+    "0 of 0" is reported when what was counted is over, and other things go on.
     """
     token = _listener.set(listener)
     try:
@@ -129,7 +129,7 @@ def listening(listener: Callable[[int, int, str], None]) -> Iterator[None]:
 
 @contextmanager
 def counting(everything: int, unit: str) -> Iterator[Callable[[], None]]:
-    """Tell whoever listens how many steps are done; what is counted within a step is not told.
+    """Report to the listener how many steps are done; counts within a step are not reported.
 
     Parameters
     ----------

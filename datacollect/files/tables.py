@@ -1,9 +1,9 @@
 """Tables as text: what separates their columns, which columns have names, and their rows.
 
-Spreadsheets and programs write the same table in many ways. What can be read in one way only is
+Spreadsheets and programs write the same table differently. What has one meaning only is
 read: commas, semicolons or tabs, a first line ``sep=;``, an unnamed column that only counts the
 rows, empty columns at the end, the header once more where files were joined. What can be read in
-two ways is refused, with what to write.
+two meanings is refused, with what to write.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def open_table(
     texts : collection of str
         Columns that hold any text, such as paths, which may end with a comma.
     is_secret : bool
-        Whether no message may tell what the file holds.
+        Whether no message may show what the file holds.
 
     Raises
     ------
@@ -175,10 +175,10 @@ def open_table(
     begins = stated.end() if stated else begins
     skipped_lines = len(text[:begins].splitlines())
     where = f"{name}, line {1 + skipped_lines}"
-    rest = text[begins:]
+    lines = text[begins:]
     if separator is None:
-        separator = _separator(rest, where)
-    header = _first_row(rest, separator, where)
+        separator = _separator(lines, where)
+    header = _first_row(lines, separator, where)
     if not any(header):
         raise ProblemError(
             f"{where}: must be a header, got an empty line; begin with a line like {example}"

@@ -1,7 +1,7 @@
 """Bounds on what can have arrived by an instant: minimum cuts, and dual values.
 
 A bound is a set of resources and what they let through: fixed bytes, and a rate in each piece of
-time. No more can have arrived at any instant, and at one instant exactly so much can. Without
+time. No more can have arrived at any instant, and at one instant exactly this much can. Without
 shared bottlenecks it is a minimum cut; with them, an optimal dual solution of the linear program
 that maximises arrivals, whose weights may be fractions.
 """

@@ -5,7 +5,7 @@ that an optimum opens them in order: it is a flow with concave capacities, and a
 a column for each connection of each link. On a wire that links share, N connections of ours get
 b_w(N) together, again piece by piece, and the links' connections on it must be as many. Parts of
 connections are allowed here, so no plan with whole ones is faster, nor one that opens and closes
-them on the way: its averages over time are a point of this program, since b is concave.
+them in between: its averages over time are a point of this program, since b is concave.
 
 Of all columns few are used: those whose prices are attractive join, until none is (column
 generation: Ford and Fulkerson, Management Science 5, 1958).
@@ -21,7 +21,7 @@ import numpy as np
 from datacollect.errors import SolverError
 from datacollect.flow.network.best_arcs import best_per_tail
 from datacollect.flow.network.tolerances import ATTAINED
-from datacollect.flow.shared.network import SharedNetwork, ways_to_sink, widest_ways
+from datacollect.flow.shared.network import SharedNetwork, arcs_to_sink, widest_arcs
 from datacollect.numbers.arrays import ranges
 from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.solvers.programs import LinearProgram
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # A handful of rounds is usual.
 MOST_ROUNDS = 100
 
-# The first round lets in so many links per host, each later one twice as many.
+# Links per host that the first round lets in; each later round lets in twice as many.
 NEW_LINKS_PER_HOST = 2
 
 
@@ -140,7 +140,7 @@ class _Columns:
         )
 
     def _begin(self) -> None:
-        """Let in what leads every host to the destination, and sources' widest ways."""
+        """Let in arcs that lead every host to the destination, and the widest arcs of sources."""
         first = self.rates.rate(1)
         nothing = np.zeros(0, dtype=np.int64)
         network = SharedNetwork(
@@ -154,8 +154,8 @@ class _Columns:
             nothing,
             np.zeros(0),
         )
-        ways, width = ways_to_sink(network)
-        links = np.union1d(ways, widest_ways(network, width))
+        leading, width = arcs_to_sink(network)
+        links = np.union1d(leading, widest_arcs(network, width))
         per_source = self.connections // max(1, len(np.flatnonzero(self.supply)))
         self.n[links] = np.minimum(self.most[links], 1 + per_source)
 

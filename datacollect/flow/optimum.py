@@ -147,7 +147,7 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
 
 
 def _optimum_of_one_kind(problem: Problem, budget: Budget) -> FluidOptimum:
-    """Find the optimum of the layered network, which cannot tell own data from others'."""
+    """Find the optimum of the layered network, which cannot distinguish own data from others'."""
     if problem.total_bytes == 0:
         return FluidOptimum(0.0, NOTHING_TO_MOVE, solver="none")
     flow_solver = budget.flow_solver()
@@ -187,7 +187,7 @@ def quickest_or_infeasible(
     except NeverArrives as never:
         network = never.network
         cut_off = ~reachable(network.n_nodes, network.head, network.tail, network.sink)
-        # No way at all names all such hosts; else too little gets out in time behind the cut.
+        # Where no path leads out, these are all such hosts; else too little gets out in time.
         behind = {pool.host for pool in network.pools if cut_off[pool.node]}
         behind = behind or {pool.host for pool in network.pools if never.cut[pool.node]}
         raise never_arrives(problem, [problem.names[host] for host in sorted(behind)]) from None

@@ -17,7 +17,7 @@ from datacollect.flow.routes.fluid_plan import FluidPlan
 from datacollect.flow.routes.routes import decompose, without_loops
 from datacollect.flow.routes.short_chains import short_paths
 from datacollect.flow.shared.cheapest import cheapest_with_shared
-from datacollect.flow.tiny_pools import without_dust
+from datacollect.flow.tiny_pools import without_tiny_pools
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Preference
@@ -90,7 +90,7 @@ def fluid_paths(
         split = decompose(network, network.piece, flow)
     else:
         split = short_paths(network, found.units)
-    split = without_dust(found, split)
+    split = without_tiny_pools(found, split)
     paths = [without_loops(path, unlimited) for path in split]
     return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
 

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from datacollect.flow.quickest.cheapest import CheapestFlow
     from datacollect.numbers.arrays import FloatArray
 
-# Data of fewer units than this are dust, if a unit is more than this part of a byte.
-DUST_UNITS, COARSE_BYTES = 64, 1 / 64
+# A pool of fewer units than this is tiny, if a unit is more than this part of a byte.
+TINY_UNITS, COARSE_BYTES = 64, 1 / 64
 
 
-def without_dust(found: CheapestFlow, paths: Sequence[PathFlow]) -> list[PathFlow]:
-    """Return the paths, those of dust replaced by one each that has room."""
+def without_tiny_pools(found: CheapestFlow, paths: Sequence[PathFlow]) -> list[PathFlow]:
+    """Return the paths, those of tiny pools replaced by one each that has room."""
     unit_bytes, network = found.unit_bytes, found.network
     if unit_bytes < COARSE_BYTES:
         return list(paths)
-    dust = [
+    tiny = [
         number
         for number, pool in enumerate(network.pools)
-        if pool.n_bytes < DUST_UNITS * unit_bytes
+        if pool.n_bytes < TINY_UNITS * unit_bytes
     ]
     capacity = network.capacity_bytes(found.lengths_s)
     room = capacity - found.flow_bytes
     limited = network.room_bytes < np.inf
     room = np.where(limited, room, np.maximum(room, SURELY * capacity))
-    again = {number: _path_of(found, number, room) for number in dust}
+    again = {number: _path_of(found, number, room) for number in tiny}
     new = [path for path in again.values() if path is not None]
     return [path for path in paths if again.get(path.pool) is None] + new
 

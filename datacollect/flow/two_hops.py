@@ -121,7 +121,7 @@ def _largest_simple_cut(
     slowest = int(np.argmax(supply[holders] / out))
     host = int(holders[slowest])
     at_source_s = float(supply[host] / out[slowest])
-    # A tie is told as the destination's: the shorter advice.
+    # A tie counts as the destination's: its advice is shorter.
     if at_source_s > at_destination_s * (1 + SAME_CUT):
         behind = [parcel.source for parcel in problem.parcels if parcel.host == host]
         return at_source_s, source_bottleneck(problem, host, float(out[slowest]), behind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datacollect.measurement.reading import read_measurements, told
+from datacollect.measurement.reading import read_measurements, with_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,4 +74,6 @@ def samples_from_iperf3(
     >>> samples[["from", "to", "bandwidth_bytes_per_s", "streams"]].values.tolist()
     [['lyon', 'geneva', 625000.0, 4]]
     """
-    return told(read_measurements([path], names=names, skip_failed=skip_failed, tables=False))
+    return with_warnings(
+        read_measurements([path], names=names, skip_failed=skip_failed, tables=False)
+    )

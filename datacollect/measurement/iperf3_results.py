@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.kinds import shown_text
 from datacollect.files.units import bytes_per_s_from_bit_per_s
 from datacollect.measurement.outcomes import (
     STREAMS,
@@ -21,6 +23,7 @@ from datacollect.measurement.outcomes import (
     Sample,
     require_arrived,
 )
+from datacollect.measurement.readers import Reader
 from datacollect.measurement.unlike import BOTH_WAYS
 
 if TYPE_CHECKING:
@@ -32,13 +35,42 @@ Tree: TypeAlias = "dict[str, Any]"
 _OTHER_WAY = "_bidir_reverse"
 
 
-def is_iperf3(tree: Any) -> bool:
-    """Tell whether a JSON document is the result of a test by iperf3, be it a failed one.
+# What it prints where it has nothing else to say; and its output for people, without -J:
+# "[ ID] Interval", "[  5] local 10.0.0.1 ...".
+_COMPLAINT = "iperf3: "
+_FOR_PEOPLE = re.compile(r"^\[ *(ID|SUM|\d+)\](\[[RT]X-[SC]\])? ", re.MULTILINE)
 
-    >>> is_iperf3({"start": {}, "end": {}}), is_iperf3({"hosts": {}})
-    (True, False)
-    """
-    return isinstance(tree, dict) and ({"start", "end"} <= tree.keys() or "error" in tree)
+
+class _Iperf3(Reader):
+    def reads_document(self, tree: Any) -> bool:
+        if not isinstance(tree, dict) or "test" in tree:
+            return False
+        return {"start", "end"} <= tree.keys() or "error" in tree or "event" in tree
+
+    def outcome(self, tree: Any, place: str, names: Mapping[str, str] | None) -> Outcome:
+        return outcome_of_iperf3(tree, place, names)
+
+    def reads_text(self, text: str) -> bool:
+        return text.lstrip().startswith(_COMPLAINT) or bool(_FOR_PEOPLE.search(text))
+
+    def outcomes(
+        self,
+        text: str,
+        place: str,
+        names: Mapping[str, str] | None,
+    ) -> tuple[Outcome, ...]:
+        failure = f"{place}: is iperf3's output for people; repeat the test with iperf3 -J"
+        if not _FOR_PEOPLE.search(text):
+            first = shown_text(text.strip().splitlines()[0])
+            failure = f"{place}: the test failed, iperf3 says {first!r}"
+        return (Outcome(place, failures=(failure,)),)
+
+
+IPERF3 = _Iperf3(
+    name="iperf3",
+    text="what iperf3 -J printed",
+    document="the output of iperf3 -J, with keys start and end",
+)
 
 
 def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = None) -> Outcome:
@@ -61,6 +93,8 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
     ProblemError
         It is no complete result.
     """
+    if "event" in tree and not {"start", "end"} <= tree.keys():
+        raise ProblemError(f"{place}: written with --json-stream; use iperf3 -J without it")
     content = json.dumps(tree, sort_keys=True)
     if tree.get("error"):
         failure = f"{place}: the test failed, iperf3 says {tree['error']!r}"

@@ -17,8 +17,6 @@ from datacollect.files.kinds import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# iperf3's output for people, without -J: "[ ID] Interval", "[  5] local 10.0.0.1 ...".
-FOR_PEOPLE = re.compile(r"^\[ *(ID|SUM|\d+)\](\[[RT]X-[SC]\])? ", re.MULTILINE)
 # An object, also behind a time and a host, as logs have it. A field of a CSV that holds JSON has
 # its quotes doubled.
 _OBJECT = re.compile(r"\{\s*\"[^\"\n]+\"\s*:")
@@ -102,6 +100,23 @@ def documents_of(text: str, other_lines: list[str]) -> Iterator[Document]:
         for i, one in enumerate(trees):
             yield Document(number + i, line, one)
         number += len(trees) - 1
+
+
+def unwrapped(tree: Any) -> Iterator[Any]:
+    """Yield the documents that a search in an archive (OpenSearch) has found; others as they are.
+
+    >>> list(unwrapped({"hits": {"hits": [{"_source": {"a": 1}}, {"_source": {"a": 2}}]}}))
+    [{'a': 1}, {'a': 2}]
+    """
+    if isinstance(tree, dict) and isinstance(tree.get("_source"), dict):
+        yield tree["_source"]
+        return
+    hits = tree.get("hits") if isinstance(tree, dict) else None
+    if isinstance(hits, dict) and isinstance(hits.get("hits"), list):
+        for hit in hits["hits"]:
+            yield from unwrapped(hit)
+        return
+    yield tree
 
 
 def _end_of_other_text(text: str, position: int) -> int:

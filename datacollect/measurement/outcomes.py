@@ -85,6 +85,8 @@ class Outcome:
         The same where an output is printed twice.
     of_server : bool
         Whether the server wrote it, which knows only what it received itself.
+    other_kind : str
+        What was tested, where that is no bandwidth: such tests do not count.
     """
 
     place: str
@@ -93,6 +95,7 @@ class Outcome:
     identity: str = ""
     content: str = ""
     of_server: bool = False
+    other_kind: str = ""
 
 
 def require_arrived(place: str, rate: float, n_bytes: float, duration_s: float) -> None:

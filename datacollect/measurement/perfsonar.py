@@ -4,11 +4,15 @@
   ``result``, whose ``summary.summary`` has the rates of the whole test.
 - perfSONAR's archive (Logstash and OpenSearch, from 5.0 on) keeps the same ``test`` beside
   ``pscheduler`` and a short ``result``: ``throughput``, ``packets_sent``, ``packets_lost``. A
-  search wraps documents as ``hits.hits[]._source``.
+  search wraps documents (`datacollect.measurement.json_texts.unwrapped`).
 
 The formats are those of https://github.com/perfsonar/pscheduler (result schema of the throughput
 test) and https://github.com/perfsonar/logstash (``06-result_throughput.conf``). Its older archive,
-esmond, gives series without hosts: there ``esmond-ps-get --output-format csv`` is to be taken.
+esmond, gives series without hosts. There tables are to be taken, which ``esmond-ps-get`` and
+``esmond-ps-get-bulk`` write with ``--output-format csv``: ``source``, ``destination``,
+``event_type``, ``timestamp`` (UTC) and ``value``, bits per second where the event type is
+``throughput``; rows of other types measure no bandwidth. Rows whose ``summary_type`` is not
+``base`` are averages of others over a ``summary_window``.
 """
 
 from __future__ import annotations
@@ -28,9 +32,10 @@ from datacollect.measurement.outcomes import (
     Sample,
     require_arrived,
 )
+from datacollect.measurement.readers import Reader, TableKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 Tree: TypeAlias = "dict[str, Any]"
 
@@ -45,23 +50,6 @@ _STARTS = (
 )
 
 
-def unwrapped(tree: Any) -> Iterator[Any]:
-    """Yield the documents within what a search in the archive answers; others as they are.
-
-    >>> list(unwrapped({"hits": {"hits": [{"_source": {"a": 1}}, {"_source": {"a": 2}}]}}))
-    [{'a': 1}, {'a': 2}]
-    """
-    if isinstance(tree, dict) and isinstance(tree.get("_source"), dict):
-        yield tree["_source"]
-        return
-    hits = tree.get("hits") if isinstance(tree, dict) else None
-    if isinstance(hits, dict) and isinstance(hits.get("hits"), list):
-        for hit in hits["hits"]:
-            yield from unwrapped(hit)
-        return
-    yield tree
-
-
 def kind_of_test(tree: Any) -> str | None:
     """Return which test a document of an archiver is about; None where it is none of theirs.
 
@@ -74,15 +62,50 @@ def kind_of_test(tree: Any) -> str | None:
     return test["type"] if isinstance(test.get("type"), str) else None
 
 
-def require_no_series(tree: Any, place: str) -> None:
-    """Refuse what esmond's interface answers: it lacks the hosts, or the values."""
-    is_value = isinstance(tree, dict) and {"ts", "val"} <= tree.keys()
-    if is_value or (isinstance(tree, dict) and {"metadata-key", "event-types"} <= tree.keys()):
-        lacks = "which hosts were measured" if is_value else "what was measured"
-        raise ProblemError(
-            f"{place}: is esmond's answer, which does not say {lacks}; take what `esmond-ps-get "
-            "--output-format csv` writes"
-        )
+class _PerfSonar(Reader):
+    def reads_document(self, tree: Any) -> bool:
+        return kind_of_test(tree) is not None or bool(_lacks(tree))
+
+    def outcome(self, tree: Any, place: str, names: Mapping[str, str] | None) -> Outcome:
+        kind = kind_of_test(tree)
+        if kind == THROUGHPUT:
+            return outcome_of_run(tree, place, names)
+        if kind is None:
+            raise ProblemError(
+                f"{place}: is esmond's answer, which does not say {_lacks(tree)}; take what "
+                "`esmond-ps-get --output-format csv` writes"
+            )
+        return Outcome(place, other_kind=kind)
+
+
+def _lacks(tree: Any) -> str:
+    """Return what an answer of esmond's interface does not say; empty where it is none."""
+    if isinstance(tree, dict) and {"ts", "val"} <= tree.keys():
+        return "which hosts were measured"
+    if isinstance(tree, dict) and {"metadata-key", "event-types"} <= tree.keys():
+        return "what was measured"
+    return ""
+
+
+PERFSONAR = _PerfSonar(
+    name="perfSONAR",
+    text="what perfSONAR's archiver keeps, or its CSV",
+    document="a throughput test as perfSONAR's archiver keeps it, with keys test and result",
+    tables=(
+        TableKind(
+            "perfSONAR",
+            {
+                "source": "from",
+                "destination": "to",
+                "timestamp": "time",
+                "value": "bandwidth_bit_per_s",
+            },
+            only={"event_type": THROUGHPUT},
+            tests={"summary_type": ("base", "")},
+            unlike=("summary_type", "summary_window", "tool_name"),
+        ),
+    ),
+)
 
 
 def outcome_of_run(tree: Tree, place: str, names: Mapping[str, str] | None = None) -> Outcome:

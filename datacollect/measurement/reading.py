@@ -1,7 +1,8 @@
 """One reader of measurements: files and folders, whatever they are called, whoever measured.
 
 What a file is, its content says: JSON that a tool printed (`datacollect.measurement.json_texts`),
-or a table (`datacollect.measurement.sample_tables`).
+a table (`datacollect.measurement.sample_tables`), or what else a reader
+(`datacollect.measurement.readers`) knows.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ from datacollect.files.kinds import shown_text
 from datacollect.files.stages import counting
 from datacollect.files.units import counted
 from datacollect.measurement.addresses import NAMES_FILE, read_names
-from datacollect.measurement.iperf3_results import is_iperf3, outcome_of_iperf3
-from datacollect.measurement.json_texts import FOR_PEOPLE, documents_of, holds_documents
+from datacollect.measurement.json_texts import documents_of, holds_documents, unwrapped
 from datacollect.measurement.outcomes import (
     Outcome,
     limited_tests,
@@ -33,13 +33,7 @@ from datacollect.measurement.outcomes import (
     once_each,
     require_tests,
 )
-from datacollect.measurement.perfsonar import (
-    THROUGHPUT,
-    kind_of_test,
-    outcome_of_run,
-    require_no_series,
-    unwrapped,
-)
+from datacollect.measurement.readers import READERS
 from datacollect.measurement.sample_tables import (
     ReadTable,
     TableOptions,
@@ -53,11 +47,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.measurement.readers import Reader
+
 # Hosts' names by address, None where nothing is said of them.
 Names: TypeAlias = "Mapping[str, str] | None"
-
-# What iperf3 prints where it has nothing else to say.
-_COMPLAINT = "iperf3: "
 
 
 class _NoResultError(ProblemError):
@@ -139,7 +132,7 @@ def read_measurements(
     return Measurements(samples if times else samples.assign(time_s=0.0), tuple(notes))
 
 
-def told(found: Measurements) -> pd.DataFrame:
+def with_warnings(found: Measurements) -> pd.DataFrame:
     """Return the samples with the notes in their ``attrs``, and warn of each note."""
     for text in found.notes:
         warnings.warn(text, DatacollectWarning, stacklevel=3)
@@ -207,9 +200,22 @@ class _Reader:
         self._read_text(text, name, names)
 
     def _is_measurement(self, text: str, name: str) -> bool:
-        if not text.strip() or holds_documents(text) or _says_no_more(text):
-            return True
+        return (
+            not text.strip()
+            or holds_documents(text)
+            or self._is_table(text, name)
+            or self._reader_of_text(text, name) is not None
+        )
+
+    def _is_table(self, text: str, name: str) -> bool:
         return self._tables and is_sample_table(text, name, self._options)
+
+    def _reader_of_text(self, text: str, name: str) -> Reader | None:
+        """Return who reads a text that is no JSON; None: it is a table, or nobody does."""
+        found = next((one for one in map(READERS.get, READERS.own) if one.reads_text(text)), None)
+        if found is not None or self._is_table(text, name):
+            return found
+        return next((one for one in READERS.brought() if one.reads_text(text)), None)
 
     def _read_text(self, text: str, name: str, names: Names) -> None:
         digest = sha256(text.encode()).digest()
@@ -224,7 +230,9 @@ class _Reader:
                     f"{option} is for a CSV of samples, got {name!r}, which a tool printed as JSON"
                 )
             self.parts.append(list(self._outcomes(text, name, names)))
-        elif not text.strip() or _says_no_more(text) or not self._tables:
+        elif text.strip() and (reader := self._reader_of_text(text, name)) is not None:
+            self.parts.append(list(reader.outcomes(text, name, names)))
+        elif not text.strip() or not self._tables:
             self.parts.append([Outcome(name, failures=(_why_nothing(text, name),))])
         else:
             if self._names is not None:
@@ -244,12 +252,13 @@ class _Reader:
                 continue
             trees = list(unwrapped(document.tree))
             for number, tree in enumerate(trees, start=1):
-                kind = kind_of_test(tree)
-                if kind is not None and kind != THROUGHPUT:
+                hit = f", hit {number}" if len(trees) > 1 else ""
+                outcome = _outcome(tree, f"{place}{hit}", names)
+                if outcome.other_kind:
+                    kind = outcome.other_kind
                     of_other_kinds[kind] = of_other_kinds.get(kind, 0) + 1
                 else:
-                    hit = f", hit {number}" if len(trees) > 1 else ""
-                    yield _outcome(tree, f"{place}{hit}", names, is_run=kind is not None)
+                    yield outcome
         if other_lines:
             first = shown_text(other_lines[0])
             self.notes.append(
@@ -282,18 +291,12 @@ def _files_below(folder: Path, by_hand: Names, names: Names = None) -> Iterator[
             yield entry, names
 
 
-def _outcome(tree: Any, place: str, names: Names, *, is_run: bool) -> Outcome:
-    if is_run:
-        return outcome_of_run(tree, place, names)
-    if is_iperf3(tree):
-        return outcome_of_iperf3(tree, place, names)
-    if isinstance(tree, dict) and "event" in tree:
-        raise ProblemError(f"{place}: written with --json-stream; use iperf3 -J without it")
-    require_no_series(tree, place)
-    raise _NoResultError(
-        f"{place}: must be the output of iperf3 -J, with keys start and end, or a throughput "
-        "test as perfSONAR's archiver keeps it, with keys test and result"
-    )
+def _outcome(tree: Any, place: str, names: Names) -> Outcome:
+    for reader in READERS.entries():
+        if reader.reads_document(tree):
+            return reader.outcome(tree, place, names)
+    known = ", or ".join(reader.document for reader in READERS.entries() if reader.document)
+    raise _NoResultError(f"{place}: must be {known}")
 
 
 # Columns of samples, and the attributes of a `Sample` that they hold.
@@ -322,19 +325,10 @@ def _frame(outcomes: Sequence[Outcome], counts: set[int]) -> pd.DataFrame:
     )
 
 
-def _says_no_more(text: str) -> bool:
-    """Whether a text is what iperf3 writes instead of a result, or for people."""
-    return text.lstrip().startswith(_COMPLAINT) or bool(FOR_PEOPLE.search(text))
-
-
 def _why_nothing(text: str, name: str) -> str:
     """Say why a text holds no result."""
     what = "there is no input" if name == STANDARD_INPUT else "the file is empty"
     if not text.strip():
         return f"{name}, line 1: no header, and no output of iperf3 -J: {what}"
     first = shown_text(text.strip().splitlines()[0])
-    if FOR_PEOPLE.search(text):
-        return f"{name}: is iperf3's output for people; repeat the test with iperf3 -J"
-    if text.lstrip().startswith(_COMPLAINT):
-        return f"{name}: the test failed, iperf3 says {first!r}"
     return f"{name}, line 1: not complete JSON, got {first!r}; must be the output of iperf3 -J"

@@ -14,13 +14,14 @@ from datacollect.files.tables import number_hint, open_table
 from datacollect.files.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.table_kinds import TableKind, kind_of, said_twice
+from datacollect.measurement.table_kinds import kind_of, said_twice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
+    from datacollect.measurement.readers import TableKind
     from datacollect.numbers.arrays import BoolArray, FloatArray
 
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")

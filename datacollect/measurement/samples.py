@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datacollect.measurement.reading import read_measurements, told
+from datacollect.measurement.reading import read_measurements, with_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,6 +83,6 @@ def read_samples(
     >>> samples.values.tolist()
     [['lyon', 'geneva', 1714564800.0, 5000000.0]]
     """
-    return told(
+    return with_warnings(
         read_measurements([path], columns=columns, only=only, times=times, skip_failed=skip_failed)
     )

@@ -1,101 +1,16 @@
-"""Tables of samples as other programs write them: whose they are, and what their columns mean.
-
-- Skyplane's grids of cloud regions (Jain et al., Skyplane, NSDI 2023): ``src``, ``dst`` and
-  ``received_bps``, or ``src_region``, ``dst_region`` and ``throughput_recieved`` (spelt so) or
-  ``throughput_received``, in bits per second; no times. Rows say in which network tier, and between
-  which machines, they were measured, and whether the test succeeded.
-- perfSONAR's ``esmond-ps-get`` and ``esmond-ps-get-bulk`` with ``--output-format csv``: ``source``,
-  ``destination``, ``event_type``, ``timestamp`` (UTC) and ``value``, bits per second where the
-  event type is ``throughput``; rows of other types measure no bandwidth. Rows whose
-  ``summary_type`` is not ``base`` are averages of others over a ``summary_window``.
-"""
+"""What the columns of tables of samples mean, which other programs name as they like."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.measurement.readers import READERS, TableKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-
-@dataclass(frozen=True)
-class TableKind:
-    """What the columns of one program's tables are here.
-
-    Attributes
-    ----------
-    program : str
-    columns : mapping
-        From its columns to those of samples; its others are left out.
-    only : mapping
-        Rows count where a column has this value.
-    timeless : bool
-        Whether samples have no times: they count as equally old, in the file's order.
-    tests : mapping
-        Where a table has such a column, and rows with one of these values, the others are
-        summaries of them and do not count.
-    unlike : tuple of str
-        Columns that tell unlike measurements of a pair from each other.
-    success : str
-        Column that is ``"True"`` where the test succeeded; ``""``: none.
-    """
-
-    program: str
-    columns: Mapping[str, str]
-    only: Mapping[str, str] = field(default_factory=dict)
-    timeless: bool = False
-    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unlike: tuple[str, ...] = ()
-    success: str = ""
-
-
-_SKYPLANE_COUNTS = {"iperf3_connections": "streams"}
-KINDS = (
-    TableKind(
-        "Skyplane",
-        {
-            "src": "from",
-            "dst": "to",
-            "received_bps": "bandwidth_bit_per_s",
-            **_SKYPLANE_COUNTS,
-        },
-        timeless=True,
-        unlike=("src_instance", "dst_instance", "iperf3_connections"),
-    ),
-    *(
-        TableKind(
-            "Skyplane",
-            {
-                "src_region": "from",
-                "dst_region": "to",
-                spelling: "bandwidth_bit_per_s",
-                **_SKYPLANE_COUNTS,
-            },
-            timeless=True,
-            unlike=(
-                *("src_tier", "dst_tier", "src_instance_class", "dst_instance_class"),
-                "iperf3_connections",
-            ),
-            success="success",
-        )
-        for spelling in ("throughput_recieved", "throughput_received")
-    ),
-    TableKind(
-        "perfSONAR",
-        {
-            "source": "from",
-            "destination": "to",
-            "timestamp": "time",
-            "value": "bandwidth_bit_per_s",
-        },
-        only={"event_type": "throughput"},
-        tests={"summary_type": ("base", "")},
-        unlike=("summary_type", "summary_window", "tool_name"),
-    ),
-)
+    from datacollect.measurement.readers import Reader
 
 
 def kind_of(
@@ -124,7 +39,8 @@ def kind_of(
     'Skyplane'
     """
     if columns is None:
-        return None if {"from", "to"} <= set(header) else next(_fitting(header), None)
+        is_ours = {"from", "to"} <= set(header)
+        return None if is_ours else next(_fitting(header, READERS.entries()), None)
     for theirs, ours in columns.items():
         if theirs not in header:
             raise ProblemError(
@@ -154,13 +70,15 @@ def said_twice(header: Sequence[str], kind: TableKind) -> list[tuple[str, str]]:
     theirs = {ours: column for column, ours in kind.columns.items()}
     pairs = {
         (theirs[ours], column)
-        for other in _fitting(header)
+        for other in _fitting(header, [READERS.get(kind.program)])
         for column, ours in other.columns.items()
         if column in header and ours in theirs and theirs[ours] != column
     }
     return sorted(pairs)
 
 
-def _fitting(header: Sequence[str]) -> Iterator[TableKind]:
-    optional = set(_SKYPLANE_COUNTS)
-    return (k for k in KINDS if {*k.columns, *k.only} - optional <= set(header))
+def _fitting(header: Sequence[str], readers: Iterable[Reader]) -> Iterator[TableKind]:
+    for reader in readers:
+        for kind in reader.tables:
+            if {*kind.columns, *kind.only} - {*kind.optional} <= set(header):
+                yield kind

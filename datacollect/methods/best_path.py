@@ -12,19 +12,14 @@ from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
 from datacollect.flow.network.layered import breakpoints_s, n_changes
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.best_path_spec import HYSTERESIS, BestPathOptions
 from datacollect.methods.fair.slots import fair_slots
 from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
-from datacollect.methods.options.arguments import (
-    HYSTERESIS,
-    default_chunk_s,
-    require_shape,
-    shape_in_seconds,
-)
+from datacollect.methods.options.arguments import default_chunk_s, require_shape, shape_in_seconds
 from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
-from datacollect.methods.options.of_methods import BestPathOptions
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.slots import require_slots
 from datacollect.schedule.data.contents import HEURISTIC
@@ -72,7 +67,7 @@ def best_path(
     hysteresis : float
         At least 1.
     first : {"direct", "relay"}
-        What others have to exceed by so much: the direct link, or the best route with one
+        What others have to exceed by this factor: the direct link, or the best route with one
         intermediate host, where there is a usable one.
     solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
         For the lower bound that the schedule reports.
@@ -110,8 +105,15 @@ def best_path(
     >>> dc.best_path(problem).routes[0].hosts
     ('S', 'K', 'D')
     """
-    shape = shape_in_seconds(slot_s, chunk_s)
-    options = BestPathOptions(*shape, hysteresis, first, solver, derate)
+    slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
+    options = BestPathOptions(
+        slot_s=slot_s,
+        chunk_s=chunk_s,
+        hysteresis=hysteresis,
+        first=first,
+        solver=solver,
+        derate=derate,
+    )
     return judged(problem, partial(best_path_candidate, options=options, budget=Budget(solver)))
 
 

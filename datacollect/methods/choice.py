@@ -1,36 +1,68 @@
-"""Which method with which options: the one table of methods.
+"""Which method with which options: the one registry of methods.
 
-The command line, scenarios and the comparison plan through `plan`, explanations and fronts through
-`candidate`. A new method is one name, one options class, one entry in `METHODS` and one case in
-each of both. To read the table costs nothing: what plans is imported on first use.
+Whatever plans by a method goes through `plan`; explanations and fronts, which give nothing out,
+through `candidate`. A new method is a `MethodSpec` and a line here; another package brings one as
+an entry point of the group ``datacollect.methods``. To read the registry costs nothing: what plans
+is imported on first use.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from datacollect.errors import ProblemError
+from datacollect.files.registry import Registry
 from datacollect.files.stages import stage
-from datacollect.methods.options.names import BEST_PATH, COORDINATED, DIRECT
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Solver
-    from datacollect.methods.options.of_methods import MethodOptions
+    from datacollect.methods.options.option import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
 
-# By name, in the order in which they are shown.
-METHODS: dict[str, type[MethodOptions]] = {
-    DIRECT: DirectOptions,
-    BEST_PATH: BestPathOptions,
-    COORDINATED: CoordinatedOptions,
-}
+# In the order in which they are shown.
+METHODS = Registry(
+    "method",
+    "datacollect.methods",
+    MethodSpec,
+    {
+        DIRECT: "datacollect.methods.direct_spec:DIRECT_METHOD",
+        BEST_PATH: "datacollect.methods.best_path_spec:BEST_PATH_METHOD",
+        COORDINATED: "datacollect.methods.coordinated.spec:COORDINATED_METHOD",
+        ADAPTIVE: "datacollect.methods.adaptive_spec:ADAPTIVE_METHOD",
+    },
+)
+
+
+def own_methods() -> list[MethodSpec]:
+    """Return the methods of this package."""
+    return [METHODS.get(name) for name in METHODS.own]
+
+
+def planners() -> list[MethodSpec]:
+    """Return all methods that plan, also those of other packages."""
+    return [spec for name in METHODS.names() if (spec := METHODS.get(name)).plan is not None]
+
+
+def find_method(name: str) -> MethodSpec | None:
+    """Return a method; None where nobody here knows it, as of a schedule made elsewhere.
+
+    >>> find_method("direct").is_max_min_fair, find_method("greedy")
+    (True, None)
+    """
+    try:
+        return METHODS.get(name)
+    except ProblemError:
+        return None
+
+
+def is_max_min_fair(name: str) -> bool:
+    """Whether a method's rates are max-min fair."""
+    spec = find_method(name)
+    return spec is not None and spec.is_max_min_fair
 
 
 def plan(problem: Problem, options: MethodOptions) -> Schedule:
@@ -41,7 +73,8 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
     Parameters
     ----------
     problem : Problem
-    options : DirectOptions, BestPathOptions or CoordinatedOptions
+    options : MethodOptions
+        Such as `datacollect.methods.direct_spec.DirectOptions`.
 
     Raises
     ------
@@ -51,31 +84,19 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
     Examples
     --------
     >>> import datacollect as dc
+    >>> from datacollect.methods.direct_spec import DirectOptions
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> plan(problem, DirectOptions()).makespan_s
     2.0
     """
-    with stage(f"planning by {_name_of(options)}") as facts:
+    with stage(f"planning by {options.method}") as facts:
         found = _planned(problem, options)
         facts += _facts_of(found)
     return found
 
 
 def _planned(problem: Problem, options: MethodOptions) -> Schedule:
-    given = {option.name: getattr(options, option.name) for option in fields(options)}
-    match options:
-        case DirectOptions():
-            from datacollect.methods.direct import direct
-
-            return direct(problem, **given)
-        case BestPathOptions():
-            from datacollect.methods.best_path import best_path
-
-            return best_path(problem, **given)
-        case CoordinatedOptions():
-            from datacollect.methods.coordinated.coordinated import coordinated
-
-            return coordinated(problem, **given)
+    return METHODS.get(options.method).planned(problem, options)
 
 
 def candidate(problem: Problem, options: MethodOptions) -> Schedule:
@@ -84,11 +105,12 @@ def candidate(problem: Problem, options: MethodOptions) -> Schedule:
     Examples
     --------
     >>> import datacollect as dc
+    >>> from datacollect.methods.direct_spec import DirectOptions
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> candidate(problem, DirectOptions()).makespan_s
     2.0
     """
-    with stage(f"trying {_name_of(options)}") as facts:
+    with stage(f"trying {options.method}") as facts:
         found = _candidate(problem, options)
         facts += _facts_of(found)
     return found
@@ -97,26 +119,13 @@ def candidate(problem: Problem, options: MethodOptions) -> Schedule:
 def _candidate(problem: Problem, options: MethodOptions) -> Schedule:
     from datacollect.solvers.budget import Budget
 
-    match options:
-        case DirectOptions():
-            from datacollect.methods.direct import direct_candidate
-
-            return direct_candidate(problem, options, Budget(options.solver))
-        case BestPathOptions():
-            from datacollect.methods.best_path import best_path_candidate
-
-            return best_path_candidate(problem, options, Budget(options.solver))
-        case CoordinatedOptions():
-            from datacollect.methods.coordinated.coordinated import coordinated_candidate
-
-            budget = Budget.begin(
-                options.solver, options.time_limit_s, settle_ties=options.settle_ties
-            )
-            return coordinated_candidate(problem, options, budget)
-
-
-def _name_of(options: MethodOptions) -> str:
-    return next(name for name, kind in METHODS.items() if isinstance(options, kind))
+    asked = vars(options)
+    budget = Budget.begin(
+        asked.get("solver", "auto"),
+        asked.get("time_limit_s"),
+        settle_ties=asked.get("settle_ties", True),
+    )
+    return METHODS.get(options.method).tried(problem, options, budget)
 
 
 def _facts_of(schedule: Schedule) -> list[str]:
@@ -137,7 +146,19 @@ def options_like(schedule: Schedule, solver: Solver = "auto") -> MethodOptions |
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> options_like(dc.direct(problem, at_a_time=1))
-    DirectOptions(order=None, at_a_time=1, time_slot_s=None, solver='auto', derate=1.0)
+    DirectOptions(solver='auto', order=None, at_a_time=1, time_slot_s=None, derate=1.0)
     """
-    options = METHODS.get(schedule.method)
-    return None if options is None else options.like(schedule, solver)
+    spec = find_method(schedule.method)
+    if spec is None or spec.plan is None:
+        return None
+    recorded = {name: _recorded(schedule, about.recorded) for name, about in spec.takes.items()}
+    return spec.asked({**recorded, "solver": solver})
+
+
+def _recorded(schedule: Schedule, place: str) -> Any:
+    """Return what a schedule records at a place; None where it says nothing, or has no such."""
+    found: Any = schedule
+    for name in place.split(".") if place else ():
+        found = getattr(found, name, None)
+    # Where no order was asked for, none is recorded.
+    return None if found is schedule or found == () else found

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import InfeasibleError
 from datacollect.files.stages import counting, stage
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.choice import plan
+from datacollect.methods.best_path_spec import HYSTERESIS
+from datacollect.methods.choice import plan, planners
 from datacollect.methods.options.arguments import shape_in_seconds
-from datacollect.methods.options.names import BEST_PATH, COORDINATED, DIRECT, EARLY
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.options.names import COORDINATED, DIRECT, EARLY, VIA_DIRECT
 from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.transfers import bottleneck_tree
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
@@ -27,9 +23,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.files.choices import Finish, Solver
+    from datacollect.files.choices import Finish, First, Solver
     from datacollect.files.quantities import Seconds
-    from datacollect.methods.options.of_methods import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.schedule.schedule import Schedule
@@ -46,7 +41,7 @@ class Comparison:
     bottleneck : Bottleneck
         What forbids an earlier one.
     schedules : dict of str to Schedule
-        By method: direct, best-path, coordinated.
+        By method: direct, best-path, coordinated, and those of other packages.
     errors : dict of str to str
         Why a method has no schedule.
     """
@@ -175,6 +170,8 @@ def compare(
     solver: Solver = "auto",
     time_limit_s: Seconds | None = None,
     derate: float = 1.0,
+    hysteresis: float = HYSTERESIS,
+    first: First = VIA_DIRECT,
 ) -> Comparison:
     """Plan with every method.
 
@@ -197,6 +194,11 @@ def compare(
         Stop the coordinated method after this many seconds, or after a time such as ``"1 h"``.
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1, by every method.
+    hysteresis : float
+        Of best-path, at least 1: a route replaces the best so far if it has more than this many
+        times its bandwidth.
+    first : {"direct", "relay"}
+        Of best-path: what routes are compared with first.
 
     Returns
     -------
@@ -225,25 +227,23 @@ def compare(
     time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
     with stage("the lower bound"):
         optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
-    every: dict[str, MethodOptions] = {
-        DIRECT: DirectOptions(solver=solver, derate=derate),
-        BEST_PATH: BestPathOptions(slot_s, chunk_s, solver=solver, derate=derate),
-        COORDINATED: CoordinatedOptions(
-            slot_s,
-            chunk_s,
-            solver=solver,
-            time_limit_s=time_limit_s,
-            derate=derate,
-            finish=finish,
-        ),
+    given = {
+        "slot_s": slot_s,
+        "chunk_s": chunk_s,
+        "finish": finish,
+        "solver": solver,
+        "time_limit_s": time_limit_s,
+        "derate": derate,
+        "hysteresis": hysteresis,
+        "first": first,
     }
-    schedules, errors = {}, {}
-    with counting(len(every), "methods") as step:
-        for name, options in every.items():
+    methods, schedules, errors = planners(), {}, {}
+    with counting(len(methods), "methods") as step:
+        for method in methods:
             try:
-                schedules[name] = plan(problem, options)
+                schedules[method.name] = plan(problem, method.asked(given))
             except InfeasibleError as error:
-                errors[name] = str(error)
+                errors[method.name] = str(error)
             step()
     return Comparison(optimum.makespan_s, optimum.bottleneck, schedules, errors)
 

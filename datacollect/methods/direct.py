@@ -1,4 +1,4 @@
-"""The direct method: every host sends straight to the destination."""
+"""The direct method: every host sends directly to the destination."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.direct_spec import DirectOptions
 from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.arguments import require_positive
 from datacollect.methods.options.names import DIRECT
-from datacollect.methods.options.of_methods import DirectOptions
 from datacollect.methods.timing.slots import require_slots
 from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.contents import HEURISTIC
@@ -91,11 +91,11 @@ def direct(
     (3.0, 4.0)
     """
     options = DirectOptions(
-        None if order is None else tuple(order),
-        at_a_time,
-        in_units(time_slot_s, DURATION, "time_slot_s"),
-        solver,
-        derate,
+        order=None if order is None else tuple(order),
+        at_a_time=at_a_time,
+        time_slot_s=in_units(time_slot_s, DURATION, "time_slot_s"),
+        solver=solver,
+        derate=derate,
     )
     return judged(problem, partial(direct_candidate, options=options, budget=Budget(solver)))
 

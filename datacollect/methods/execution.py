@@ -6,54 +6,45 @@ Engines take these, as whatever moves bytes over real connections does: none of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.adaptive.controller import AdaptiveController, default_piece_bytes
+from datacollect.control.chained.controller import ChainedController
+from datacollect.control.chained.learning import LearningController
+from datacollect.control.chained.shares import trial_chains
 from datacollect.control.connections import Recovery
 from datacollect.control.planned.direct import DirectController, streams_in_proportion
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController, PlannedController
-from datacollect.control.relaying import QUEUES
+from datacollect.control.relaying import CHAINS, QUEUES
 from datacollect.errors import ProblemError
-from datacollect.methods.choice import METHODS, plan
-from datacollect.methods.options.names import ADAPTIVE, COORDINATED, EARLY, VIA_DIRECT
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.choice import plan
+from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.methods.prediction import Job, jobs_of, predicted, predicted_adaptive
-from datacollect.methods.replanning.replan import replan
-from datacollect.schedule.progress import remaining_problem
+from datacollect.methods.rest_planner import RestPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.control.controller import Controller
-    from datacollect.files.choices import Finish, First, Relays, RunMethod, Solver
-    from datacollect.methods.options.of_methods import MethodOptions
+    from datacollect.files.choices import Relays
+    from datacollect.methods.options.option import MethodOptions
     from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.progress import Progress
     from datacollect.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True)
-class ExecutionOptions:
+class ExecutionOptions(PlanningOptions):
     """How a collection is planned, and how the plan is carried out.
 
-    Names and meanings are those of a scenario's [method] (`datacollect.scenario.fields`).
+    Names and meanings are those of a scenario's [method] (`datacollect.scenario.fields`); only
+    whether links are known is said elsewhere, by [estimates].
     """
 
-    name: RunMethod = COORDINATED
-    slot_s: float | None = None
-    chunk_s: float | None = None
-    finish: Finish | None = None
-    solver: Solver = "auto"
-    time_limit_s: float | None = None
-    derate: float | None = None
     timing: str = "asap"
     lanes: int = 1
     shared_connections: bool = False
@@ -68,51 +59,28 @@ class ExecutionOptions:
     connections: int | None = None
     connections_as: str | None = None
     as_many_times: int | None = None
-    first: First | None = None
     relays: Relays | None = None
     harm: float | None = None
-    at_a_time: int | None = None
-    time_slot_s: float | None = None
-    order: tuple[str, ...] | None = None
     stall_patience_s: float = 0.0
     retry_s: float = 1.0
     most_retries: int = 10
+    longest_wait_s: float | None = None
+    piece_bytes: int | None = None
+    is_known: bool = True
 
-    def planning(self, name: str | None = None) -> MethodOptions:
-        """Return the options of the method, or of another method with the same shape.
+    def first_plan(self) -> MethodOptions:
+        """Return how the first plan is made: where nobody knows links, the way of fewest hops.
 
-        Examples
-        --------
-        >>> ExecutionOptions().planning("best-path")
-        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, first='direct', solver='auto',
-        derate=1.0)
+        All links count alike there, so that best-path goes straight wherever there is a link.
         """
-        solver, derate = self.solver, self.derate or 1.0
-        match name or self.name:
-            case "direct":
-                turns = self.order, self.at_a_time, self.time_slot_s
-                return DirectOptions(*turns, solver=solver, derate=derate)
-            case "best-path":
-                return BestPathOptions(
-                    self.slot_s,
-                    self.chunk_s,
-                    first=self.first or VIA_DIRECT,
-                    solver=solver,
-                    derate=derate,
-                )
-            case "coordinated" | "adaptive":
-                return CoordinatedOptions(
-                    self.slot_s,
-                    self.chunk_s,
-                    solver=solver,
-                    time_limit_s=self.time_limit_s,
-                    derate=derate,
-                    finish=self.finish or EARLY,
-                    # What was simulated once comes out again.
-                    settle_ties=False,
-                )
-        known = ", ".join((*METHODS, ADAPTIVE))
-        raise ProblemError(f"method.name must be one of {known}, got {name or self.name!r}")
+        if not self.learns:
+            return self.planning()
+        return PlanningOptions(BEST_PATH, {"solver": self.options.get("solver")}).planning()
+
+    @property
+    def learns(self) -> bool:
+        """Whether links are learned on the way: direct has no choice of links."""
+        return not self.is_known and self.name != DIRECT
 
     @property
     def recovery(self) -> Recovery:
@@ -121,7 +89,24 @@ class ExecutionOptions:
             stall_patience_s=self.stall_patience_s,
             retry_s=self.retry_s,
             most_retries=self.most_retries,
+            longest_wait_s=math.inf if self.longest_wait_s is None else self.longest_wait_s,
         )
+
+
+# What each link counts for where nobody knows: one as much as another.
+UNKNOWN_BYTES_PER_S = 1e6
+
+# What `datacollect pull` does wherever the collection file says nothing else. Relays of real
+# transfers hold nothing. Hosts that come back are used again: they are tried for ever, ever more
+# seldom up to a limit.
+PULLS = ExecutionOptions(
+    name=ADAPTIVE,
+    relays=CHAINS,
+    connections=16,
+    retry_s=0.5,
+    longest_wait_s=5.0,
+    most_retries=2**30,
+)
 
 
 class Carrying(NamedTuple):
@@ -135,61 +120,15 @@ class Carrying(NamedTuple):
         For a controller that asks for plans of the rest on the way.
     connections : int
         How many the schedule uses; where the rest is planned anew on the way, the first one.
+    predicted_s : float or None
+        What the schedule says; None where nobody knew links when it was made.
     """
 
     schedule: Schedule
     controller: Controller
     plan_rest: RestPlanner | None
     connections: int
-
-
-class RestPlanner:
-    """Plans the rest of a collection anew, time after time, each from the plan before.
-
-    Estimates once replaced stay so until they are replaced again.
-
-    Parameters
-    ----------
-    problem : Problem
-    schedule : Schedule
-        The first plan.
-    solver : str
-    time_limit_s : float, optional
-        For each planning.
-
-    Examples
-    --------
-    >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
-    >>> plan_rest = RestPlanner(problem, dc.coordinated(problem))
-    >>> plan_rest(dc.Progress(2.0, held=[dc.Held("D", "S", 0, 10)])).makespan_s
-    2.0
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        solver: Solver = "auto",
-        time_limit_s: float | None = None,
-    ) -> None:
-        self._problem, self._schedule, self._begun_s = problem, schedule, 0.0
-        self._solver, self._time_limit_s = solver, time_limit_s
-
-    def __call__(self, progress: Progress) -> Schedule:
-        """Return a schedule for the rest; the progress' clock begins with the collection."""
-        at_s = progress.at_s
-        progress = replace(progress, at_s=at_s - self._begun_s)
-        rest = replan(
-            self._problem,
-            self._schedule,
-            progress,
-            solver=self._solver,
-            time_limit_s=self._time_limit_s,
-        )
-        self._problem = remaining_problem(self._problem, progress)
-        self._schedule, self._begun_s = rest, at_s
-        return rest
+    predicted_s: float | None
 
 
 def carrying(
@@ -229,21 +168,32 @@ def carrying(
     >>> found.schedule.makespan_s, type(found.controller).__name__, found.connections
     (2.0, 'DirectController', 3)
     """
-    schedule = plan(problem, how.planning()) if schedule is None else schedule
-    if how.name == ADAPTIVE:
-        room_bytes = _room_bytes(problem, relay_buffer_bytes)
-        return _adaptive(problem, schedule, how, room_bytes, in_packets=in_packets)
-    if how.replan_s is not None:
-        room_bytes = _room_bytes(problem, relay_buffer_bytes)
+    schedule = plan(problem, how.first_plan()) if schedule is None else schedule
+    room_bytes = _room_bytes(problem, relay_buffer_bytes)
+    controller: Controller
+    plan_rest = None
+    connections = n_connections(schedule, how)
+    if how.relays == CHAINS and not (how.name == ADAPTIVE and _may_move(problem, schedule, how)):
+        connections, controller = _chained(problem, schedule, how)
+        if how.learns:
+            plan_rest = RestPlanner(problem, None, how.planning())
+    elif how.name == ADAPTIVE:
+        connections = _budget(problem, schedule, how)
+        controller = _adaptive(problem, connections, how, room_bytes, in_packets=in_packets)
+    elif how.replan_s is not None:
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
-        plan_rest = RestPlanner(problem, schedule, how.solver, how.time_limit_s)
-        return Carrying(schedule, controller, plan_rest, n_connections(schedule, how))
+        plan_rest = RestPlanner(problem, schedule, how.planning())
     # In time slots direct keeps to its plan, as the others do: no host begins as another ends.
-    if schedule.method == "direct" and how.time_slot_s is None:
+    elif schedule.method == DIRECT and how.options.get("time_slot_s") is None:
         streams = _streams(problem, how)
-        controller = _direct(problem, schedule, how, streams)
-        return Carrying(schedule, controller, None, sum(streams.values()))
-    return Carrying(schedule, _scheduled(schedule, how), None, n_connections(schedule, how))
+        controller, connections = _direct(problem, schedule, how, streams), sum(streams.values())
+    else:
+        controller = _scheduled(schedule, how)
+    if how.name == ADAPTIVE:
+        # It is not followed: it says what coordinated would do, with how many connections.
+        schedule = schedule.replace(method=ADAPTIVE)
+    predicted_s = schedule.makespan_s if how.is_known else None
+    return Carrying(schedule, controller, plan_rest, connections, predicted_s)
 
 
 def n_connections(schedule: Schedule, how: ExecutionOptions) -> int:
@@ -272,7 +222,9 @@ def prediction(
     >>> prediction(problem, carrying(problem, how), how).makespan_s > 10
     True
     """
-    if how.replan_s is not None or how.at_a_time is not None or how.order is not None:
+    is_learned = not how.is_known or isinstance(carried.controller, ChainedController)
+    takes_turns = any(how.options.get(turns) is not None for turns in ("at_a_time", "order"))
+    if is_learned or takes_turns or how.replan_s is not None:
         return None
     holders: dict[str, int] = {}
     for parcel in problem.parcels:
@@ -306,6 +258,7 @@ def _replanning(
         lanes=how.lanes,
         shared_connections=how.shared_connections,
         room_bytes=room_bytes,
+        piece_bytes=how.piece_bytes,
         window_bytes=how.window_bytes,
         recovery=how.recovery,
     )
@@ -313,30 +266,51 @@ def _replanning(
 
 def _adaptive(
     problem: Problem,
-    schedule: Schedule,
+    connections: int,
     how: ExecutionOptions,
     room_bytes: Mapping[str, float],
     *,
     in_packets: bool,
-) -> Carrying:
-    """The schedule is not followed: it says what coordinated would do, with how many connections.
-
-    Fewer connections than hosts with data take turns.
-    """
-    as_planned = (how.as_many_times or 1) * n_connections(schedule, how)
-    connections = how.connections or max(1, as_planned)
+) -> Controller:
     expected = predicted_adaptive(problem, connections, in_packets=in_packets)
-    controller = AdaptiveController(
+    return AdaptiveController(
         problem,
         connections,
         relays=how.relays or QUEUES,
         harm=how.harm,
         room_bytes=room_bytes,
+        piece_bytes=how.piece_bytes,
         window_bytes=how.window_bytes,
         recovery=how.recovery,
         expected_s=None if expected is None else expected.makespan_s,
     )
-    return Carrying(schedule.replace(method=ADAPTIVE), controller, None, connections)
+
+
+def _chained(
+    problem: Problem, schedule: Schedule, how: ExecutionOptions
+) -> tuple[int, ChainedController]:
+    """Return who pulls each route's share over chains, and over how many connections."""
+    if schedule.slot_s is not None:
+        raise ProblemError(
+            f"the schedule must be pipelined to be carried out over chains, which hold nothing, "
+            f"got slots of {schedule.slot_s:g} s; plan without slot_s"
+        )
+    most = how.connections
+    if how.connections_as is not None or how.as_many_times is not None:
+        most = _budget(problem, schedule, how)
+    options: dict[str, Any] = {
+        "piece_bytes": how.piece_bytes or default_piece_bytes(problem),
+        "recovery": how.recovery,
+        "connections": most,
+        "window_bytes": how.window_bytes,
+    }
+    used = {route.hosts for route in schedule.routes}
+    if how.learns:
+        trials = trial_chains(problem, used)
+        controller: ChainedController = LearningController(problem, schedule, trials, **options)
+    else:
+        controller = ChainedController(problem, schedule, **options)
+    return most or sum(len(hosts) - 1 for hosts in used), controller
 
 
 def _direct(
@@ -345,8 +319,8 @@ def _direct(
     return DirectController(
         problem,
         streams,
-        at_a_time=how.at_a_time,
-        order=how.order,
+        at_a_time=how.options.get("at_a_time"),
+        order=how.options.get("order"),
         pace_bytes_per_s=_planned_rates(schedule) if how.pace else None,
         window_bytes=how.window_bytes,
         recovery=how.recovery,
@@ -375,6 +349,24 @@ def _scheduled(schedule: Schedule, how: ExecutionOptions) -> Controller:
 
 
 # What they take ------------------------------------------------------------------------------
+
+
+def _budget(problem: Problem, schedule: Schedule, how: ExecutionOptions) -> int:
+    """Return how many connections there may be: so many, or some times as many as coordinated's.
+
+    Fewer than hosts with data take turns.
+    """
+    if how.connections is not None:
+        return how.connections
+    if how.name not in (ADAPTIVE, COORDINATED):
+        schedule = plan(problem, how.planning(COORDINATED))
+    return max(1, (how.as_many_times or 1) * n_connections(schedule, how))
+
+
+def _may_move(problem: Problem, schedule: Schedule, how: ExecutionOptions) -> bool:
+    """Whether connections over chains can move: links are known, and the longest chain fits."""
+    longest = max((route.n_hops for route in schedule.routes), default=1)
+    return how.is_known and _budget(problem, schedule, how) >= longest
 
 
 def _room_bytes(problem: Problem, relay_buffer_bytes: int | None) -> dict[str, float]:

@@ -12,7 +12,7 @@ from datacollect.files.stages import counting, stage
 from datacollect.files.units import BYTES_PER_GB
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import candidate
-from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.timing.tolerances import SAME_PRICE
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget

@@ -7,7 +7,7 @@ Adaptive moves its connections to where they bring most: the bound of plans with
 same wires, tells when it would end at best (`datacollect.methods.known_rates`).
 
 What is left out of account (slow starts, losses, others that come and go, probes that were wrong,
-wires that nobody told of) was learned from simulated runs: by what factor these take longer, and
+unknown wires) was learned from simulated runs: by what factor these take longer, and
 within which factors nine of ten do. Where others leave most of the wires free, those that nobody
 told of bind at times; so runs were looked at apart whose probes got most of the known wires.
 """
@@ -118,7 +118,7 @@ def predicted(
 def predicted_adaptive(
     problem: Problem, connections: int, *, in_packets: bool = True
 ) -> Prediction | None:
-    """Predict when so many connections that move to where they bring most have brought all.
+    """Predict when connections that move to where they bring most have brought all.
 
     None where no wire is known between some source and the destination, or rates are forecast.
     `in_packets` is as for `predicted`.
@@ -132,10 +132,10 @@ def predicted_adaptive(
     True
     """
     end = problem.destination
-    straight = [(problem.names[parcel.host], end) for parcel in problem.parcels]
+    direct = [(problem.names[parcel.host], end) for parcel in problem.parcels]
     bare_s = bare_adaptive_s(problem, connections)
     factors = (IN_PACKETS if in_packets else AT_FAIR_RATES)[ADAPTIVE]
-    return None if bare_s is None else _with_range(bare_s, factors, free_part(problem, straight))
+    return None if bare_s is None else _with_range(bare_s, factors, free_part(problem, direct))
 
 
 def predicted_plan(problem: Problem, schedule: Schedule) -> Prediction | None:
@@ -168,7 +168,7 @@ def predicted_plan(problem: Problem, schedule: Schedule) -> Prediction | None:
 
 
 def jobs_of(schedule: Schedule, lanes: int | None = None) -> list[Job]:
-    """Return what a schedule's routes carry, with their streams or so many connections per hop."""
+    """Return what a schedule's routes carry, with their streams or `n` connections per hop."""
     columns = schedule.columns
     first = columns.hop == 0
     moved = np.bincount(columns.route[first], columns.n_bytes[first], schedule.n_routes)
@@ -199,7 +199,7 @@ def predictions(problem: Problem, schedule: Schedule) -> dict[str, Prediction]:
 
 
 def knows_rates(problem: Problem) -> bool:
-    """Whether adaptive is predicted: of all ways straight to the destination rates are known."""
+    """Whether adaptive is predicted: the rates of all direct links to the destination are known."""
     end = problem.destination_index
     tails = [parcel.host for parcel in problem.parcels]
     links = problem.link_indices(tails, [end] * len(tails))
@@ -221,15 +221,15 @@ def _grows(problem: Problem) -> BoolArray:
 
 
 def bare_adaptive_s(problem: Problem, connections: int) -> float | None:
-    """Return the bound of plans with so many connections on known wires; None where not known."""
+    """Return the bound of plans with connections on known wires; None where that is not known."""
     end = problem.destination_index
     tails = np.array([parcel.host for parcel in problem.parcels], dtype=np.int64)
     if problem.n_periods > 1 or not len(tails):
         return None
-    straight = problem.link_indices(tails, np.full(len(tails), end))
-    if (straight < 0).any() or np.isinf(known_capacities(problem)[straight]).any():
+    direct = problem.link_indices(tails, np.full(len(tails), end))
+    if (direct < 0).any() or np.isinf(known_capacities(problem)[direct]).any():
         return None
-    if (problem.bandwidth_bytes_per_s[0, straight] <= 0).any():
+    if (problem.bandwidth_bytes_per_s[0, direct] <= 0).any():
         return None
     return earliest_s(with_known_rates(problem), connections)
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# Sums of few links are what each was measured to carry; of so many, hardly.
+# Sums of few links are what each was measured to carry; of this many, hardly.
 FEW_LINKS = 2
 
-# Of a longer list of hosts so many are named.
+# How many hosts of a longer list are named.
 SHOWN_HOSTS = 3
 
-# A plan with so many times the connections of direct, and more than a few, opens many.
+# A plan with this multiple of direct's connections, and more than a few, opens many.
 MANY_TIMES, MANY_CONNECTIONS = 3, 12
 
 # Estimates that are older are old.
@@ -76,7 +76,7 @@ def missing_limits(problem: Problem) -> list[str]:
     return found
 
 
-def cautions(
+def plan_warnings(
     problem: Problem, plan: Schedule | None = None, *, now_s: float | None = None
 ) -> list[str]:
     """Say what an answer relies on: limits that nobody gave, old estimates, many connections.
@@ -124,7 +124,7 @@ def many_connections(plan: Schedule, n_direct: int) -> str | None:
 
     Where TCP limits what one connection gets, more of them bring more, whatever their routes: of
     the time that relays save against direct with one connection per source, much may be saved by
-    opening more alone. By how much depends on the network, so no number is told; the study has
+    opening more alone. By how much depends on the network, so no number is given; the study has
     those of its own (docs/study_connections.md).
 
     Parameters

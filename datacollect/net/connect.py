@@ -1,4 +1,4 @@
-"""CONNECT: what opens the way through a relay. Bytes only; who sends them stands elsewhere."""
+"""CONNECT: the request that a relay opens a connection by. Bytes only; others send them."""
 
 from __future__ import annotations
 

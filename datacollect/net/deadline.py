@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-# A step goes on as long as so many bytes come within so many seconds: 512 bytes a second.
+# A step goes on while at least this many bytes come within this many seconds: 512 bytes a second.
 RENEWED_BY_BYTES, RENEWED_WITHIN_S = 5120, 10.0
 
 

@@ -1,4 +1,4 @@
-"""Ways to other hosts: plain connections, directly or through relays, each step with a deadline."""
+"""Plain connections to other hosts, directly or through relays; each step has a deadline."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ REFUSAL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Hop:
-    """A relay on the way.
+class RelayHop:
+    """A relay of a route.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class Hop:
     ticket: str
 
 
-def open_way(
-    hops: Sequence[Hop],
+def open_route(
+    hops: Sequence[RelayHop],
     name: str,
     address: tuple[str, int],
     *,
@@ -55,14 +55,14 @@ def open_way(
 
     Parameters
     ----------
-    hops : sequence of Hop
+    hops : sequence of RelayHop
         Relays, the nearest first.
     name : str
         The last host, as the last relay calls it (``connect_to``).
     address : tuple of str and int
         Its host and port, used without hops.
     deadline : Deadline
-        Of the whole way.
+        Of all steps together.
     congestion : str or None
         Congestion control of this host's own connection, such as ``"cubic"``; None: the kernel's.
 
@@ -78,7 +78,7 @@ def open_way(
     connection = dial([first], names[0], deadline, congestion=congestion)
     try:
         for hop, target in zip(hops, names[1:], strict=True):
-            with telling(hop.name):
+            with naming_peer(hop.name):
                 connection.settimeout(deadline.left_s())
                 connection.sendall(connecting.connect_request(target, hop.ticket))
                 _require_established(connection, hop.name, target, deadline)
@@ -131,7 +131,7 @@ def start_tls(
 ) -> ssl.SSLSocket:
     """Greet as TLS's client over a plain connection, which is closed where that fails."""
     try:
-        with telling(name):
+        with naming_peer(name):
             plain.settimeout(deadline.left_s())
             return context.wrap_socket(plain, server_hostname=host)
     except BaseException as error:
@@ -194,7 +194,7 @@ def _require_established(
 
 
 @contextmanager
-def telling(name: str) -> Iterator[None]:
+def naming_peer(name: str) -> Iterator[None]:
     """Turn what sockets and TLS raise into our errors, which name the peer."""
     try:
         yield

@@ -39,10 +39,10 @@ class Begun(Generic[T]):
     """
 
     def __init__(
-        self, name: str, call: Callable[[str], T], tell: Callable[[Outcome[T]], None]
+        self, name: str, call: Callable[[str], T], report: Callable[[Outcome[T]], None]
     ) -> None:
-        self._name, self._call, self._tell = name, call, tell
-        self._has_told = False
+        self._name, self._call, self._report = name, call, report
+        self._has_reported = False
         self._thread: threading.Thread | None = None
         try:
             self._thread = threading.Thread(target=self._work, name=f"for-{name}", daemon=True)
@@ -54,20 +54,20 @@ class Begun(Generic[T]):
     def _work(self) -> None:
         try:
             outcome: Outcome[T] = Outcome(self._name, self._call(self._name), None)
-        except BaseException as error:  # noqa: BLE001 - told, whatever it is
+        except BaseException as error:  # noqa: BLE001 - reported, whatever it is
             outcome = Outcome(self._name, None, error)
-        self._has_told = True
-        self._tell(outcome)
+        self._has_reported = True
+        self._report(outcome)
 
     def look(self) -> None:
         """Tell that the thread is gone, if it has gone without a word."""
-        if self._thread is not None and not self._thread.is_alive() and not self._has_told:
+        if self._thread is not None and not self._thread.is_alive() and not self._has_reported:
             self._fail(RuntimeError("it ended before it began"))
 
     def _fail(self, error: Exception) -> None:
-        self._has_told = True
+        self._has_reported = True
         why = f"{self._name}: this host has no more threads to give: {error}; end what takes them"
-        self._tell(Outcome(self._name, None, TransferError(why)))
+        self._report(Outcome(self._name, None, TransferError(why)))
 
 
 def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome[T]]:
@@ -82,12 +82,12 @@ def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome
     >>> found["2"].result(), type(found["x"].error).__name__
     (2, 'ValueError')
     """
-    told: queue.SimpleQueue[Outcome[T]] = queue.SimpleQueue()
-    begun = {name: Begun(name, call, told.put) for name in dict.fromkeys(names)}
+    arrived: queue.SimpleQueue[Outcome[T]] = queue.SimpleQueue()
+    begun = {name: Begun(name, call, arrived.put) for name in dict.fromkeys(names)}
     outcomes: dict[str, Outcome[T]] = {}
     while len(outcomes) < len(begun):
         try:
-            outcome = told.get(timeout=LOOK_S)
+            outcome = arrived.get(timeout=LOOK_S)
         except queue.Empty:
             for name in begun.keys() - outcomes.keys():
                 begun[name].look()

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
-from datacollect.net.dialling import as_failure, telling
+from datacollect.net.dialling import as_failure, naming_peer
 from datacollect.net.http_heads import END, MOST_HEAD_BYTES, response_head
 from datacollect.net.tcp_info import tcp_info
 from datacollect.net.tls import say_goodbye
@@ -53,7 +53,7 @@ class HttpChannel:
 
     def send(self, raw: bytes) -> None:
         """Send a request."""
-        with telling(self._name):
+        with naming_peer(self._name):
             self._connection.sendall(raw)
 
     def head(self, deadline: Deadline | None = None) -> ResponseHead:
@@ -100,7 +100,7 @@ class HttpChannel:
         view[:taken] = self._ahead[:taken]
         self._ahead = self._ahead[taken:]
         self.received_bytes += taken if counted else 0
-        with telling(self._name):  # once, not for each of a piece's thousand records
+        with naming_peer(self._name):  # once, not for each of a piece's thousand records
             self._connection.settimeout(self._timeout_s)
             while taken < len(view):
                 n_bytes = self._connection.recv_into(view[taken:])
@@ -128,7 +128,7 @@ class HttpChannel:
         self._connection.close()
 
     def _receive(self, deadline: Deadline | None, most: int = RECORD_BYTES) -> bytes:
-        with telling(self._name):
+        with naming_peer(self._name):
             wait_s = self._timeout_s if deadline is None else deadline.left_s()
             self._connection.settimeout(wait_s)
             try:

@@ -28,15 +28,14 @@ class HeadReader:
     4
     """
 
-    def __init__(self, most_bytes: int = MOST_HEAD_BYTES) -> None:
+    def __init__(self) -> None:
         self.data = b""
         self.is_whole = False
-        self._most_bytes = most_bytes
 
     @property
     def room_bytes(self) -> int:
         """How many more bytes it may have."""
-        return self._most_bytes - len(self.data)
+        return MOST_HEAD_BYTES - len(self.data)
 
     def wanted_of(self, ahead: bytes) -> int:
         """Return how many of the bytes that come next belong to the head."""

@@ -111,7 +111,7 @@ def read_private_key(path: str | PathLike[str]) -> PrivateKey:
     if seed is None or len(seed) != KEY_BYTES:
         # Not the value received: it may be most of a secret.
         raise ProblemError(
-            f"{name}: {PRIVATE} must be followed by {KEY_BYTES} bytes in Base64; copy the file anew"
+            f"{name}: {PRIVATE} must be followed by {KEY_BYTES} bytes in Base64; copy it again"
         )
     return PrivateKey(seed)
 

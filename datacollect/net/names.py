@@ -1,4 +1,4 @@
-"""Names of hosts, and host:port: one rule for each, wherever they stand."""
+"""Names of hosts, and host:port: one rule for each, in every file."""
 
 from __future__ import annotations
 

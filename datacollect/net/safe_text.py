@@ -1,4 +1,4 @@
-"""What a peer has told in words, fit for messages and logs."""
+"""Texts of peers, made safe for messages and logs."""
 
 from __future__ import annotations
 

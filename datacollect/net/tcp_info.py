@@ -22,7 +22,7 @@ _TCP_INFO_BYTES = 232
 
 
 def tcp_info(connection: socket.socket) -> dict[str, float]:
-    """Return facts of a TCP connection; what this kernel does not tell is left out.
+    """Return facts of a TCP connection; what this kernel does not know is left out.
 
     Keys: ``rtt_s``, ``rtt_variation_s``, ``least_rtt_s`` (round trips, seconds),
     ``window_segments``, ``segment_bytes``, ``unacknowledged_segments``, ``retransmits``,

@@ -73,7 +73,7 @@ class Ticket:
     most_sockets : int
         Connections that may be open with it at a time; of relay tickets: of this collection.
     nonce : str
-        16 random bytes in Base64, which tell it from all others.
+        16 random bytes in Base64, which distinguish it from all others.
     agents : tuple of str
         Of relay tickets: the chain of agents from the first to this one.
     """
@@ -157,16 +157,16 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
     if now_s >= ticket.expires_s:
         raise TicketError(f"it has expired {now_s - ticket.expires_s:.0f} s ago")
     if ticket.kind == RELAY:
-        _judge_way(ticket, agent)
+        _judge_route(ticket, agent)
 
 
-def _judge_way(ticket: Ticket, agent: str) -> None:
+def _judge_route(ticket: Ticket, agent: str) -> None:
     if not ticket.agents or len(ticket.agents) > MOST_AGENTS or ticket.agents[-1] != agent:
         raise TicketError(
             f"its agents must be the chain of at most {MOST_AGENTS} that ends with {shown(agent)}"
         )
     if len({*ticket.agents, ticket.egress}) <= len(ticket.agents):
-        raise TicketError("its way is a loop: it passes an agent twice")
+        raise TicketError("its route is a loop: it passes an agent twice")
 
 
 def _claims(ticket: Ticket) -> dict[str, Any]:

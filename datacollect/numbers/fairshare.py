@@ -2,7 +2,7 @@
 
 Transfers that run at the same time share links, hosts' uplinks, wires and bottlenecks. Long-lived
 TCP connections with similar round-trip times divide them about max-min fairly, and so do the
-models here: nobody's rate can rise without lowering the rate of somebody who has no more.
+models here: no rate can rise without lowering one that is no higher.
 
 A *flow* uses a set of *resources*; all flows through a resource together stay within its
 capacity. With weights (a flow of four parallel streams weighs four) the shares are fair in

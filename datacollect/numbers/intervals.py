@@ -27,7 +27,7 @@ SEED = 20020805
 LEAST_FOR_BOOTSTRAP = 5
 
 # So many half-widths of Student's interval the bootstrap may reach. Beside one value far off,
-# resamples without it tell of next to no spread, and would reach for ever. Costs no coverage.
+# resamples without it show next to no spread, and their ends would be infinite. Costs no coverage.
 FURTHEST = 3.0
 
 
@@ -70,8 +70,8 @@ class Interval:
     def from_zero(self) -> Interval:
         """Return the part that is possible for what is never below 0, such as times and bytes.
 
-        Of two values Student's t reaches 12.7 standard errors either way, often below 0. The truth
-        does not lie there: without that part the interval holds it as often as before.
+        Of two values Student's t reaches 12.7 standard errors to either side, often below 0. The
+        truth does not lie there: without that part the interval holds it as often as before.
 
         >>> mean_interval([1.0, 2.0]).from_zero().low
         0.0
@@ -171,7 +171,7 @@ def ratio_interval(
     return Interval(math.exp(mean), math.exp(mean - below_mean), math.exp(mean + above_mean), n)
 
 
-def ordered(above: Iterable[float], below: Iterable[float], confidence: float = CONFIDENCE) -> int:
+def ordered(above: Iterable[float], below: Iterable[float]) -> int:
     """Return which of two paired samples is larger, if that is settled.
 
     Returns
@@ -185,7 +185,7 @@ def ordered(above: Iterable[float], below: Iterable[float], confidence: float = 
     >>> ordered([2.0, 2.1, 2.2], [1.0, 1.1, 1.0]), ordered([1.0, 2.0, 1.5], [1.1, 1.8, 1.5])
     (1, 0)
     """
-    return side_of_one(ratio_interval(above, below, confidence))
+    return side_of_one(ratio_interval(above, below))
 
 
 def side_of_one(ratio: Interval) -> int:

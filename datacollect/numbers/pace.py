@@ -1,11 +1,11 @@
-"""How far something is, how fast it goes on, how long the rest takes: for people, in two digits."""
+"""Progress for people: how much is done, how fast, and how long the remainder takes."""
 
 from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
 
-# Rates of so many stretches are known; each has the length of a tenth of the time so far, or this.
+# Rates of this many stretches are kept; each takes a tenth of the time so far, or at least this.
 MOST_STRETCHES, SHORTEST_S = 10, 2.0
 
 
@@ -48,8 +48,8 @@ class Pace:
         rates = self._rates()
         return rates[-1] if rates else None
 
-    def left_s(self, rest: float) -> tuple[float, float] | None:
-        """Return how long the rest takes at the highest and the lowest rate of late; None: unknown.
+    def left_s(self, remaining: float) -> tuple[float, float] | None:
+        """Return how long the remainder takes at the highest and lowest recent rate; None: unknown.
 
         Stretches in which nothing was done tell nothing of a rate, and are left out. So is
         the first, where others are known.
@@ -58,7 +58,7 @@ class Pace:
         # What begins is slow at first: once more is known, that is of no account.
         has_begun = bool(self._marks) and self._marks[0][0] == self._begun_s and len(rates) > 2
         moving = [rate for rate in rates[has_begun:] if rate > 0]
-        return (rest / max(moving), rest / min(moving)) if moving else None
+        return (remaining / max(moving), remaining / min(moving)) if moving else None
 
     def _rates(self) -> list[float]:
         marks = list(self._marks)
@@ -86,7 +86,7 @@ def percent_words(done: float, everything: float) -> str:
 
 
 def left_words(left_s: tuple[float, float] | None) -> str:
-    """Return how long the rest takes, in words; nothing where that is not known.
+    """Return how long the remainder takes, in words; nothing where that is not known.
 
     >>> left_words((2.0, 2.04)), left_words((40.0, 7300.0)), left_words(None)
     ('about 2 s left', '40 s to 2 h left', '')
@@ -100,7 +100,7 @@ def left_words(left_s: tuple[float, float] | None) -> str:
 def amount_words(
     n_bytes: int, all_bytes: int, n_files: int, all_files: int, pace: Pace
 ) -> list[str]:
-    """Return how much is done of all, at which rate, and how long the rest takes, in parts.
+    """Return how much is done of all, at which rate, and how long the remainder takes, in parts.
 
     >>> pace = Pace()
     >>> pace.note(0.0, 0), pace.note(2.0, 10_000_000)

@@ -1,4 +1,4 @@
-"""When numbers are one, in whichever room: what means the same everywhere, and why so much.
+"""When two numbers count as equal, in every module, with the reason for each tolerance.
 
 What only one room holds to stands in its own ``tolerances.py``, what one function does beside it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # Instants nearer to each other than this part of the time or makespan are one: far above what
 # rounding leaves between them, far below the millionth by which plans are judged. What is due then
-# is done at once, and nothing is computed anew for what lies between.
+# is done at once, and nothing is computed again for what lies between.
 SAME_INSTANT = 1e-9
 
 # Rates that differ by less than this part are one rate, for the same reason.

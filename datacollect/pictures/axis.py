@@ -24,7 +24,7 @@ _LOOK_EACH_S, _MOST_LOOKS = 7 * _DAY_S, 4000
 
 
 class Offset(NamedTuple):
-    """From an instant of a plan on, clocks are so many seconds ahead of UTC."""
+    """From an instant of a plan on, clocks are this many seconds ahead of UTC."""
 
     at_s: float
     ahead_s: float
@@ -85,7 +85,7 @@ ROUNDING = 1e-9
 def clock_ticks(
     clock: Clock, end_s: float, begin_s: float = 0.0, most: int = MOST_TICKS
 ) -> list[ClockTick]:
-    """Return ticks at round clock times, at most so many; none where no calendar reaches the end.
+    """Return at most `most` ticks at round clock times; none where no calendar reaches the end.
 
     Examples
     --------

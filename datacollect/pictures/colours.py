@@ -1,4 +1,4 @@
-"""How sources are told apart: colours that are safe for colour-blind readers, then hatching too."""
+"""How sources differ in pictures: colours safe for colour-blind readers, then hatching, too."""
 
 from __future__ import annotations
 

@@ -107,11 +107,11 @@ def _rings(n: int, destination: int, flows: Sequence[tuple[int, int]]) -> FloatA
     graph = nx.DiGraph([(head, tail) for tail, head in flows])
     graph.add_nodes_from(range(n))
     hops = nx.single_source_shortest_path_length(graph, destination)
-    rest = max(hops.values()) + 1
+    outermost = max(hops.values()) + 1
     rings: dict[int, list[int]] = {}
     angle = dict.fromkeys(range(n), 0.0)
     for host in range(n):
-        rings.setdefault(hops.get(host, rest), []).append(host)
+        rings.setdefault(hops.get(host, outermost), []).append(host)
     radius, circle = np.zeros(n), 0
     for hop in sorted(rings.keys() - {0}):
         # Next to those to whom they send, as far as these have been placed.
@@ -127,7 +127,7 @@ def _rings(n: int, destination: int, flows: Sequence[tuple[int, int]]) -> FloatA
 
 
 def _circles(n: int, first: int) -> tuple[list[int], list[float]]:
-    """Spread hosts over circles from the `first` on: each one's circle and part of the way around.
+    """Spread hosts over circles from the `first` on: each one's circle and place on it.
 
     >>> _circles(4, 1)
     ([1, 1, 1, 1], [0.0, 0.25, 0.5, 0.75])

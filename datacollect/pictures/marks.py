@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# Nobody reads more lines, or tells more of them apart.
+# More lines can be neither read nor distinguished.
 MOST_PERIODS, MOST_BINDS = 60, 5
 # Of larger plans it would take longer to find than to plan.
 MOST_TRANSFERS = 20_000

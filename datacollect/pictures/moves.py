@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# A page stays quick with so many; of more, those that carry most are in it.
+# A page stays quick with this many; of more, those that carry most are in it.
 MOST_HOSTS, MOST_FLOWS = 300, 1500
 
 

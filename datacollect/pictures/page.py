@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# Changes of rates in a page: so many are some megabytes. Of more, rates are means over longer
+# Changes of rates in a page: this many take some megabytes. Of more, rates are means over longer
 # stretches, at least `FEWEST_INSTANTS`.
 MOST_CHANGES, FEWEST_INSTANTS = 150_000, 90
 # Points of a host's curve of storage.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 MAX_BANDS = 25
 # Of more sources areas are thin: cutting them up by peers would hide more than it shows.
 MAX_CUT_BY_PEER = 10
-# Up to so many instants rates are exact; beyond, means over equal stretches, half a pixel wide.
+# Up to this many instants rates are exact; beyond, means over equal stretches, half a pixel wide.
 MAX_INSTANTS = 1500
-# Where a plan waits for long, so much of what follows is shown of the wait.
+# Where a plan waits for long, the wait is shown as this part of what follows.
 IDLE = 0.05
 
 
@@ -38,7 +38,7 @@ class Area:
     series : int
         Index into `Picture.sources`.
     peer : str or None
-        The host at the other end; None where peers are not told apart.
+        The host at the other end; None where peers are not shown apart.
     bytes_per_s : ndarray, shape (n_stretches,)
     """
 
@@ -81,7 +81,7 @@ class Picture:
     mean_over_s : float or None
         Length of the stretches where rates are means over them; None where rates are exact.
     sources : tuple of str
-        Names of sources by their series; where there are many, the last stands for the rest.
+        Names of sources by their series; where there are many, the last stands for all others.
     n_sources : int
         How many there are.
     bands : tuple of Band
@@ -109,7 +109,7 @@ class Picture:
 
 
 def picture_of(problem: Problem, schedule: Schedule, most_instants: int = MAX_INSTANTS) -> Picture:
-    """Compute what a picture of a schedule shows; with more instants than so many, mean rates.
+    """Compute what a picture of a schedule shows; with more instants than `most`, mean rates.
 
     Examples
     --------
@@ -169,16 +169,16 @@ def _series_of(
     is_source = np.zeros(problem.n_hosts, bool)
     is_source[where.source] = True
     shown = [host for host in hosts.tolist() if is_source[host]]
-    rest = sorted(set(np.flatnonzero(is_source).tolist()) - set(shown))
-    if len(shown) + len(rest) <= MAX_SERIES:
+    others = sorted(set(np.flatnonzero(is_source).tolist()) - set(shown))
+    if len(shown) + len(others) <= MAX_SERIES:
         # In the problem's order: they look the same in pictures of different methods.
-        shown, rest = sorted(shown + rest), []
+        shown, others = sorted(shown + others), []
     series = np.full(problem.n_hosts, len(shown))
     series[shown] = np.arange(len(shown))
     names = [problem.names[host] for host in shown]
-    if rest:
-        names.append(f"{len(rest)} other sources")
-    return series, tuple(names), len(shown) + len(rest)
+    if others:
+        names.append(f"{len(others)} other sources")
+    return series, tuple(names), len(shown) + len(others)
 
 
 def _edges(schedule: Schedule, most: int) -> tuple[FloatArray, float | None]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_ROUTES = len(PALETTE)
 SIZE = (12.0, 7.0)
-# What was expected is shown in full where it is at most so many times what happened.
+# What was expected is shown in full up to this multiple of what happened.
 NEAR = 1.5
 PLAN: dict[str, Any] = {"color": INK, "linestyle": "--", "linewidth": 1.3}
 
@@ -114,8 +114,8 @@ def _draw_rates(axes: Axes, history: History, unit_s: float) -> None:
     order = sorted(rates, key=lambda hosts: -history.arrived_bytes[hosts][-1])
     layers = [(" → ".join(hosts), rates[hosts]) for hosts in order[:MOST_ROUTES]]
     colours = [*PALETTE[: len(layers)]]
-    if rest := [rates[hosts] for hosts in order[MOST_ROUTES:]]:
-        layers.append((f"{len(rest)} other routes", np.sum(rest, axis=0)))
+    if others := [rates[hosts] for hosts in order[MOST_ROUTES:]]:
+        layers.append((f"{len(others)} other routes", np.sum(others, axis=0)))
         colours.append(OTHERS)
     times = np.repeat(np.array(history.times_s) / unit_s, 2)[1:-1]
     base = np.zeros(len(times))

@@ -93,7 +93,7 @@ def width_of(text: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """Cut a text that is wider than so many letters.
+    """Cut a text that is wider than a number of letters.
 
     >>> shortened("geneva", 6), shortened("geneva", 4), shortened("日本語", 4)
     ('geneva', 'gen…', '日…')

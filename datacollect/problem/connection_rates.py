@@ -4,7 +4,7 @@ A congested wire gives to each connection: of C bytes per second, n of ours besi
 C n/(n + m) (Altman, Barman, Tuffin, Vojnović, "Parallel TCP sockets: simple model, throughput and
 validation", INFOCOM 2006). One connection alone gets at most r, by its window over the round trip
 or by loss (Padhye, Firoiu, Towsley, Kurose, "Modeling TCP throughput", SIGCOMM 1998). What is known
-of a link besides its bandwidth b(1) tells the rest: C, m and r agree with it, or follow from it.
+of a link besides its bandwidth b(1) gives the others: C, m and r agree with it, or follow from it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _HELD = frozenset(("names", "held"))
 _PARCELS = _HELD | {"destination", "backlog_bytes", "release_s"}
 
 # Of what a problem computes once, when first asked for: what a copy takes over unless one of the
-# attributes is changed that it follows from. It is what takes long; all else is computed anew.
+# attributes is changed that it follows from. It is what takes long; all else is computed again.
 TAKEN_OVER = {
     "host_index": frozenset(("names",)),
     "held_columns": _HELD,

@@ -238,7 +238,7 @@ PROBLEM = Document(
             "daily_periods",
             ListOf(HourOfDay(), 1, None, "must be a list of hours of the day, at least one"),
             "Instead of periods_s, with start: hours of the day at which the forecast's periods "
-            "start, every day anew; links then have one number for each.",
+            "start, every day again; links then have one number for each.",
         ),
         Field("start", ClockTime(), "Clock time of 0 s, for clock times in this file and answers."),
         Field(
@@ -279,7 +279,7 @@ PROBLEM = Document(
         Field(
             "held",
             Rows(HELD),
-            "Parts of backlogs that already lie elsewhere, for planning anew.",
+            "Parts of backlogs that already lie elsewhere, for planning again.",
             default=(),
         ),
     ),

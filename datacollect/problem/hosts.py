@@ -277,7 +277,7 @@ class ParcelColumns(NamedTuple):
     ) -> ParcelColumns:
         """Return what lies where and has yet to reach `destination`: by host, source and offset.
 
-        What is held elsewhere may move from time 0, the rest of a backlog from its release on.
+        What is held elsewhere may move from time 0, the remainder of a backlog from its release on.
         """
         elsewhere = np.flatnonzero((held.n_bytes > 0) & (held.host != held.source))
         # Each backlog's ranges in their order; the last is empty, at its end.

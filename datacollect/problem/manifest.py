@@ -29,7 +29,7 @@ CHECKSUMS = {"sha256": 64, "adler32": 8, "md5": 32}
 # A file's path, its size, and its checksums in the order of `CHECKSUMS`.
 _Entry = tuple[str, int, tuple[str, ...]]
 
-# Scripts add up to so many characters to a file's name while it arrives; file systems take 255.
+# Scripts add up to this many characters to the name of an arriving file; file systems take 255.
 LONGEST_NAME_BYTES = 190
 MARK = ".datacollect-"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.contents import ProblemContents
 
-# In degrees, each from minus to plus so many.
+# In degrees, each from minus to plus this number.
 MOST_DEGREES = {"latitude": 90, "longitude": 180}
 PLACE_COLUMNS = tuple(MOST_DEGREES)
 

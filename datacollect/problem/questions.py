@@ -1,4 +1,4 @@
-"""What a problem tells about itself: counts, indices, what lies where, its hash."""
+"""What follows from a problem: counts, indices, what lies where, its hash."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ HOST_COLUMNS = (
     *PLACE_COLUMNS,
 )
 
-# What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
+# What `datacollect.measurement.estimates.estimate` adds to the bandwidth.
 ESTIMATE_COLUMNS = (
     *("newest_s", "age_s", "n_samples"),
     *("mean_bytes_per_s", "last_bytes_per_s", "kind"),

@@ -30,7 +30,7 @@ DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 EVERY_DAY = frozenset(range(7))
 MIDNIGHT = "24:00"
 
-# From so many days every combination of hours and days that recurs is among them, though clocks
+# Among this many days is every combination of hours and days that recurs, though clocks
 # change on one: a week twice, and a day at either end.
 RECURRING_DAYS = 16
 

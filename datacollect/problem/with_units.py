@@ -1,7 +1,7 @@
 """Numbers that may be texts with units, alone or among others, as Python's callers give them.
 
 A text is read by the kind of value (`datacollect.files.kinds`) that files read it by: what is
-wrong with it is told in the same words.
+wrong with it is reported in the same words.
 """
 
 from __future__ import annotations

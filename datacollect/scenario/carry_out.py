@@ -176,12 +176,12 @@ def carry_out(
             problem, measurement = planning_problem(setting, engine, cache_dir, progress)
         tell("planning", 0)
         if schedule is None:
-            options = how.planning()
+            options = how.first_plan()
             with naming("method"), _naming_silent_probes(chosen, measurement):
                 problem, planned = planned_to_the_end(
                     problem,
                     lambda given: plan(given, options),
-                    lambda found: found.makespan_s,
+                    lambda found: max(found.makespan_s, found.deadline_s or 0.0),
                 )
         else:
             require_schedule_fits(schedule, problem)
@@ -214,6 +214,7 @@ def carry_out(
         carried.schedule,
         measurement,
         connections,
+        carried.predicted_s,
         replanning,
         prediction(problem, carried, how, in_packets=engine == "ns3"),
     )

@@ -6,22 +6,18 @@ messages. Every default stands here, so that a run can record what was not said.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, get_args
 
 from datacollect.files.choices import Engine
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.kinds import Flag, Kind, ListOf, Number, Text, Whole
+from datacollect.files.kinds import Choice, Flag, Kind, ListOf, Number, Share, Text, Whole
 from datacollect.measurement.estimates import AGELESS_WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.options.names import (
-    ADAPTIVE,
-    ADAPTIVE_RELAYS,
-    BEST_PATH,
-    COORDINATED,
-    FINISHES,
-    FIRSTS,
-)
-from datacollect.scenario.kinds import Choice, Part, Share
+from datacollect.methods.file_keys import MethodName, MethodTable, fields_in
+from datacollect.methods.options.names import BEST_PATH, COORDINATED, RELAY_KINDS
+from datacollect.methods.places import refused_in
+from datacollect.scenario.kinds import Part
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
 from datacollect.simulation.network import HEADER_BYTES, PRESETS
@@ -33,6 +29,8 @@ SEED = Whole(remedy="use any whole number from 0 on")
 NAME = Text()
 BYTES = Whole("bytes", minimum=1)
 POSITIVE_S = Number("seconds", positive=True)
+# Estimates that there are none of.
+UNKNOWN = "unknown"
 WHERE = Choice(("stub", "transit", "router", "external", "any"))
 
 
@@ -204,8 +202,10 @@ ESTIMATES = _table(
     "What the planner knows of the network.",
     _optional(
         "kind",
-        Choice(("measured", "exact", "given")),
-        "Probes in the run's engine; the fluid engine's fair share; a file.",
+        Choice(("measured", "exact", "given", UNKNOWN)),
+        "Probes in the run's engine; the fluid engine's fair share; a file; unknown, nobody knows: "
+        'all links count alike, and with method.relays = "chains" what they bring is learned on '
+        "the way.",
         "measured",
     ),
     _optional("file", NAME, "given: CSV of bandwidths, relative to this file."),
@@ -228,34 +228,35 @@ ESTIMATES = _table(
     _optional("shared", Rows(SHARED_WIRE), "Wires that the planner knows links to share."),
 )
 
-METHOD = _table(
+
+# Options of methods whose default is in every hash. What is absent is in none, so that results made
+# before an option was a key stay valid.
+HASHED_DEFAULTS = {"solver": "auto"}
+
+
+def _planning_fields() -> list[Field]:
+    found = fields_in("scenario")
+    return [replace(field, default=HASHED_DEFAULTS.get(field.name)) for field in found]
+
+
+def _method_table(name: str, description: str, *fields: Field) -> MethodTable:
+    return MethodTable(name, description, fields, refused=refused_in("scenario"))
+
+
+METHOD = _method_table(
     "the method",
     "How the collection is planned, and how the plan is carried out.",
     _optional(
         "name",
-        Choice((*METHODS, ADAPTIVE)),
+        MethodName(tuple(METHODS.own)),
         "Planning method, or adaptive, which follows no plan.",
         COORDINATED,
     ),
-    _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
+    *_planning_fields(),
     _optional(
         "scaled_slot_s",
         POSITIVE_S,
-        "Instead: slots in seconds at scale 1; scale shortens them as it does the data.",
-    ),
-    _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
-    _optional(
-        "finish",
-        Choice(FINISHES),
-        "Pipelined, coordinated: sources finish as early as capacities allow, the default, or "
-        "together.",
-    ),
-    _optional("solver", NAME, "Name of the solver.", "auto"),
-    _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
-    _optional(
-        "derate",
-        Share(positive=True),
-        "Plan on this part of all links' bandwidths; default: on all of them.",
+        "Instead of slot_s: slots in seconds at scale 1; scale shortens them as it does the data.",
     ),
     _optional(
         "timing",
@@ -292,33 +293,36 @@ METHOD = _table(
     _optional(
         "connections",
         Whole(minimum=1),
-        "adaptive: most connections at a time in all; a route of two hops takes two.",
+        "adaptive, chains: most connections at a time in all; a route of two hops takes two. "
+        "Without it chains of a plan are one for each route.",
     ),
     _optional(
         "connections_as",
         Choice((COORDINATED,)),
-        "adaptive: as many as that method's plan has; the default where connections is absent.",
+        "adaptive, chains: as many as that method's plan has; adaptive's default where connections "
+        "is absent.",
     ),
     # None rather than 1: what is absent is in no hash.
     _optional(
         "as_many_times",
         Whole(minimum=1),
-        "direct with streams_as, adaptive without connections: so many times as many. Default: 1.",
-    ),
-    # None rather than "direct", as for sack.
-    _optional(
-        "first",
-        Choice(FIRSTS),
-        "best-path: compare routes with the direct one first, the default, or with the best that "
-        "has a relay.",
+        "direct with streams_as; adaptive, or chains with connections_as, without connections: so "
+        "many times as many. Default: 1.",
     ),
     # None rather than "queues": what is absent is in no hash.
     _optional(
         "relays",
-        Choice(ADAPTIVE_RELAYS),
-        "adaptive: where data that take a detour wait: queues, at the relay, from which its "
-        "connections pull them; chains, nowhere, each is passed on as it comes, over one TCP "
-        "connection for each hop. Default: queues.",
+        Choice(RELAY_KINDS),
+        "Where data that take a detour wait: queues, at the relay; chains, nowhere, each is passed "
+        "on as it comes, over one TCP connection for each hop, as real transfers do: each of a "
+        "plan's routes pulls its share, whatever its times, and takes over from those behind. "
+        "Default: queues.",
+    ),
+    _optional(
+        "piece_bytes",
+        BYTES,
+        "adaptive, chains, replan_s: size of a piece at most. Default: a part in 4000 of all data, "
+        "from 8 KiB on; replan_s: up to 64 KiB.",
     ),
     _optional(
         "harm",
@@ -326,14 +330,6 @@ METHOD = _table(
         "adaptive: so much of their rate others may lose, as a part of what direct transfers with "
         "one connection per source would leave them, as far as can be observed; caps connections.",
     ),
-    _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
-    _optional(
-        "time_slot_s",
-        POSITIVE_S,
-        "direct, with at_a_time: sources take turns of so many seconds, planned and "
-        "kept as timing says.",
-    ),
-    _optional("order", ListOf(NAME), "direct: order of the sources."),
     _optional(
         "stall_patience_s",
         SECONDS,
@@ -342,6 +338,11 @@ METHOD = _table(
     ),
     _optional("retry_s", POSITIVE_S, "Open a lost connection again after so many seconds.", 1.0),
     _optional("most_retries", Whole(), "Failures in a row before it is given up.", 10),
+    _optional(
+        "longest_wait_s",
+        POSITIVE_S,
+        "Waits double with each failure in a row, up to so many seconds. Default: without end.",
+    ),
 )
 
 RUN = _table(

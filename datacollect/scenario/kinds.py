@@ -1,4 +1,4 @@
-"""Kinds that only scenario files hold: choices, shares, pairs, tables by their kind."""
+"""Kinds that only scenario files hold: pairs, tables by their kind."""
 
 from __future__ import annotations
 
@@ -6,56 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError, nearest_hint
-from datacollect.files.kinds import Kind, ListOf, Number, Schema, plain, shown, wrong
+from datacollect.errors import ProblemError
+from datacollect.files.kinds import Choice, Kind, ListOf, Schema, plain, wrong
 
 if TYPE_CHECKING:
     from datacollect.files.fields import Table
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few words."""
-
-    words: tuple[str, ...]
-
-    def read(self, value: Any, place: str) -> str:
-        """Return the word."""
-        rule = f"must be one of {', '.join(self.words)}"
-        if not isinstance(value, str):
-            raise wrong(place, rule, value, "put it in quotes")
-        if value not in self.words:
-            raise ProblemError(
-                f"{place} {rule}, got {shown(value)}" + nearest_hint(value, self.words)
-            )
-        return value
-
-    def schema(self) -> Schema:
-        """Return the JSON Schema of the words."""
-        return {"enum": list(self.words)}
-
-
-@dataclass(frozen=True)
-class Share:
-    """A number from 0 to 1; not 0 if `positive`."""
-
-    positive: bool = False
-
-    def read(self, value: Any, place: str) -> float:
-        """Return the share."""
-        rule = "must be > 0 and <= 1" if self.positive else "must be between 0 and 1"
-        try:
-            share = Number(positive=self.positive).read(value, place)
-        except ProblemError:
-            raise wrong(place, rule, value, "write a share") from None
-        if share > 1:
-            raise wrong(place, rule, value, "write a share")
-        return share
-
-    def schema(self) -> Schema:
-        """Return the JSON Schema of such numbers."""
-        least = "exclusiveMinimum" if self.positive else "minimum"
-        return {"type": "number", least: 0, "maximum": 1}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.measurement.estimates import estimate
 from datacollect.measurement.perturbed import perturb
+from datacollect.methods.execution import UNKNOWN_BYTES_PER_S
 from datacollect.problem.problem import Problem
+from datacollect.scenario.fields import UNKNOWN
 from datacollect.scenario.known_wires import (
     payload_bytes_per_s,
     simulated,
@@ -58,7 +61,9 @@ def planning_problem(
         return setting.problem, None
     options = EstimateOptions.of(setting.scenario)
     measurement = None
-    if options.file is not None:
+    if options.kind == UNKNOWN:
+        bandwidths = _all_alike(setting)
+    elif options.file is not None:
         bandwidths = _given(setting, options.file)
     else:
         measurement = measure(setting, options.engine or engine, cache_dir, progress)
@@ -73,6 +78,15 @@ def planning_problem(
     )
     problem = _perturbed(problem, setting, options.perturbations)
     return with_shared_wires(problem, setting, options.shared), measurement
+
+
+def _all_alike(setting: Setting) -> pd.DataFrame:
+    """One bandwidth for every pair of hosts: nobody knows."""
+    import pandas as pd
+
+    pairs = permutations(setting.hosts, 2)
+    table = pd.DataFrame(pairs, columns=["from", "to"])
+    return table.assign(bandwidth_bytes_per_s=UNKNOWN_BYTES_PER_S)
 
 
 def _given(setting: Setting, file_name: str) -> pd.DataFrame:

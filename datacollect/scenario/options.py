@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from datacollect.methods.execution import ExecutionOptions
+from datacollect.scenario.fields import UNKNOWN
 from datacollect.simulation.control import DELAYED
 
 if TYPE_CHECKING:
@@ -14,9 +15,14 @@ if TYPE_CHECKING:
     from datacollect.files.choices import Control, Engine, Estimator
     from datacollect.scenario.scenario import Scenario
 
+# Keys of [method] that say how a plan is carried out; the others are options of methods.
+EXECUTION = [
+    each.name for each in fields(ExecutionOptions) if each.name not in ("options", "is_known")
+]
+
 
 def execution_options(scenario: Scenario) -> ExecutionOptions:
-    """Read a scenario's [method].
+    """Read a scenario's [method], and whether its [estimates] say anything.
 
     Examples
     --------
@@ -25,10 +31,12 @@ def execution_options(scenario: Scenario) -> ExecutionOptions:
     'asap'
     """
     section = dict(scenario.section("method"))
-    order, scaled_slot_s = section["order"], section.pop("scaled_slot_s")
+    is_known = not scenario.has_topology or scenario.section("estimates")["kind"] != UNKNOWN
+    scaled_slot_s = section.pop("scaled_slot_s")
     if scaled_slot_s is not None:
         section["slot_s"] = scaled_slot_s * float(scenario.sections["scale"])
-    return ExecutionOptions(**{**section, "order": None if order is None else tuple(order)})
+    execution = {key: section.pop(key) for key in EXECUTION}
+    return ExecutionOptions(options=section, is_known=is_known, **execution)
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ class Outcome:
     connections : int
         How many connections carried it out; where the rest was planned anew on the way, how many
         there were at most at a time.
+    predicted_s : float or None
+        What the schedule promises; None where nobody knew links when it was made.
     replanning : Replanning or None
         Where the rest was to be planned anew on the way.
     prediction : Prediction or None
@@ -75,6 +77,7 @@ class Outcome:
     schedule: Schedule
     measurement: Measurement | None
     connections: int
+    predicted_s: float | None
     replanning: Replanning | None
     prediction: Prediction | None = None
 
@@ -92,7 +95,7 @@ class Outcome:
             "engine": engine,
             "drawn": dict(self.setting.facts),
             "warnings": list(self.setting.warnings),
-            "predicted_makespan_s": self.schedule.makespan_s,
+            "predicted_makespan_s": self.predicted_s,
             "plan": summary(self.schedule),
             "prediction": None if self.prediction is None else self.prediction._asdict(),
             "connections": self.connections,
@@ -106,9 +109,9 @@ class Outcome:
 
 def replanning_of(simulated: Run) -> Replanning:
     """Return what the controller says of planning anew, and how many connections that took."""
-    said = {**simulated.settings["controller"]}
-    said.pop("most_connections", None)
-    return Replanning(**said, connections_opened=len(simulated.connections))
+    said = simulated.settings["controller"]
+    found = {key: said[key] for key in ("replans", "at_s", "predicted_end_s")}
+    return Replanning(**found, connections_opened=len(simulated.connections))
 
 
 def most_connections(simulated: Run) -> int:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import wrong
-from datacollect.methods.options.names import ADAPTIVE, DIRECT
-from datacollect.scenario.fields import WITH_TOPOLOGY
+from datacollect.methods.options.names import ADAPTIVE, DIRECT, OVER_CHAINS
+from datacollect.scenario.fields import UNKNOWN, WITH_TOPOLOGY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +40,8 @@ def check_together(sections: Mapping[str, Any]) -> None:
     """
     _check_method(sections["method"])
     if "topology" in sections:
+        if sections["estimates"]["kind"] == UNKNOWN:
+            _check_unknown(sections["estimates"], sections["method"])
         _check_hosts(sections["hosts"])
         _check_background(sections["background"])
         _check_estimates(sections["estimates"])
@@ -115,18 +117,77 @@ def _check_method(method: Mapping[str, Any]) -> None:
         raise ProblemError("method: connections and connections_as exclude each other; give one")
     if method["as_many_times"] is not None:
         _check_times(method)
+    is_adaptive, over_chains = method["name"] == ADAPTIVE, method["relays"] == OVER_CHAINS
+    if over_chains and not is_adaptive:
+        _check_chains(method)
+    hands_out = is_adaptive or over_chains or method["replan_s"] is not None
+    if method["piece_bytes"] is not None and not hands_out:
+        raise wrong(
+            "method.piece_bytes",
+            "is for what hands pieces out on the way: adaptive, chains, replan_s",
+            method["piece_bytes"],
+            "leave it out",
+        )
+
+
+def _check_chains(method: Mapping[str, Any]) -> None:
+    """A plan's routes pull their shares: no times, no slots, no connections of each hop."""
+    instead = "or leave out method.relays"
+    needed = {"timing": "asap", "pace": False, "lanes": 1, "shared_connections": False}
+    needed |= {"streams": 1} if method["name"] == DIRECT else {}
+    for key, value in needed.items():
+        if method[key] != value:
+            rule = f'must be {str(value).lower()} with relays = "chains"'
+            raise wrong(f"method.{key}", rule, method[key], instead)
+    shapes = ("slot_s", "scaled_slot_s", "replan_s")
+    turns = ("total_streams", "streams_as", "at_a_time", "time_slot_s", "order")
+    for key in (*shapes, *turns) if method["name"] == DIRECT else shapes:
+        if method[key] is not None:
+            rule = 'excludes relays = "chains", over which each route pulls its share at once'
+            raise wrong(f"method.{key}", rule, method[key], instead)
+
+
+def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> None:
+    """Where nobody knows links no plan is worth keeping to, and no wire can be told wrongly."""
+    where = 'estimates.kind = "unknown"'
+    for key in ("perturbations", "shared"):
+        if estimates[key]:
+            raise wrong(
+                f"estimates.{key}",
+                f"excludes {where}: there are no estimates",
+                list(estimates[key]),
+                "leave it out",
+            )
+    if method["name"] != DIRECT and method["relays"] != OVER_CHAINS:
+        raise wrong(
+            "method.relays",
+            f'must be "chains" with {where}, where links are learned on the way',
+            method["relays"],
+            'set it, or take method.name = "direct"',
+        )
+    for key in ("connections_as", "streams_as", "as_many_times"):
+        if method[key] is not None:
+            rule = f"excludes {where}: another method's plan would mean nothing"
+            raise wrong(f"method.{key}", rule, method[key], "give method.connections")
+    if method["timing"] != "asap" or method["pace"] or method["time_slot_s"] is not None:
+        raise ProblemError(
+            f'method: {where} excludes timing = "planned", pace and time_slot_s: nobody knows '
+            "when a transfer ends; leave them out"
+        )
 
 
 def _check_times(method: Mapping[str, Any]) -> None:
     """It multiplies another plan's connections, so there has to be one."""
     is_direct = method["name"] == DIRECT and method["streams_as"] is not None
-    if not is_direct and (method["name"] != ADAPTIVE or method["connections"] is not None):
+    chains_as = method["relays"] == OVER_CHAINS and method["connections_as"] is not None
+    moves = method["name"] == ADAPTIVE or chains_as
+    if not is_direct and (not moves or method["connections"] is not None):
         raise wrong(
             "method.as_many_times",
             "multiplies how many connections another method's plan has",
             method["as_many_times"],
-            'use it in direct with streams_as = "coordinated" or in adaptive without connections, '
-            "or leave it out",
+            'use it in direct with streams_as = "coordinated", over chains with connections_as, '
+            "or in adaptive without connections, or leave it out",
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datacollect.files.fields import Field, Rows, Table
-from datacollect.files.kinds import Flag, Kind, Number, Text, Whole
-from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
+from datacollect.files.kinds import Choice, Flag, Kind, Number, Share, Text, Whole
+from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS, NODE_KINDS, WIRE_KINDS
 from datacollect.topologies.transit_stub import PEERING, STUB, TRANSIT, TRANSIT_STUB, WireClass
 

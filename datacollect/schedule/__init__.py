@@ -1,1 +1,1 @@
-"""A plan: its transfers, what it tells about itself, its files and pictures."""
+"""A plan: its transfers, what follows from them, its files and pictures."""

@@ -190,8 +190,8 @@ def _parquet_bytes(tree: dict[str, Any]) -> bytes:
     whole = ("hop", "offset_bytes", "bytes", "streams")
     kinds = {"source": pa.string(), "route": pa.list_(pa.string())}
     kinds |= dict.fromkeys(whole, pa.int64()) | dict.fromkeys(("start_s", "finish_s"), pa.float64())
-    rest = {key: value for key, value in tree.items() if key != "transfers"}
-    schema = pa.schema(kinds, metadata={PARQUET_KEY: json.dumps(rest, allow_nan=False)})
+    others = {key: value for key, value in tree.items() if key != "transfers"}
+    schema = pa.schema(kinds, metadata={PARQUET_KEY: json.dumps(others, allow_nan=False)})
     table = pa.table({key: [row[key] for row in rows] for key in kinds}, schema=schema)
     sink = pa.BufferOutputStream()
     parquet.write_table(table, sink)
@@ -216,5 +216,5 @@ def _read_parquet(path: str | PathLike[str]) -> dict[str, Any]:
             f"{name}: no schedule: metadata {PARQUET_KEY.decode()} is missing; write it with "
             "`datacollect plan -o`"
         )
-    rest = parse_json(decode(metadata[PARQUET_KEY], name), name)
-    return {**rest, "transfers": table.to_pylist()}
+    others = parse_json(decode(metadata[PARQUET_KEY], name), name)
+    return {**others, "transfers": table.to_pylist()}

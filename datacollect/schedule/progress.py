@@ -1,6 +1,6 @@
 """Progress: what lies where at an instant, and what has changed; the problem that remains.
 
-A plan rests on estimates. When they turn out wrong, or a host is lost, the rest is planned anew
+A plan rests on estimates. When they turn out wrong, or a host is lost, the remainder is planned
 from where the data lie now.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Progress(ProgressContents):
-    """How far a collection has got at one instant, and what is known anew.
+    """How far a collection has got at one instant, and what has been learned since.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Progress(ProgressContents):
             [
                 ("at", format_duration(self.at_s)),
                 ("held elsewhere", f"{format_bytes(n_bytes)} in {len(self.held)} ranges"),
-                ("links estimated anew", str(n_links)),
+                ("links estimated again", str(n_links)),
                 ("lost hosts", ", ".join(self.lost_hosts) or "none"),
             ],
         )
@@ -331,7 +331,7 @@ def _held_at(plan: Schedule, at_s: float) -> tuple[Held, ...]:
     ends = (first + columns.n_bytes)[starts]
     route, byte, (present, hops) = running_totals(
         np.concatenate([where.route[starts], where.route[starts], *[where.route[done]] * 2]),
-        # Offsets stand where instants usually do: below 2**62, but beyond what floats tell apart.
+        # Offsets stand where instants usually do: below 2**62, but beyond what floats distinguish.
         np.concatenate([first[starts], ends, first[done], (first + moved)[done]]),
         np.concatenate([one, -one, zero_done, zero_done]),
         np.concatenate([zero, zero, one_done, -one_done]),
@@ -426,10 +426,10 @@ def _recurring(problem: Problem, remaining: Problem, progress: Progress) -> Prob
     if daily is None or clock is None:
         return remaining
     until_s = daily.until_s - progress.at_s
-    rest = replace(daily, until_s=until_s)
-    if len(listed(rest, clock)[0]) != remaining.n_periods:
+    to_come = replace(daily, until_s=until_s)
+    if len(listed(to_come, clock)[0]) != remaining.n_periods:
         return remaining  # less than a microsecond from an hour that recurs
-    return remaining.replace(daily=rest)
+    return remaining.replace(daily=to_come)
 
 
 def _without_hosts(columns: dict[str, Any], lost: BoolArray) -> dict[str, Any]:

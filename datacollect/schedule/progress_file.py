@@ -1,4 +1,4 @@
-"""Progress files: what lies where, new estimates and lost hosts, for planning anew."""
+"""Progress files: what lies where, new estimates and lost hosts, for planning again."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _new_links(
         if given:
             raise ProblemError(
                 f"bandwidth_csv {table.source.name}, line 1: column {given[0]} belongs into a "
-                "problem file: plans of the rest take new bandwidths as constants; remove it"
+                "problem file: plans of what remains take new bandwidths as constants; remove it"
             )
         if "price_per_gb" not in table.source.header:
             table = replace(table, price_per_gb=np.full(len(table.link_from), math.nan))

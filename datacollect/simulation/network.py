@@ -126,7 +126,7 @@ class SimulatedNetwork:
         Length of the drop-tail queue before the wire.
     next_wire : ndarray of int, shape (n_nodes, n_nodes)
         ``next_wire[node, target]``: the wire on which `node` sends what is for `target`;
-        `NO_WIRE` where there is no way, and on the diagonal.
+        `NO_WIRE` where there is no route, and on the diagonal.
     background : tuple of BackgroundFlow
     transport : Transport
     changes : tuple of RateChange
@@ -193,7 +193,7 @@ class SimulatedNetwork:
         Raises
         ------
         ProblemError
-            There is no way, or routes go round in a circle.
+            There is no route, or routes go round in a circle.
         """
         wires: list[int] = []
         node = from_node

@@ -7,7 +7,7 @@ and downlink and each shared bottleneck, one behind the other::
 
 Each carries as many bytes of data as the problem says, headers besides, and changes its rate when
 the problem's periods change. Links take `DELAY_S` one way; queues hold what comes in a round trip,
-so that one connection fills its way. Acknowledgements take the link back, where there is one, and
+so that one connection fills its route. Acknowledgements take the link back, where there is one, and
 else a wire that nothing limits.
 """
 
@@ -79,7 +79,7 @@ def _require_there_from_the_start(problem: Problem) -> None:
     roomy[problem.host_index[problem.destination]] = True
     for wrong, what in (
         (problem.release_s > 0, "its data are released later than at 0 s"),
-        (~roomy, "it has room for so many bytes (storage_bytes)"),
+        (~roomy, "its room is limited (storage_bytes)"),
     ):
         if wrong.any():
             name = problem.names[int(np.argmax(wrong))]
@@ -145,7 +145,7 @@ class _Laid:
         return len(self._nodes) - 1
 
     def _wire(self, tail: int, head: int, rate: FloatArray, what: str, delay_s: float = 0) -> int:
-        """Lay a wire that carries so much data in each period; `what` is its name in messages."""
+        """Lay a wire with a rate for each period; `what` is its name in messages."""
         if not (rate > 0).all():
             at_s = float(self._problem.periods_s[int(np.argmin(rate > 0))])
             raise ProblemError(

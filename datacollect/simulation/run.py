@@ -75,13 +75,14 @@ class Run:
     def _repr_html_(self) -> str:
         """Show the run in a notebook."""
         makespan = format_duration(self.makespan_s) if self.complete else self._end
+        n_ended = sum(not math.isnan(finish_s) for finish_s in self.source_finish_s.values())
         return html_of_facts(
             "Run",
             [
                 ("engine", self.engine),
                 ("makespan", makespan),
                 ("collected", format_bytes(self.collected_bytes)),
-                ("sources that ended", f"{self._n_ended} of {len(self.source_finish_s)}"),
+                ("sources that ended", f"{n_ended} of {len(self.source_finish_s)}"),
                 ("connections", str(len(self.connections))),
             ],
         )
@@ -89,10 +90,6 @@ class Run:
     @property
     def _end(self) -> str:
         return f"makespan {self.makespan_s:g} s" if self.complete else "not complete"
-
-    @property
-    def _n_ended(self) -> int:
-        return sum(not math.isnan(finish_s) for finish_s in self.source_finish_s.values())
 
     def peak_storage_bytes(self) -> pd.DataFrame:
         """Return the most that each host ever stores.

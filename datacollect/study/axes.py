@@ -1,6 +1,6 @@
 """Axes: what varies in an experiment, by which labels, and which labels go together.
 
-Experiment files and the folders of sweeps tell of the same axes: both are read into these.
+Experiment files and the folders of sweeps describe the same axes: both are read into these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Labels: TypeAlias = tuple[str, ...]
 
-# More settings and ways than anybody waits for: a slip in the file.
+# More settings and treatments than can be run: a slip in the file.
 MOST_RUNS_PER_SEED = 100_000
 
 
@@ -149,18 +149,18 @@ def combinations(axes: Sequence[Axis]) -> list[Labels]:
 
 
 def labels_by_axis(
-    axes: Sequence[Axis], setting: Sequence[str], way: Sequence[str]
+    axes: Sequence[Axis], setting: Sequence[str], treatment: Sequence[str]
 ) -> dict[str, str]:
     """Return the label of every axis, by its name, in the file's order.
 
     Parameters
     ----------
     axes : sequence of Axis
-    setting, way : sequence of str
+    setting, treatment : sequence of str
         Labels of the axes that are not paired, and of those that are.
     """
     found = dict(zip((axis.name for axis in unpaired(axes)), setting, strict=True))
-    found |= zip((axis.name for axis in paired(axes)), way, strict=True)
+    found |= zip((axis.name for axis in paired(axes)), treatment, strict=True)
     return {axis.name: found[axis.name] for axis in axes}
 
 
@@ -208,7 +208,7 @@ def shown_labels(labels: Mapping[str, str]) -> str:
 
 
 def check_axes(axes: Sequence[Axis]) -> None:
-    """Refuse axes that cannot be told apart, or that nobody could wait for.
+    """Reject axes that cannot be distinguished, or that give too many runs.
 
     Raises
     ------

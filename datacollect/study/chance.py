@@ -71,10 +71,10 @@ def chance_in(table: pd.DataFrame, axes: Sequence[Axis]) -> Chance:
     names = [axis.name for axis in axes]
     skipped = {"key", "seed", *TIMES, *names}
     compared = [column for column in table.columns if column in COLUMNS and column not in skipped]
-    # Without an axis all runs are one way of one setting.
-    ways = table.assign(_all="").groupby([*names, "_all"])
-    alike = ways[compared].nunique(dropna=False).max(axis=1) <= 1
-    seeds = ways["seed"].nunique()
+    # Without an axis all runs are one treatment of one setting.
+    treatments = table.assign(_all="").groupby([*names, "_all"])
+    alike = treatments[compared].nunique(dropna=False).max(axis=1) <= 1
+    seeds = treatments["seed"].nunique()
     settings = [*(axis.name for axis in unpaired(axes)), "_all"]
     repeated = seeds.groupby(level=settings).min() >= 2
     same = repeated & alike.groupby(level=settings).all()

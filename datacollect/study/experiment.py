@@ -1,8 +1,8 @@
 """The experiment: a scenario, the axes along which it varies, seeds and the precision wanted.
 
-A *setting* is one point of the product of all axes that are not paired. A *way* is one point of
-the product of the paired ones, mostly a method. All ways of a setting with one seed form a group:
-they meet the same network, background and measurement, so that differences are paired.
+A *setting* is one point of the product of all axes that are not paired. A *treatment* is one point
+of the product of the paired ones, mostly a method. All treatments of a setting with one seed form a
+group: they meet the same network, background and measurement, so that differences are paired.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Experiment(ExperimentContents):
     axes : tuple of Axis
         Along which runs differ.
     seeds : Seeds
-        How often each setting is drawn anew.
+        How often each setting is drawn again.
     precision : Precision or None
         How narrow intervals must become; None: as many seeds as there are.
     panels : tuple of dict
@@ -91,7 +91,7 @@ class Experiment(ExperimentContents):
     ...         },
     ...     },
     ... )
-    >>> experiment.settings(), experiment.ways()
+    >>> experiment.settings(), experiment.treatments()
     ([('100000',), ('1e+06',)], [('direct',), ('coordinated',)])
     """
 
@@ -176,7 +176,7 @@ class Experiment(ExperimentContents):
         ...     },
         ...     scenario={"problem": "upload.toml"},
         ... )
-        >>> len(experiment.settings()) * len(experiment.ways())
+        >>> len(experiment.settings()) * len(experiment.treatments())
         4
         """
         values = EXPERIMENT.read(tree)
@@ -208,7 +208,7 @@ class Experiment(ExperimentContents):
     def __repr__(self) -> str:
         return (
             f"<Experiment {self.name!r}: {counted(len(self.settings()), 'setting')} in "
-            f"{counted(len(self.ways()), 'way')}, {self.engine}, at most "
+            f"{counted(len(self.treatments()), 'treatment')}, {self.engine}, at most "
             f"{counted(self.seeds.most, 'seed')} each>"
         )
 
@@ -236,7 +236,7 @@ class Experiment(ExperimentContents):
         Raises
         ------
         ProblemError
-            They cannot be told apart, or two combinations of their labels describe the same run.
+            They cannot be distinguished, or two combinations of their labels describe the same run.
 
         Examples
         --------
@@ -303,10 +303,10 @@ def _check_runs(experiment: Experiment) -> None:
     seen: dict[str, str] = {}
     for setting in experiment.settings():
         grids = anywhere.grids_of(setting)
-        for way in experiment.ways():
-            scenario = anywhere.scenario_of(setting, way, experiment.seeds.first)
+        for treatment in experiment.treatments():
+            scenario = anywhere.scenario_of(setting, treatment, experiment.seeds.first)
             tree = {"scenario": scenario.to_dict(), "grids": grids and grids.to_dict()}
-            labels = shown_labels(anywhere.labels(setting, way))
+            labels = shown_labels(anywhere.labels(setting, treatment))
             other = seen.setdefault(sha256_of(tree), labels)
             if other != labels:
                 # Its results would count for both, or for neither.

@@ -1,4 +1,4 @@
-"""What an experiment says, and what follows from it: settings, ways, the scenario of each run.
+"""What an experiment says, and what follows from it: settings, treatments, runs' scenarios.
 
 `datacollect.study.experiment` reads it from files and checks it.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from datacollect.errors import ProblemError, naming
+from datacollect.renamed import Renamed, renamed_argument
 from datacollect.study.axes import (
     Axis,
     changes_of,
@@ -107,7 +108,7 @@ class ExperimentContents:
         """
         return combinations(self.setting_axes())
 
-    def ways(self) -> list[Labels]:
+    def treatments(self) -> list[Labels]:
         """Return every run of a group: one setting with one seed.
 
         Returns
@@ -123,20 +124,23 @@ class ExperimentContents:
         ...     {"engine": "fluid", "axes": [axis | {"paired": True}]},
         ...     scenario={"problem": "upload.toml"},
         ... )
-        >>> experiment.ways()
+        >>> experiment.treatments()
         [('direct',), ('coordinated',)]
         """
         return combinations(self.paired_axes())
 
-    def labels(self, setting: Sequence[str], way: Sequence[str]) -> dict[str, str]:
+    ways = Renamed("treatments")
+
+    @renamed_argument("way", "treatment")
+    def labels(self, setting: Sequence[str], treatment: Sequence[str]) -> dict[str, str]:
         """Return the label of every axis.
 
         Parameters
         ----------
         setting : sequence of str
             A label of each axis that makes settings, as `settings` lists them.
-        way : sequence of str
-            A label of each paired axis, as `ways` lists them.
+        treatment : sequence of str
+            A label of each paired axis, as `treatments` lists them.
 
         Returns
         -------
@@ -153,17 +157,18 @@ class ExperimentContents:
         >>> experiment.labels(['90'], [])
         {'limit': '90'}
         """
-        return labels_by_axis(self.axes, setting, way)
+        return labels_by_axis(self.axes, setting, treatment)
 
-    def scenario_of(self, setting: Sequence[str], way: Sequence[str], seed: int) -> Scenario:
+    @renamed_argument("way", "treatment")
+    def scenario_of(self, setting: Sequence[str], treatment: Sequence[str], seed: int) -> Scenario:
         """Return the scenario of one run.
 
         Parameters
         ----------
         setting : sequence of str
             A label of each axis that makes settings, as `settings` lists them.
-        way : sequence of str
-            A label of each paired axis, as `ways` lists them.
+        treatment : sequence of str
+            A label of each paired axis, as `treatments` lists them.
         seed : int
             Its ``run.seed``.
 
@@ -186,7 +191,7 @@ class ExperimentContents:
         >>> experiment.scenario_of(['90'], [], seed=3).section("run")["seed"]
         3
         """
-        labels = self.labels(setting, way)
+        labels = self.labels(setting, treatment)
         changes = {"run.seed": seed, **self._changes(labels, of_grids=False)}
         with naming(f"run {shown_labels(labels)}, seed {seed}"):
             return self.scenario.with_values(changes)
@@ -221,7 +226,7 @@ class ExperimentContents:
         """
         if self.grids is None:
             return None
-        labels = self.labels(setting, self.ways()[0])
+        labels = self.labels(setting, self.treatments()[0])
         changes = self._changes(labels, of_grids=True)
         with naming(f"run {shown_labels(labels)}"):
             tree = GRIDS.read(self._with_data(self.grids.to_dict()) | changes, "grids")

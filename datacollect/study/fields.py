@@ -12,9 +12,20 @@ from typing import Any
 
 from datacollect.errors import ProblemError
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.kinds import Flag, ListOf, Number, Schema, Text, Whole, join, plain, wrong
+from datacollect.files.kinds import (
+    Choice,
+    Flag,
+    ListOf,
+    Number,
+    Schema,
+    Text,
+    Whole,
+    join,
+    plain,
+    wrong,
+)
 from datacollect.scenario.fields import ENGINES
-from datacollect.scenario.kinds import Choice, Part
+from datacollect.scenario.kinds import Part
 from datacollect.study.columns import MEASURES
 
 EXPERIMENT_FORMAT = "datacollect-experiment/1"
@@ -40,7 +51,7 @@ class AnyValue:
 
 
 @dataclass(frozen=True)
-class Places:
+class ValuesByKey:
     """Values of a scenario by their places, such as ``"background.flows"``."""
 
     def read(self, value: Any, place: str) -> dict[str, Any]:
@@ -93,7 +104,7 @@ VALUE = Table(
     (
         Field("label", LABEL, "Name in tables and figures.", required=True),
         Field("value", AnyValue(), "Value of the axis' key."),
-        Field("set", Places(), "Further keys of the scenario, by their places.", default={}),
+        Field("set", ValuesByKey(), "Further keys of the scenario, by their places.", default={}),
         Field("without", PLACES, "Places of the scenario that are left out.", default=()),
         Field("only", ByLabels(), "Labels of other axes that it is combined with.", default={}),
     ),
@@ -154,7 +165,7 @@ AXIS = Table(
 
 SEEDS = Table(
     "the seeds",
-    "How often each setting is drawn anew.",
+    "How often each setting is drawn again.",
     (
         Field("first", Whole(), "First seed.", default=1),
         Field("batch", Whole(minimum=1), "Seeds that are added at a time.", default=5),
@@ -194,7 +205,7 @@ PANEL = Table(
     "One picture of the report.",
     (
         Field("label", LABEL, "Letter or name of the panel.", required=True),
-        Field("where", Places(), "Labels that pick settings, by axis.", default={}),
+        Field("where", ValuesByKey(), "Labels that pick settings, by axis.", default={}),
         Field("x", LABEL, "Axis from left to right.", required=True),
         Field("series", LABEL, "Axis with a curve for each value.", required=True),
         Field(
@@ -250,7 +261,7 @@ GRIDS = Table(
 
 EXPERIMENT = Document(
     "the experiment",
-    "A scenario, what varies in it, how often it is drawn anew.",
+    "A scenario, what varies in it, how often it is drawn again.",
     (
         Field("$schema", Text(), "JSON Schema of this file, for editors."),
         Field("format", Text((EXPERIMENT_FORMAT,)), "Format and its version."),
@@ -261,7 +272,9 @@ EXPERIMENT = Document(
         Field("engine", Choice(ENGINES), "Engine of all runs.", default="ns3"),
         Field("scale", Number(positive=True), "Factor on backlogs, and on probes that have none."),
         Field("probe_scale", Number(positive=True), "Factor on probes alone."),
-        Field("set", Places(), "Keys of the scenario that differ, by their places.", default={}),
+        Field(
+            "set", ValuesByKey(), "Keys of the scenario that differ, by their places.", default={}
+        ),
         Field("without", PLACES, "Places of the scenario that are left out.", default=()),
         Field("seeds", Part(SEEDS), "Seeds.", default=SEEDS.read({}, "seeds")),
         Field("precision", Part(PRECISION), "Precision wanted."),

@@ -2,7 +2,7 @@
 
 ``results.parquet`` has a row for each run, and in its metadata what was run: the key `METADATA` is
 a JSON object of ``format`` and ``experiment``, which is what ``experiment.json`` says, but for what
-tells one folder from its copies; the command lines and versions of all starts are among it.
+distinguishes one folder from its copies; the command lines and versions of all starts are among it.
 ``documents.parquet`` has the texts that are kept beside rows, by name: ``runs/KEY.json`` is all
 that is kept of a run in ns-3, ``probes/NAME.json`` a measurement.
 """
@@ -29,7 +29,7 @@ ROWS_FILE, DOCUMENTS_FILE = "results.parquet", "documents.parquet"
 # The key of our metadata, and the format of what stands there.
 METADATA, RESULTS_FORMAT = b"datacollect", "datacollect-results/1"
 
-# What tells one folder from its copies, and shapes no result.
+# What distinguishes one folder from its copies, and shapes no result.
 PRIVATE = ("token",)
 
 # Texts are written this much at once: as much as is unpacked to read one of them.
@@ -83,7 +83,7 @@ def write_documents(file: Path, documents: Iterable[tuple[str, str]]) -> None:
     import pyarrow.parquet as pq
 
     schema = pa.schema([("name", pa.string()), ("text", pa.string())])
-    # Names tell all about a text: it is looked for by them, never by what stands in it.
+    # Texts are found by their names, never by their contents.
     options = {"compression": "zstd", "use_dictionary": False, "write_statistics": False}
     with written_durably(file) as beside, pq.ParquetWriter(beside, schema, **options) as writer:
         for group in _groups(documents):

@@ -1,4 +1,4 @@
-"""Hashes that tell experiments and runs apart: by all that shapes their results.
+"""Hashes that distinguish experiments and runs: by all that shapes their results.
 
 Files count with what is in them, not with their names. Runs are found again by these hashes, and a
 folder of results goes on only with the same: what changes them loses the results of days.

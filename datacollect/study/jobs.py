@@ -33,7 +33,7 @@ NOT_BUILT = ("name", "method", "estimates")
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """The runs of one setting and seed that are missing.
 
     Attributes
@@ -41,13 +41,13 @@ class Group:
     setting : tuple of str
         Labels of the axes that are not paired.
     seed : int
-    ways : tuple of tuple of str
+    treatments : tuple of tuple of str
         Labels of the paired axes, one tuple for each run.
     """
 
     setting: tuple[str, ...]
     seed: int
-    ways: tuple[tuple[str, ...], ...]
+    treatments: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SweepJob:
     experiment: Experiment
     store: RunStore
     versions: Mapping[str, str]
-    groups: tuple[Group, ...]
+    groups: tuple[RunGroup, ...]
     others: tuple[Path, ...] = ()
 
 
@@ -91,7 +91,9 @@ def versions_that_matter(experiment: Experiment) -> dict[str, str]:
     return {name: versions().get(name, "none") for name in names}
 
 
-def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed: None) -> Finished:
+def work(
+    job: SweepJob, report: Callable[[int, int], None] = lambda _done, _failed: None
+) -> Finished:
     """Carry out a job's runs.
 
     A run that fails is noted and does not stop the others.
@@ -99,7 +101,7 @@ def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed
     Parameters
     ----------
     job : SweepJob
-    tell : callable
+    report : callable
         Takes how many of them are done, and how many have failed, after each.
 
     Raises
@@ -120,10 +122,10 @@ def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed
     try:
         for group in job.groups:
             with _maker(job, group, finished) as maker:
-                for way in group.ways:
-                    maker.make(way)
+                for treatment in group.treatments:
+                    maker.make(treatment)
                     rows.keep_in_time()
-                    tell(len(finished.rows), len(finished.failures))
+                    report(len(finished.rows), len(finished.failures))
     finally:
         rows.keep()  # also where the sweep is interrupted
     return finished
@@ -174,16 +176,16 @@ class _GroupMaker:
     """Makes the runs of one group; they share what is built."""
 
     def __init__(
-        self, job: SweepJob, group: Group, finished: Finished, folder: Path | None
+        self, job: SweepJob, group: RunGroup, finished: Finished, folder: Path | None
     ) -> None:
         self.job, self.group, self.finished, self.folder = job, group, finished, folder
         self._built: tuple[dict[str, Any], Setting] | None = None
 
-    def make(self, way: tuple[str, ...]) -> None:
+    def make(self, treatment: tuple[str, ...]) -> None:
         job, group = self.job, self.group
-        labels = job.experiment.labels(group.setting, way)
+        labels = job.experiment.labels(group.setting, treatment)
         try:
-            scenario = self._scenario(way)
+            scenario = self._scenario(treatment)
             key = run_key(scenario, job.experiment.engine, job.versions)
             # A worker that died, or another sweep, may have kept it before.
             looks = self.finished.kept and job.experiment.engine == "ns3"
@@ -203,8 +205,8 @@ class _GroupMaker:
         if job.experiment.engine == "ns3":
             self._keep(document_of(outcome, row))
 
-    def _scenario(self, way: tuple[str, ...]) -> Scenario:
-        scenario = self.job.experiment.scenario_of(self.group.setting, way, self.group.seed)
+    def _scenario(self, treatment: tuple[str, ...]) -> Scenario:
+        scenario = self.job.experiment.scenario_of(self.group.setting, treatment, self.group.seed)
         return scenario if self.folder is None else replace(scenario, folder=self.folder)
 
     def _carry_out(self, scenario: Scenario) -> Outcome:
@@ -229,7 +231,7 @@ class _GroupMaker:
 
 
 @contextmanager
-def _maker(job: SweepJob, group: Group, finished: Finished) -> Iterator[_GroupMaker]:
+def _maker(job: SweepJob, group: RunGroup, finished: Finished) -> Iterator[_GroupMaker]:
     grids = job.experiment.grids_of(group.setting)
     if grids is None:
         yield _GroupMaker(job, group, finished, None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.study import earlier_folders
 from datacollect.study.folded import DOCUMENTS_FILE, ROWS_FILE, read_document, read_table
-from datacollect.study.parts import Line, read_line, records_of
+from datacollect.study.parts import RecordLine, read_line, records_of
 from datacollect.study.rows import rows_by_key
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def kept_row(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 def kept_document(folder: Path, key: str) -> dict[str, Any] | None:
-    """Return all that is kept of a run; None where there is nothing that can be read."""
+    """Return all that is kept of a run; None where nothing can be read."""
     name = document_of_run(key)
     for file in parts_of(folder, DOCUMENTS):
         line = _lines_by_name(file, _version_of(file)).get(name)
@@ -84,5 +84,5 @@ def _rows_of_table(file: Path, version: tuple[int, int]) -> dict[str, dict[str, 
 
 
 @lru_cache(maxsize=256)
-def _lines_by_name(file: Path, _version: tuple[int, int]) -> dict[str, Line]:
+def _lines_by_name(file: Path, _version: tuple[int, int]) -> dict[str, RecordLine]:
     return {record.name: line for line, record in records_of(file) if record is not None}

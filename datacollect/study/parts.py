@@ -34,7 +34,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Line:
+class RecordLine:
     """Where a record stands in a part: which line, counted from 1, and which bytes."""
 
     number: int
@@ -83,7 +83,7 @@ def append(file: Path, records: Iterable[Record]) -> None:
         ) from None
 
 
-def records_of(file: Path) -> Iterator[tuple[Line, Record | None]]:
+def records_of(file: Path) -> Iterator[tuple[RecordLine, Record | None]]:
     """Yield a part's records but for a last one that is torn; None for one that is damaged.
 
     None at all where the part is gone: it was folded.
@@ -94,13 +94,13 @@ def records_of(file: Path) -> Iterator[tuple[Line, Record | None]]:
             for number, line in enumerate(part, start=1):
                 if not line.endswith(b"\n"):
                     return
-                yield Line(number, offset, len(line)), _decoded(line)
+                yield RecordLine(number, offset, len(line)), _decoded(line)
                 offset += len(line)
     except FileNotFoundError:
         return
 
 
-def read_line(file: Path, line: Line) -> Record | None:
+def read_line(file: Path, line: RecordLine) -> Record | None:
     """Return a part's record; None where it is damaged, or the part gone."""
     try:
         with file.open("rb") as part:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.numbers.intervals import mean_interval
 from datacollect.study.axes import Labels, shown_labels
-from datacollect.study.jobs import Group
+from datacollect.study.jobs import RunGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 RunId: TypeAlias = tuple[Labels, Labels, int]
 
-# A lost job is handed out again so often.
+# How often a lost job is handed out again.
 MOST_ATTEMPTS = 3
 
-# Fluid runs of a job at most, and the seconds that it is to take about: a sweep tells how far it is
-# by jobs, and with a worker a job is lost.
+# Fluid runs of a job at most, and about how many seconds it is to take: a sweep reports its
+# progress by jobs, and with a worker a job is lost.
 FLUID_RUNS, JOB_S = 200, 5.0
 
 
@@ -39,7 +39,7 @@ class SweepPlan:
     ----------
     experiment : Experiment
     rows : dict
-        Row of the results of every run that is done, by setting, way and seed.
+        Row of the results of every run that is done, by setting, treatment and seed.
     failed : set
         Runs that failed, and are not tried again.
     """
@@ -50,15 +50,15 @@ class SweepPlan:
 
     def __post_init__(self) -> None:
         experiment = self.experiment
-        self._settings, self._ways = experiment.settings(), experiment.ways()
+        self._settings, self._treatments = experiment.settings(), experiment.treatments()
         seeds = experiment.seeds
         self._numbers = [seeds.most] if experiment.precision is None else seeds.numbers()
         self._step = dict.fromkeys(self._settings, 0)  # index into _numbers
-        self._todo: dict[Labels, list[Group]] = {setting: [] for setting in self._settings}
+        self._todo: dict[Labels, list[RunGroup]] = {setting: [] for setting in self._settings}
         self._out = dict.fromkeys(self._settings, 0)  # groups handed out
-        self._attempts: dict[Group, int] = {}
+        self._attempts: dict[RunGroup, int] = {}
         self._guess = {setting: self._guessed_cost(setting) for setting in self._settings}
-        self._spent: dict[Labels, tuple[int, float]] = {}  # runs, seconds
+        self._cpu_cost: dict[Labels, tuple[int, float]] = {}  # runs, seconds
         self.finished: set[Labels] = set()
         self.last_failure = ""
 
@@ -72,8 +72,8 @@ class SweepPlan:
                 continue
             self.rows[run] = row
             self.failed.discard(run)
-            n, spent_s = self._spent.get(run[0], (0, 0.0))
-            self._spent[run[0]] = n + 1, spent_s + self.spent_s(row)
+            n, cpu_cost_s = self._cpu_cost.get(run[0], (0, 0.0))
+            self._cpu_cost[run[0]] = n + 1, cpu_cost_s + self.cpu_cost_s(row)
 
     def add_failures(self, failures: Iterable[Mapping[str, Any]]) -> None:
         """Take note of runs that failed."""
@@ -84,16 +84,16 @@ class SweepPlan:
                 what = shown_labels(failure["labels"])
                 self.last_failure = f"{what}, seed {run[2]}: {failure['reason']}"
 
-    def spent_s(self, row: Mapping[str, Any]) -> float:
+    def cpu_cost_s(self, row: Mapping[str, Any]) -> float:
         """Return the processor time of a run, and of its part of the measurement."""
-        return float(row["cpu_s"]) + float(row["probes_cpu_s"]) / len(self._ways)
+        return float(row["cpu_s"]) + float(row["probes_cpu_s"]) / len(self._treatments)
 
     def begin(self) -> None:
         """Find what is to do, once all is noted that is there."""
         for setting in self._settings:
             self._go_on(setting)
 
-    def end_job(self, groups: Sequence[Group]) -> None:
+    def end_job(self, groups: Sequence[RunGroup]) -> None:
         """Take note that a job has ended; its runs are noted."""
         for group in groups:
             self._out[group.setting] -= 1
@@ -101,38 +101,38 @@ class SweepPlan:
             if not self._out[setting] and not self._todo[setting]:
                 self._go_on(setting)
 
-    def lose_job(self, groups: Sequence[Group]) -> list[Group]:
+    def lose_job(self, groups: Sequence[RunGroup]) -> list[RunGroup]:
         """Take back a job that was lost; return groups that are given up.
 
-        Which of several runs is to blame nobody knows: each is tried by itself.
+        Which of several runs is to blame is unknown: each is tried by itself.
         """
         given_up = []
         for group in groups:
-            alone = len(groups) == len(group.ways) == 1
+            alone = len(groups) == len(group.treatments) == 1
             attempts = self._attempts.get(group, 0) + alone
             if attempts >= MOST_ATTEMPTS:
                 given_up.append(group)
                 continue
             self._out[group.setting] -= 1
-            for way in group.ways:
-                single = Group(group.setting, group.seed, (way,))
+            for treatment in group.treatments:
+                single = RunGroup(group.setting, group.seed, (treatment,))
                 self._attempts[single] = attempts
                 self._todo[group.setting].append(single)
         return given_up
 
     # What goes out --------------------------------------------------------------------------
 
-    def next_job(self, n_workers: int) -> tuple[Group, ...]:
+    def next_job(self, n_workers: int) -> tuple[RunGroup, ...]:
         """Return the groups of the next job; none where nothing is to do for now.
 
-        As long as nobody knows how long runs take, one group.
+        One group as long as the time of runs is unknown.
         """
-        most, left_s = 1, JOB_S if self._spent else 0.0
+        most, left_s = 1, JOB_S if self._cpu_cost else 0.0
         if self.experiment.engine == "fluid":
             n_todo = sum(map(len, self._todo.values()))
             share = math.ceil(n_todo / n_workers)
-            most = max(1, min(FLUID_RUNS // len(self._ways), share))
-        groups: list[Group] = []
+            most = max(1, min(FLUID_RUNS // len(self._treatments), share))
+        groups: list[RunGroup] = []
         for setting in sorted(self._settings, key=self.cost, reverse=True):
             todo = self._todo[setting]
             while todo and len(groups) < most and (not groups or left_s > 0):
@@ -140,7 +140,7 @@ class SweepPlan:
                 if alone and groups:
                     return tuple(groups)
                 groups.append(todo.pop(0))
-                left_s -= self.cost(setting) * len(groups[-1].ways)
+                left_s -= self.cost(setting) * len(groups[-1].treatments)
                 self._out[setting] += 1
                 if alone:
                     return tuple(groups)
@@ -148,26 +148,27 @@ class SweepPlan:
 
     def cost(self, setting: Labels) -> float:
         """Return about how many seconds of processor time one run of a setting takes."""
-        if setting in self._spent:
-            n, spent_s = self._spent[setting]
-            return spent_s / n
-        known = sum(self._guess[other] * n for other, (n, _) in self._spent.items())
-        spent_s = sum(spent for _, spent in self._spent.values())
-        return self._guess[setting] * (spent_s / known if known else 1.0)
+        if setting in self._cpu_cost:
+            n, cpu_cost_s = self._cpu_cost[setting]
+            return cpu_cost_s / n
+        known = sum(self._guess[other] * n for other, (n, _) in self._cpu_cost.items())
+        cpu_cost_s = sum(cost_s for _, cost_s in self._cpu_cost.values())
+        return self._guess[setting] * (cpu_cost_s / known if known else 1.0)
 
     def remaining_cost_s(self) -> float:
         """Return about how much processor time is left for what is known to be to do."""
-        per_group = len(self._ways)
+        per_group = len(self._treatments)
         left = {
-            setting: self._out[setting] * per_group + sum(len(g.ways) for g in self._todo[setting])
+            setting: self._out[setting] * per_group
+            + sum(len(g.treatments) for g in self._todo[setting])
             for setting in self._settings
         }
         return sum(n * self.cost(setting) for setting, n in left.items() if n)
 
     def n_remaining(self) -> int:
         """Return how many runs are known to be to do."""
-        waiting = sum(len(group.ways) for todo in self._todo.values() for group in todo)
-        return waiting + sum(self._out.values()) * len(self._ways)
+        waiting = sum(len(group.treatments) for todo in self._todo.values() for group in todo)
+        return waiting + sum(self._out.values()) * len(self._treatments)
 
     # ----------------------------------------------------------------------------------------
 
@@ -185,17 +186,17 @@ class SweepPlan:
                 return
             self._step[setting] += 1
 
-    def _missing(self, setting: Labels, begin: int, step: int) -> list[Group]:
+    def _missing(self, setting: Labels, begin: int, step: int) -> list[RunGroup]:
         groups = []
         for seed in self.experiment.seeds.seeds(self._numbers[step])[begin:]:
-            ways = tuple(way for way in self._ways if not self._has((setting, way, seed)))
-            if ways:
-                groups.append(Group(setting, seed, ways))
+            treatments = tuple(t for t in self._treatments if not self._has((setting, t, seed)))
+            if treatments:
+                groups.append(RunGroup(setting, seed, treatments))
         return groups
 
     def _is_of_this(self, run: RunId) -> bool:
         """Whether it is of the part of the experiment that is run."""
-        return run[0] in self._todo and run[1] in self._ways
+        return run[0] in self._todo and run[1] in self._treatments
 
     def _has(self, run: RunId) -> bool:
         return run in self.rows or run in self.failed
@@ -205,8 +206,8 @@ class SweepPlan:
         if precision is None:
             return True
         seeds = self.experiment.seeds.seeds(n)
-        for way in self._ways:
-            rows = [self.rows.get((setting, way, seed)) for seed in seeds]
+        for treatment in self._treatments:
+            rows = [self.rows.get((setting, treatment, seed)) for seed in seeds]
             for column in precision.of:
                 values = [float(row[column]) for row in rows if row is not None]
                 if not is_precise(values, precision):
@@ -215,12 +216,13 @@ class SweepPlan:
 
     def _id(self, row: Mapping[str, Any], seed: int) -> RunId:
         setting = tuple(str(row[axis.name]) for axis in self.experiment.setting_axes())
-        way = tuple(str(row[axis.name]) for axis in self.experiment.paired_axes())
-        return setting, way, seed
+        treatment = tuple(str(row[axis.name]) for axis in self.experiment.paired_axes())
+        return setting, treatment, seed
 
     def _guessed_cost(self, setting: Labels) -> float:
         """A number in proportion to a run's cost, as far as one knows before: flows × bytes."""
-        scenario = self.experiment.scenario_of(setting, self._ways[0], self.experiment.seeds.first)
+        first = self.experiment.seeds.first
+        scenario = self.experiment.scenario_of(setting, self._treatments[0], first)
         n_flows = int(scenario.sections.get("background", {}).get("flows", 0))
         return float(scenario.sections["scale"]) * (10 + n_flows)
 

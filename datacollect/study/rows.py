@@ -42,7 +42,7 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
     Returns
     -------
     dict
-        The axes, then `COLUMNS`; numbers that there are not are NaN. ``storage_mean`` and
+        The axes, then `COLUMNS`; missing values are NaN. ``storage_mean`` and
         ``storage_max`` are the most that a source stores, its own data included, over its backlog,
         which is what direct stores there: mean and largest of the sources. ``storage_bytes`` is
         that most in bytes, the mean of the sources. ``peering_bytes`` and
@@ -63,7 +63,7 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         "method": labels.get("method", schedule.method),
         "complete": bool(run.complete),
         "makespan_s": run.makespan_s,
-        "predicted_s": schedule.makespan_s,
+        "predicted_s": math.nan if outcome.predicted_s is None else outcome.predicted_s,
         "lower_bound_s": schedule.lower_bound_s,
         "reference_s": _reference_s(outcome),
         "predicted_low_s": math.nan if prediction is None else prediction.low_s,

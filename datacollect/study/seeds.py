@@ -1,4 +1,4 @@
-"""How often each setting of an experiment is drawn anew, and how narrow intervals must become."""
+"""How often each setting of an experiment is drawn again, and how narrow intervals must become."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Seeds:
-    """How often each setting is drawn anew; seeds are added in whole batches."""
+    """How often each setting is drawn again; seeds are added in whole batches."""
 
     first: int
     batch: int

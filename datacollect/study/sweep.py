@@ -26,7 +26,7 @@ from datacollect.study.experiment import Experiment
 from datacollect.study.identity import failure_key
 from datacollect.study.jobs import (
     Finished,
-    Group,
+    RunGroup,
     SweepJob,
     failure_of,
     keep,
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from datacollect.study.store import RunStore
 
-# How often progress is told.
-TELL_S = 1.0
+# How often progress is reported.
+REPORT_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -235,16 +235,16 @@ class _Sweep:
         progress: Callable[[SweepProgress], None] | None,
     ) -> None:
         self.plan, self.store, self.versions, self.others = plan, store, versions, others
-        self._tell = progress or _warner()
+        self._report = progress or _warner()
         self._trouble = ""
         self._kept = 0
         self._jobs: dict[Future[Finished], SweepJob] = {}
-        self._began_s = self._told_s = time.monotonic()
-        self._spent_s = 0.0  # processor time of the runs of this start
+        self._began_s = self._reported_s = time.monotonic()
+        self._cpu_cost_s = 0.0  # processor time of the runs of this start
 
     def run(self, open_pool: Callable[[int], WorkerPool], *, retry_failed: bool) -> pd.DataFrame:
         self._trouble = self._take_kept(retry_failed=retry_failed)
-        self._tell(self._progress())
+        self._report(self._progress())
         self._trouble = ""
         if n_runs := self.plan.n_remaining():
             self.store.borrow_probes(self.others)
@@ -260,7 +260,7 @@ class _Sweep:
                     raise self._not_written(error) from None
                 raise
             pool.close()
-        self._tell(self._progress())
+        self._report(self._progress())
         return self.store.fold()
 
     def _take_kept(self, *, retry_failed: bool) -> str:
@@ -294,7 +294,7 @@ class _Sweep:
                 self._jobs[pool.submit(job, partial(self._now_and_then, pool))] = job
             if not self._jobs:
                 return
-            for future in wait(self._jobs, TELL_S, FIRST_COMPLETED).done:
+            for future in wait(self._jobs, REPORT_S, FIRST_COMPLETED).done:
                 self._end(pool, future)
             self._now_and_then(pool)
 
@@ -314,20 +314,20 @@ class _Sweep:
         finished = future.result()
         for row in finished.rows:
             where = ", ".join(f"{axis.name} {row[axis.name]}" for axis in job.experiment.axes)
-            took_s = self.plan.spent_s(row)
+            took_s = self.plan.cpu_cost_s(row)
             LOG.info("a run took %s of a processor: %s", about_duration(took_s), where)
         for failure in finished.failures:
             LOG.info("a run failed: %s", failure["reason"])
         keep(finished, self.store, job.experiment.engine)
-        self._spent_s += sum(map(self.plan.spent_s, finished.rows))
+        self._cpu_cost_s += sum(map(self.plan.cpu_cost_s, finished.rows))
         self.plan.add_rows(finished.rows)
         self.plan.add_failures(finished.failures)
         self.plan.end_job(job.groups)
 
-    def _give_up(self, group: Group, reason: str) -> None:
+    def _give_up(self, group: RunGroup, reason: str) -> None:
         experiment = self.plan.experiment
-        for way in group.ways:
-            labels = experiment.labels(group.setting, way)
+        for treatment in group.treatments:
+            labels = experiment.labels(group.setting, treatment)
             key = failure_key(self.store.sha256, labels, group.seed)
             words = f"its worker died {MOST_ATTEMPTS} times: {reason}"
             failure = failure_of(key, labels, group.seed, words)
@@ -337,17 +337,17 @@ class _Sweep:
 
     def _now_and_then(self, pool: WorkerPool) -> None:
         now_s = time.monotonic()
-        if now_s - self._told_s >= TELL_S:
-            self._told_s = now_s
+        if now_s - self._reported_s >= REPORT_S:
+            self._reported_s = now_s
             self._trouble = pool.trouble()
-            self._tell(self._progress(*pool.ended()))
+            self._report(self._progress(*pool.ended()))
 
     def _progress(self, done: int = 0, failed: int = 0) -> SweepProgress:
         """Say how far it is, with runs that have ended in jobs that have not come back."""
         elapsed_s = time.monotonic() - self._began_s
         left_s = None
-        if self._spent_s > 0:
-            left_s = self.plan.remaining_cost_s() * elapsed_s / self._spent_s
+        if self._cpu_cost_s > 0:
+            left_s = self.plan.remaining_cost_s() * elapsed_s / self._cpu_cost_s
         return SweepProgress(
             done=len(self.plan.rows) + done,
             failed=len(self.plan.failed) + failed,

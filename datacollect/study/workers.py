@@ -39,8 +39,8 @@ class WorkerPool(Protocol):
     def n_jobs(self) -> int:
         """How many jobs to hand over at once, so that no worker waits."""
 
-    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
-        """Hand a job over; who carries it out in this thread calls `tell` after each run."""
+    def submit(self, job: SweepJob, report: Callable[[], None]) -> Future[Finished]:
+        """Hand a job over; who carries it out in this thread calls `report` after each run."""
 
     def ended(self) -> tuple[int, int]:
         """Return how many runs are done, and have failed, in jobs that have not come back."""
@@ -63,12 +63,12 @@ class ThisProcess:
     def __init__(self) -> None:
         self._ended = 0, 0
 
-    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
+    def submit(self, job: SweepJob, report: Callable[[], None]) -> Future[Finished]:
         """Carry it out."""
 
         def note(done: int, failed: int) -> None:
             self._ended = done, failed
-            tell()
+            report()
 
         future: Future[Finished] = Future()
         try:
@@ -105,7 +105,7 @@ class LocalProcesses:
         self._idle = [self._start() for _ in range(n_workers)]
         self._busy: dict[Future[Finished], _Process] = {}
 
-    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
+    def submit(self, job: SweepJob, report: Callable[[], None]) -> Future[Finished]:
         """Hand a job to an idle process."""
         process = self._idle.pop()
         process.ended[:] = 0, 0
@@ -251,7 +251,7 @@ class DaskCluster:
         """One for each thread to do, one to wait."""
         return 2 * self.n_workers
 
-    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
+    def submit(self, job: SweepJob, report: Callable[[], None]) -> Future[Finished]:
         """Hand a job to the scheduler."""
         future: Future[Finished] = self._executor.submit(work, job)
         return future

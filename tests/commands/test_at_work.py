@@ -71,7 +71,7 @@ def prepared(tmp_path_factory):
 
 
 @pytest.fixture
-def here(prepared, tmp_path, monkeypatch):
+def here(prepared, tmp_path, monkeypatch, empty_pictures):
     """A copy of it that a test may write to."""
     folder = shutil.copytree(prepared, tmp_path / "here")
     monkeypatch.chdir(folder)
@@ -87,7 +87,7 @@ def call_in(name, capsys, *more):
 
 
 def test_every_command_that_may_take_long_has_both_options():
-    commands = get_command(main.app).commands
+    commands = get_command(main.app()).commands
     have = {
         name
         for name, command in commands.items()
@@ -202,17 +202,20 @@ def test_how_far_a_manifest_is_counts_bytes_and_files(tmp_path, capsys, monkeypa
 
 # Where each command is interrupted, and what it says is kept and to be done.
 BROKEN_OFF = {
-    "plan": ("methods.choice._planned", "nothing was written, and the same command begins anew; "),
+    "plan": ("methods.choice._planned", "nothing was written, and the same command begins again; "),
     "compare": ("methods.comparison.plan", "nothing was written, and the same command begins"),
     "check": ("schedule.schedule.Schedule.check", "it was found neither valid nor invalid, and"),
-    "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command begins anew"),
-    "plot": ("pictures.plot.save_plot", "nothing was written, and the same command begins anew"),
+    "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command begins again"),
+    "plot": ("pictures.plot.save_plot", "nothing was written, and the same command begins again"),
     "estimate": ("measurement.reading.read_measurements", "nothing was written, and the same"),
     "manifest": ("exports.inventory.tell_manifest", "the list is not whole; with -o FILE the same"),
     "progress": ("problem.manifest.read_manifest", "nothing was written, and the same command"),
     "replan": ("methods.replanning.replan.replan", "nothing was written, and the same command"),
     "explain": ("explanation.explain.explain", "nothing was written, and the same command begins"),
-    "front": ("methods.money_front.front", "nothing was written, and the same command begins anew"),
+    "front": (
+        "methods.money_front.front",
+        "nothing was written, and the same command begins again",
+    ),
     "simulate": ("scenario.carry_out.carry_out", "nothing was written, and the same command"),
     "sweep": ("study.sweep.sweep", "runs that have ended are kept, and the same command goes on"),
     "report": ("study.report.report.report", "nothing was written, and the same command begins"),
@@ -266,7 +269,7 @@ def test_whoever_breaks_off_while_it_reads_hears_of_no_search(name, here, capsys
     with pytest.raises(SystemExit):
         call_in(name, capsys, "--quiet")
     said = capsys.readouterr().err
-    assert said == "interrupted; nothing was written, and the same command begins anew\n"
+    assert said == "interrupted; nothing was written, and the same command begins again\n"
 
 
 @pytest.mark.parametrize("name", [name for name in AT_WORK if name != "sweep"])
@@ -287,7 +290,7 @@ def test_what_is_written_already_is_named(here, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert (
         said
-        == "interrupted; new.json written already; with --force the same command writes all anew\n"
+        == "interrupted; new.json written already; with --force the same command writes all again\n"
     )
     monkeypatch.undo()
     os.chdir(here)
@@ -329,7 +332,7 @@ def test_of_a_folder_it_is_said_how_much_is_written(
     last = capsys.readouterr().err.splitlines()[-1]
     with_force = "with --force " if again else ""
     assert last == (
-        f"interrupted; {said} written already; {with_force}the same command writes all anew"
+        f"interrupted; {said} written already; {with_force}the same command writes all again"
     )
     assert main.run(command) == (2 if again else 0)
     assert main.run([*command, *again]) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Annotated
+from typing import Annotated, Literal, get_args, get_origin
 
 import pytest
 import typer
@@ -22,7 +22,7 @@ def commands_of(command, name="datacollect"):
     return found
 
 
-COMMANDS = commands_of(get_command(main.app))
+COMMANDS = commands_of(get_command(main.app()))
 
 
 def outcome(conversion, value, parameter, context):
@@ -38,7 +38,8 @@ def values_for(parameter):
     kind = parameter.type_descriptor.annotation
     members = list(kind) if isinstance(kind, enum.EnumType) else []
     numbers = [0, 1, -1, 2.5, float("inf")]
-    texts = ["", "a", "-", "1", "0.5", "no", *map(str, members)]
+    choices = [*get_args(kind)] if get_origin(kind) is Literal else []
+    texts = ["", "a", "-", "1", "0.5", "no", *map(str, members), *choices]
     return [None, True, False, *members, *numbers, *texts, ["a", "b"], ("a",), (), [1]]
 
 

@@ -9,7 +9,7 @@ import tomllib
 import jsonschema
 import pytest
 from conftest import REPOSITORY
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.broken_scenarios import ALONE
 from instances.broken_trees import places, values, with_value
@@ -97,7 +97,6 @@ def is_read(tree):
     return True
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_schema_and_reader_agree_on_each_value(data):
     """Any value anywhere in the paper's scenario, or in a random one."""

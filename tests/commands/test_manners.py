@@ -119,7 +119,7 @@ def run_and_stop(agent, ready):
 
 
 @pytest.fixture
-def here(prepared, tmp_path, monkeypatch):
+def here(prepared, tmp_path, monkeypatch, empty_pictures):
     """A copy of it that a test may write to."""
     import shutil
 

@@ -282,7 +282,7 @@ def test_in_a_pipe_lines_say_how_much_was_read_again(pulled, capsys, monkeypatch
         return real(*given)
 
     monkeypatch.setattr(verifying, "is_as_recorded", slowly)
-    monkeypatch.setattr(verifying, "TOLD_S", 0.0)
+    monkeypatch.setattr(verifying, "REPORT_S", 0.0)
     monkeypatch.setattr("datacollect.commands.console.RARELY_S", 0.0)
     assert run(["status", str(pulled / "into"), "--verify"]) == 0
     lines = capsys.readouterr().err.splitlines()

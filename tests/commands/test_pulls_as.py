@@ -9,6 +9,8 @@ import tomllib
 import pytest
 from instances.command_line import strict_json
 
+from datacollect.exports.formats import EXPORTS
+
 URL = ("--url", "http://{host}.example/{source}/{path}")
 CURL = ("pulls", "figure1.toml", "plan.json", "--as", "curl", "--manifest", "files.csv", *URL)
 
@@ -212,3 +214,28 @@ def test_progress_sees_what_tools_have_begun(listed, call):
     (listed / "files.csv").write_text(f"host,path,bytes,sha256\nS1,a,1000000,{'0' * 64}\n")
     code, out, _ = call("progress", "into", "--manifest", "files.csv")
     assert out.splitlines()[-1].split() == ["S1", "D", "600", "kB", "60.0%"]
+
+
+def test_help_tells_of_each_format_and_of_what_it_alone_takes(call):
+    code, out, err = call("pulls", "--help")
+    said = " ".join(out.split())
+    assert code == 0, err
+    assert f"--as [{'|'.join(EXPORTS.own)}]" in said
+    assert "csv: a table." in said
+    assert "fts takes --checksum adler32|md5|sha256: what FTS compares" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*FTS, "--checksum", "md6"), "--checksum must be one of adler32, md5, sha256, got 'md6'"),
+        ((*FTS, "--checksum"), "--checksum needs a value"),
+        ((*FTS, "--checksums", "md5"), "No such option: --checksums"),
+        (("pulls", "figure1.toml", "plan.json", "--checksum=md5"), "--checksum is for --as; say"),
+        ((*CURL, "--checksum=md5", "-o", "x"), "is for --as fts; scripts compare SHA-256"),
+    ],
+)
+def test_options_of_one_format_are_refused_elsewhere(listed, call, arguments, message):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -319,7 +319,7 @@ REMEDIES = {
     "half a packed file": Remedy(
         ESTIMATE,
         {"s.txt": gzip.compress(result(1).encode(), mtime=0)[:-9]},
-        r"a packed file that is cut off or damaged .*; pack it anew",
+        r"a packed file that is cut off or damaged .*; pack it again",
         files={"s.txt": ("", "")},
         gives=RATE,
     ),

@@ -6,7 +6,7 @@ import pickle
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from instances.planned_anew import over_k, triangle
 from instances.tiny_controllers import Scripted
@@ -153,7 +153,6 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=40)
 @given(MESSAGES, st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=4, max_size=4))
 def test_every_message_comes_once_after_its_time_and_in_order(script, delays):
     """Whatever happens in whatever order: a driver by hand, that only keeps to the time."""

@@ -20,23 +20,8 @@ def experiment(scripts):
 
 
 @pytest.fixture(scope="module")
-def rows(experiment, scripts):
-    """Rows of the results in the repository."""
-    return scripts("cloud_grids").read_rows(experiment.Row, experiment.RESULTS)
-
-
-@pytest.fixture(scope="module")
 def grids(experiment, cloud_grids):
     return experiment.common_grids(cloud_grids.parent)
-
-
-@pytest.fixture(scope="module")
-def published(rows):
-    """The same by workload and limits."""
-    cases = defaultdict(list)
-    for row in rows:
-        cases[row.workload, row.limits].append(row)
-    return cases
 
 
 def test_repeated_pairs_count_with_their_mean_and_self_pairs_not_at_all(grids, cloud_grids):
@@ -111,9 +96,8 @@ def test_a_shorter_chunk_comes_closer_to_the_bound(experiment, grids):
         assert plan.makespan_s / plan.lower_bound_s == pytest.approx(ratio, abs=5e-4)
 
 
-def test_the_page_shows_the_published_results(experiment, rows):
-    page = (REPOSITORY / "docs/clouds.md").read_text(encoding="utf-8")
-    assert experiment.markdown_table(rows) in page
+def test_the_page_shows_the_published_results(experiment, rows, scripts):
+    assert experiment.markdown_table(rows) == scripts("shown_tables").shown("cloud_forecast")
 
 
 def test_the_page_says_what_the_forecast_is(experiment, grids):

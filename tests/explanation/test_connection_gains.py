@@ -32,7 +32,7 @@ def test_where_nothing_is_gained_it_says_so():
     problem = dc.Problem.from_hosts(hosts, [dc.Link("B", "D", 1e6)], "D")
     found = dc.explain(problem, dc.coordinated(problem, connections=1))
     assert [gain.saves_s for gain in found.plan.more] == [0.0]
-    assert "Two more connections save nothing if all are shared out anew." in found.text
+    assert "Two more connections save nothing if all are shared out again." in found.text
 
 
 def test_a_plan_for_another_problem_is_not_explained():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from instances.hand_made import links
 from instances.small_problems import MB, figure_1
 from instances.strategies import problems
 
 import datacollect as dc
 from datacollect.explanation.excess import excess_parts
-from datacollect.explanation.what_if import Anew
+from datacollect.explanation.what_if import WhatIf
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 
@@ -155,7 +155,6 @@ def test_a_deadline_that_the_file_does_not_hold_is_not_guessed_away():
     assert "with options that the schedule does not hold" in found.advice.why_not
 
 
-@settings(max_examples=40)
 @given(problem=problems(large=True))
 def test_causes_of_plans_that_were_asked_for_nothing_are_known(problem):
     """Whatever the problem and the shape, nothing is left unexplained."""
@@ -176,7 +175,7 @@ def test_causes_of_plans_that_were_asked_for_nothing_are_known(problem):
         except dc.InfeasibleError:
             continue
         plan.check(problem)
-        causes = {part.cause for part in excess_parts(Anew(problem, plan, "auto"), bound_s)}
+        causes = {part.cause for part in excess_parts(WhatIf(problem, plan, "auto"), bound_s)}
         assert "other" not in causes
 
 

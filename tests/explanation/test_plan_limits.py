@@ -217,7 +217,6 @@ def judge_direct(problem):
 ONE_HOP = frozenset({"limits", "shared", "forecast", "release"})
 
 
-@settings(max_examples=30)
 @given(problem=problems(ONE_HOP, large=True))
 def test_direct_plans_are_held_back_by_what_stops_progressive_filling(problem):
     judge_direct(problem)
@@ -231,7 +230,7 @@ def test_many_direct_plans_are_held_back_by_what_stops_progressive_filling(probl
 
 
 def naive_limits(problem, plan, time_s):
-    """Sources and what is full on their way at an instant, from the table of transfers."""
+    """Sources and what is full on their routes at an instant, from the table of transfers."""
     table = plan.transfers
     table = table[(table["start_s"] < time_s) & (table["finish_s"] > time_s)]
     rows = []
@@ -262,7 +261,6 @@ def naive_limits(problem, plan, time_s):
     return found
 
 
-@settings(max_examples=25)
 @given(problem=problems(ONE_HOP, large=True))
 def test_capacities_that_hold_back_are_those_that_are_full(problem):
     """At instants between all events, in plans with relays, slots or without."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from instances.hand_made import links
 from instances.small_problems import MB, relay
 from instances.strategies import problems
@@ -192,7 +192,6 @@ def resources_of(problem):
             yield "release", host
 
 
-@settings(max_examples=25)
 @given(problem=problems(most_hosts=3))
 def test_gains_are_those_of_an_independent_program(problem):
     """Of what is tried exactly, and nothing of what is not, unless there are too many."""

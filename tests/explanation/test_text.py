@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.hand_made import links
 from instances.small_problems import MB, two_sources
@@ -41,7 +41,6 @@ def test_of_many_rivals_the_first_are_listed():
     assert "shared with 'S1', 'S2', 'S3', 'S4' … 'S29' (29 hosts)" in first.text
 
 
-@settings(max_examples=30)
 @given(problem=problems(), data=st.data())
 def test_the_text_of_any_plan_fits_and_its_tree_is_json(problem, data):
     method, shape = data.draw(
@@ -92,7 +91,6 @@ def test_of_many_shared_bottlenecks_one_is_named():
     assert "'wire0' (8 Mbit/s) and 4 more shared bottlenecks" in first.text
 
 
-@settings(max_examples=30)
 @given(problem=problems())
 def test_the_text_fits_and_the_tree_is_json(problem):
     try:

@@ -18,7 +18,8 @@ from instances.real_files import RELAY, make_files, problem_of_files, same_files
 import datacollect as dc
 from datacollect.commands.main import run
 from datacollect.exports.arrived import progress_tree, read_arrived
-from datacollect.exports.export import export, script_name
+from datacollect.exports.export import export
+from datacollect.exports.script_texts import script_name
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
 

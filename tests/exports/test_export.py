@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 
 import numpy as np
 import pytest
+from conftest import REPOSITORY
 from instances.real_files import RELAY, make_files, problem_of_files
 
 import datacollect as dc
 from datacollect.exports.export import export
+from datacollect.exports.formats import EXPORTS
 from datacollect.exports.jobs import jobs_of
-from datacollect.exports.scripts import summary_lines
+from datacollect.exports.script_texts import summary_lines
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import Files, read_manifest
 
@@ -90,6 +93,15 @@ def test_the_rate_of_a_host_is_what_it_takes_together_at_any_time():
     jobs = jobs_of(problem, dc.direct(problem), {"S1": one, "S2": one})
     assert {job.lane for job in jobs.jobs} == {0, 1}
     assert summary_lines(jobs.jobs) == (2, "2 MB", "8 Mbit/s")
+
+
+def test_the_documents_say_of_each_tool_what_its_format_says():
+    page = (REPOSITORY / "docs" / "exports.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+) \| (yes|no)[^|]*\|[^|]*\| (yes|no)", page, re.MULTILINE)
+    formats = [EXPORTS.get(name) for name in EXPORTS.own]
+    assert {name.lower(): (cuts == "yes", timed == "yes") for name, cuts, timed in rows} == {
+        each.name: (each.may_cut, each.is_timed) for each in formats if each.next_step
+    }
 
 
 def test_rsync_needs_a_folder_to_list_names_in(setting):

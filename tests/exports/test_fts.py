@@ -140,7 +140,7 @@ def test_the_checksum_that_grids_know_is_taken_and_one_may_be_asked_for():
         "sha": f"SHA256:{'2' * 64}",
         "none": None,
     }
-    assert checksums(checksum="md5") == {
+    assert checksums(options={"checksum": "md5"}) == {
         "all": f"MD5:{'3' * 32}",
         "md5": f"MD5:{'4' * 32}",
         "sha": None,
@@ -184,7 +184,7 @@ def test_between_xrootds_gfal2_compares_adler32_only():
     assert not any("checksum" in file for tree in trees_of(found) for file in tree["files"])
     assert [note for note in found.notes if "only MD5 or SHA-256" in note]
     assert not any("No checksum is known" in note for note in found.notes)
-    for options in ({"checksum": "md5"}, {}):
+    for options in ({"options": {"checksum": "md5"}}, {}):
         urls = [ROOT] if options else [ROOT, f"D={DAVS}", f"K={DAVS}"]
         trees = trees_of(exported(straight_and_relayed(files), *urls, **options))
         assert all("checksum" in file for tree in trees for file in tree["files"])
@@ -192,7 +192,7 @@ def test_between_xrootds_gfal2_compares_adler32_only():
 
 def test_a_checksum_that_no_file_has_cannot_be_asked_for():
     with pytest.raises(dc.ProblemError, match="--checksum md5: the manifest knows it of no file"):
-        exported(straight_and_relayed(files_of("a")), DAVS, checksum="md5")
+        exported(straight_and_relayed(files_of("a")), DAVS, options={"checksum": "md5"})
 
 
 def test_names_follow_the_rules_of_their_schemes():

@@ -10,11 +10,10 @@ from importlib.resources import files as package_files
 
 import pytest
 from conftest import NO_BUSYBOX, need
-from instances.exported_scripts import N_BYTES, PARTIAL, Scripts, data_of
+from instances.exported_scripts import N_BYTES, PARTIAL, PARTS, Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
 import datacollect as dc
-from datacollect.exports.scripts import TOOLS
 
 DATA = data_of("f")
 HALF = N_BYTES // 2
@@ -259,7 +258,7 @@ def test_of_which_kind_a_remote_is_of_rclone_is_asked_once(tmp_path, address, li
         assert (tmp_path / "asked").read_text() == "asked\n"
 
 
-@pytest.mark.parametrize("kind", list(TOOLS))
+@pytest.mark.parametrize("kind", list(PARTS))
 def test_a_tool_that_is_too_old_is_refused(tmp_path, kind):
     (tmp_path / "bin").mkdir()
     command = {"aria2": "aria2c"}.get(kind, kind)
@@ -276,11 +275,11 @@ def test_a_tool_that_is_too_old_is_refused(tmp_path, kind):
     assert "apt install" in said
 
 
-@pytest.mark.parametrize("kind", TOOLS)
+@pytest.mark.parametrize("kind", PARTS)
 def test_no_two_parts_of_a_script_define_one_function(kind):
     """The later one would count, silently."""
     folder = package_files("datacollect.exports")
-    parts = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in TOOLS[kind].parts]
+    parts = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in PARTS[kind]]
     names = re.findall(r"^(\w+)\(\)", "\n".join(parts), re.MULTILINE)
     assert len(names) > 20
     assert sorted(names) == sorted(set(names))
@@ -290,7 +289,7 @@ def test_no_two_parts_of_a_script_define_one_function(kind):
 def test_other_shells_understand_the_scripts(tmp_path, shell):
     if shutil.which(shell.split()[0]) is None:
         pytest.skip(NO_BUSYBOX)
-    for kind in TOOLS:
+    for kind in PARTS:
         scripts = Scripts(tmp_path, kind)
         scripts.write("http://127.0.0.1:9")
         subprocess.run([*shell.split(), "-n", str(tmp_path / "D.sh")], check=True)

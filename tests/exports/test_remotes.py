@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import datacollect as dc
-from datacollect.exports.remotes import require_remote
+from datacollect.exports.formats import EXPORTS
 
 TAKEN = [
     ("rclone", "a b", "{host}:{path}", "a b:x"),
@@ -24,7 +24,7 @@ TAKEN = [
 
 @pytest.mark.parametrize("given", TAKEN, ids=[f"{each[0]} {each[2]}" for each in TAKEN])
 def test_what_the_tool_takes_is_taken(given):
-    require_remote(*given)
+    EXPORTS.get(given[0]).require_address(*given[1:])
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,6 @@ def test_what_the_tool_takes_is_taken(given):
 )
 def test_what_the_tool_would_refuse_is_refused_with_another_template(given, name):
     with pytest.raises(dc.ProblemError) as refused:
-        require_remote(*given)
+        EXPORTS.get(given[0]).require_address(*given[1:])
     assert f"--url for {given[1]!r}: {name!r} is no " in str(refused.value)
     assert f"--url '{given[1]}={given[2].replace('{host}', 'NAME')}'" in str(refused.value)

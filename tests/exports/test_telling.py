@@ -15,12 +15,11 @@ from importlib.resources import files as package_files
 import pytest
 import trustme
 from conftest import need
-from instances.exported_scripts import Scripts, data_of
+from instances.exported_scripts import PARTS, Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
 import datacollect as dc
 from datacollect.exports.export import export
-from datacollect.exports.scripts import TOOLS
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
 
@@ -43,7 +42,7 @@ def honest(request):
     return part_of(data_of(request.path[1:]), request, ETag='"1"')
 
 
-@pytest.mark.parametrize("kind", list(TOOLS))
+@pytest.mark.parametrize("kind", list(PARTS))
 def test_a_name_that_nobody_has_ends_a_lane_at_its_first_try(tmp_path, kind):
     """With the tool's own words; a try more would cost ten minutes here."""
     need(kind)
@@ -365,7 +364,7 @@ def test_a_mark_is_lacking_since_the_first_of_answers_that_say_so(tmp_path):
     assert part("tell", settings + steps, tmp_path) == "5 k\na\n7 k\nc\n"
 
 
-@pytest.mark.parametrize("kind", list(TOOLS))
+@pytest.mark.parametrize("kind", list(PARTS))
 def test_a_relay_that_has_no_mark_is_told_with_what_may_be_the_matter(tmp_path, kind):
     """Its script never runs; the minute is over at once."""
     need(kind)

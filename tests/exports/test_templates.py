@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import datacollect as dc
+from datacollect.exports.formats import EXPORTS
 from datacollect.exports.templates import folder_of_host, read_templates
 
 HOSTS = ("S", "K", "a=b")
@@ -109,13 +110,14 @@ def test_folders_of_hosts_are_single_names_that_differ(name):
     ],
 )
 def test_messages_are_those_of_the_format(kind, example, keeper):
-    is_url = kind not in ("rclone", "rsync")
-    found = read_templates([], [], HOSTS, is_url=is_url, kind=kind)
+    its = EXPORTS.get(kind)
+    said = {"is_url": its.is_url, "example": its.example, "keeper": its.keeper}
+    found = read_templates([], [], HOSTS, **said)
     with pytest.raises(dc.ProblemError) as missing:
         found.address("S", "S", "x")
     assert repr(example) in str(missing.value)
     with pytest.raises(dc.ProblemError) as secret:
-        read_templates(["https://me:pw@h/{path}"], [], HOSTS, is_url=is_url, kind=kind)
+        read_templates(["https://me:pw@h/{path}"], [], HOSTS, **said)
     assert keeper in str(secret.value)
     others = [".netrc", "rclone config", "~/.ssh", "proxy certificate"]
     assert [word for word in others if word in str(secret.value)] == (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.hand_made import links
 from instances.strategies import FEATURES, problems
@@ -179,13 +179,11 @@ def agrees_with_the_oracle(problem, part):
         assert found == pytest.approx(expected, abs=1e-6 * problem.total_bytes)
 
 
-@settings(max_examples=25)
 @given(problem=problems(FEATURES - {"shared"}), part=st.floats(0.01, 0.99))
 def test_it_is_the_most_that_can_have_arrived(problem, part):
     agrees_with_the_oracle(problem, part)
 
 
-@settings(max_examples=40)
 @given(problem=problems(most_hosts=3), part=st.floats(0.01, 0.99))
 def test_shared_bottlenecks_too(problem, part):
     agrees_with_the_oracle(problem, part)

@@ -1,4 +1,4 @@
-"""Flows by way of few arcs: as large and as cheap as on all arcs, whichever come first."""
+"""Flows over few arcs: as large and as cheap as on all arcs, whichever come first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances.strategies import FEATURES, problems
 from judges.oracle import fluid_makespan_s, least_cost
 from judges.plan_values import cost_of
@@ -43,7 +43,7 @@ def test_arcs_across_the_cut_are_found(solver):
 
 
 def test_arcs_that_cannot_help_stay_out(solver):
-    """2 units over the cheap way; the dear one, and one from where nothing comes, stay unknown."""
+    """2 units over the cheap path; the dear one, and one from where nothing comes, stay unknown."""
     tail, head, capacity, cost = arrays((0, 1, 5, 1), (1, 3, 5, 1), (0, 3, 5, 7), (2, 3, 5, 0))
     network = SupplyNetwork(4, 3, tail, head, capacity, np.array([2, 0, 0, 0]))
     active = np.array([True, True, False, False])
@@ -69,7 +69,7 @@ def test_too_much_supply_is_infeasible_although_some_arcs_are_unknown(solver):
 
 
 def test_distances_use_what_flow_leaves_and_take_back_what_it_uses():
-    """0 -> 1 -> 2 is full: from 0 the way is 14 directly, from 1 it is that less 5, back to 0."""
+    """0 -> 1 -> 2 is full: from 0 the path is 14 directly, from 1 it is that less 5, back to 0."""
     tail, head, capacity, cost = arrays((0, 1, 2, 5), (1, 2, 2, 8), (0, 2, 9, 14))
     network = FlowNetwork(4, tail, head, capacity, cost)
     distance = distance_to(2, network, np.array([2, 2, 1]))
@@ -120,7 +120,6 @@ def largest_by_networkx(network, cost):
 
 @pytest.mark.parametrize("per_node", [1, 4])
 @given(drawn=networks())
-@settings(max_examples=100)
 def test_any_first_arcs_lead_to_the_largest_and_the_cheapest_flow(per_node, drawn):
     network, cost, known = drawn
     with pytest.MonkeyPatch.context() as patch:
@@ -157,7 +156,6 @@ def nearly_nothing_at_first():
 
 
 @given(problem=problems(FEATURES - {"shared"}), wish=st.sampled_from(["relay-bytes", "storage"]))
-@settings(max_examples=40)
 def test_plans_from_few_arcs_agree_with_linear_programs(nearly_nothing_at_first, problem, wish):
     expected = fluid_makespan_s(problem)
     try:

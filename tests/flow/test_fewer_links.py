@@ -86,7 +86,7 @@ def test_many_periods_need_fewer_routes(prefer, monkeypatch):
 
 
 @given(problem=problems(features=FEATURES - {"shared"}, large=True))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_nothing_is_lost_on_small_problems_either(problem):
     """Where links are never too few to try: ends and relayed bytes are least all the same."""
     assume(problem.total_bytes and with_room_for_returns(problem) is None)

@@ -18,8 +18,6 @@ from datacollect.flow.network.layered import breakpoints_s, layered_network
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 
-SOME = settings(max_examples=30)
-
 # Hosts are renamed, not reordered in size: the destination stays the destination.
 NEW_NAMES = {"D": "zone/destination", "H1": "A", "H2": "ü", "H3": "x y"}
 
@@ -64,7 +62,6 @@ def test_to_relax_a_constraint_never_delays(what, problem):
 
 
 @given(problem=problems())
-@SOME
 def test_twice_the_rates_in_half_the_time(problem):
     """Doubled capacities, with release and period times halved: the same plan, twice as fast."""
     faster = problem.replace(
@@ -83,7 +80,6 @@ def test_twice_the_rates_in_half_the_time(problem):
 
 
 @given(problem=problems(), part=st.floats(0.1, 0.9), data=st.data())
-@SOME
 def test_to_split_a_period_in_two_equal_ones_changes_nothing(problem, part, data):
     period = data.draw(st.integers(0, problem.n_periods - 1))
     starts = problem.periods_s.tolist()
@@ -101,7 +97,6 @@ def test_to_split_a_period_in_two_equal_ones_changes_nothing(problem, part, data
 
 
 @given(problem=problems())
-@SOME
 def test_names_mean_nothing(problem):
     renamed = problem.replace(
         names=tuple(NEW_NAMES[name] for name in problem.names),
@@ -123,7 +118,6 @@ def test_names_mean_nothing(problem):
 
 
 @given(problem=problems(FEATURES - {"held"}), data=st.data())
-@SOME
 def test_storage_at_a_host_that_relays_nothing_does_not_matter(problem, data):
     host = data.draw(st.integers(1, problem.n_hosts - 1))
     into = problem.link_to == host

@@ -269,7 +269,6 @@ def test_where_only_the_owners_limit_forbids_a_plan_the_message_says_so():
 
 
 @given(problems())
-@settings(max_examples=30)
 def test_any_mix_of_constraints_agrees_with_one_commodity_per_source(problem):
     assert bound_agrees(problem)
     try:

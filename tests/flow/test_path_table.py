@@ -8,7 +8,7 @@ from itertools import pairwise
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from instances.arc_flows import flow_on, network_of
 from instances.strategies import FEATURES, problems
 
@@ -37,19 +37,18 @@ def test_a_table_is_its_paths():
 
 
 @pytest.mark.parametrize("n_hosts", [4, 10**6])
-def test_ways_are_sequences_of_hosts_each_once(n_hosts):
-    """Of many hosts a way is no longer one number of 64 bits."""
+def test_routes_are_sequences_of_hosts_each_once(n_hosts):
+    """Of many hosts a route is no longer one number of 64 bits."""
     table = PathTable.of([*PATHS, PathFlow(1, (3, 2, 0), (1, 1), 2)])
-    ways, way = table.ways(n_hosts)
-    assert [tuple(ways[i]) for i in way.tolist()] == [path.hosts for path in table]
-    assert len(ways) == 3
+    routes, taken = table.routes(n_hosts)
+    assert [tuple(routes[i]) for i in taken.tolist()] == [path.hosts for path in table]
+    assert len(routes) == 3
 
 
 # From a flow to paths -------------------------------------------------------------------------
 
 
 @given(problems(FEATURES - {"shared"}))
-@settings(max_examples=30)
 def test_paths_carry_what_flows_over_every_arc_and_leaves_every_pool(problem):
     assume(problem.total_bytes > 0)
     solver = Budget().flow_solver()
@@ -128,7 +127,6 @@ def test_flows_that_lose_something_on_the_way_are_left_to_walks(monkeypatch):
     ),
     st.booleans(),
 )
-@settings(max_examples=40)
 def test_bytes_are_shared_as_pool_by_pool(pools, as_floats):
     kind = float if as_floats else int
     paths = [

@@ -191,7 +191,7 @@ def _judge(problem: Problem, wish: str, seed: int) -> None:
 
 @pytest.mark.parametrize("wish", WISHES)
 @given(problem=problems(), seed=st.integers(0, 99))
-@settings(max_examples=35, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 def test_no_plan_that_is_as_fast_is_better(wish, problem, seed):
     _judge(problem, wish, seed)
 
@@ -253,7 +253,6 @@ def _judge_arrivals(problem: Problem, part: float) -> None:
 
 
 @given(problem=problems(FEATURES - {"shared"}), part=st.floats(0.01, 1.0))
-@settings(max_examples=35)
 def test_as_much_as_possible_has_arrived_at_every_instant(problem, part):
     _judge_arrivals(problem, part)
 

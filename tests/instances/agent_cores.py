@@ -9,19 +9,19 @@ from instances.agents import KEY
 from datacollect.net.connect import connect_request
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import Ticket, sign_ticket
-from datacollect.transfer.agent.config.file import AgentConfig, Limits
+from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.core import AgentCore
-from datacollect.transfer.protocol.messages import FileEntry, Read, Segment, read_body
+from datacollect.transfer.protocol.messages import FileEntry, Read, WireSegment, read_body
 
 START_S = 1_000_000.0
 STRANGER = PrivateKey(b"whom none of the agents here has")
 FILE = FileEntry("run7/a.tar", 1000, 5, 7)
 
 
-def at(s: float) -> events.Now:
-    """Return the instant so many seconds after the start; its clocks differ."""
-    return events.Now(s, START_S + s)
+def at(s: float) -> events.ClockReading:
+    """Return the instant `s` seconds after the start; its clocks differ."""
+    return events.ClockReading(s, START_S + s)
 
 
 def core(tmp_path, *, used=None, **limits) -> AgentCore:
@@ -36,7 +36,7 @@ def core(tmp_path, *, used=None, **limits) -> AgentCore:
         key=tmp_path / "k",
         own_certificate=True,
         nonces=tmp_path / "n",
-        limits=Limits(**limits),
+        limits=AgentLimits(**limits),
     )
     return AgentCore(config, "1", used)
 
@@ -101,7 +101,7 @@ def tell(agent, method, target, headers, body=b"", *, number=1, s=0.0):
 
 def status_of(done: list[actions.Action]) -> int:
     answer = done[-1]
-    return answer.status if isinstance(answer, actions.Answer) else 200
+    return answer.status if isinstance(answer, actions.Respond) else 200
 
 
 def source(**fields) -> str:
@@ -109,4 +109,4 @@ def source(**fields) -> str:
 
 
 def reading(offset: int = 0, n_bytes: int = 10, path: str = FILE.path) -> bytes:
-    return read_body(Read((Segment(replace(FILE, path=path), offset, n_bytes),)))
+    return read_body(Read((WireSegment(replace(FILE, path=path), offset, n_bytes),)))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import ssl
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from datacollect.net.dialling import Hop
+from datacollect.net.dialling import RelayHop
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context
 from datacollect.transfer.agent.config.file import AgentConfig
-from datacollect.transfer.agent.run import Agent, run_in_thread
+from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.sources.agent.session import SourceSession, connect
 
 KEY = PrivateKey(b"the key of the tests' collector!")
@@ -81,7 +83,8 @@ def running(path: Path) -> Iterator[RunningAgent]:
     config = AgentConfig.from_file(path)
     records: list[dict] = []
     agent = Agent(config, lambda line: records.append(json.loads(line)))
-    thread = run_in_thread(agent)
+    thread = threading.Thread(target=agent.run, name="agent", daemon=True)
+    thread.start()
     try:
         yield RunningAgent(config.name, agent, records)
     finally:
@@ -91,6 +94,15 @@ def running(path: Path) -> Iterator[RunningAgent]:
         assert not thread.is_alive()
         # Whatever a test does to it: a bug inside would be logged so.
         assert not [record for record in records if record["what"] == "failed"], records
+
+
+def received(connection) -> bytes:
+    """Return all that comes until the other side has ended, or breaks off."""
+    data = b""
+    with suppress(ConnectionResetError, ssl.SSLError):
+        while part := connection.recv(65536):
+            data += part
+    return data
 
 
 def source_ticket(agent: str, **fields) -> str:
@@ -117,7 +129,7 @@ def session_with(
     names = [relay.name for relay in relays]
     nexts = [*names[1:], target.name]
     hops = [
-        Hop(relay.name, relay.address, relay_ticket(names[: i + 1], nexts[i]))
+        RelayHop(relay.name, relay.address, relay_ticket(names[: i + 1], nexts[i]))
         for i, relay in enumerate(relays)
     ]
     context, fingerprint = client_context(), target.agent.fingerprint

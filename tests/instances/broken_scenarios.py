@@ -144,4 +144,62 @@ TOGETHER = [
         {"name": "adaptive", "connections": 9, "as_many_times": 3},
         "or in adaptive without connections, or leave it out",
     ),
+    (
+        "method",
+        {"relays": "chains", "connections_as": "coordinated", "connections": 9, "lanes": 2},
+        "connections and connections_as exclude each other",
+    ),
+    (
+        "method",
+        {"relays": "chains", "timing": "planned"},
+        "method.timing must be asap with relays = \"chains\", got 'planned'",
+    ),
+    (
+        "method",
+        {"relays": "chains", "lanes": 2},
+        'method.lanes must be 1 with relays = "chains", got 2',
+    ),
+    (
+        "method",
+        {"relays": "chains", "slot_s": 2},
+        'method.slot_s excludes relays = "chains", over which each route pulls its share at once',
+    ),
+    ("method", {"relays": "chains", "replan_s": 9}, 'method.replan_s excludes relays = "chains"'),
+    (
+        "method",
+        {"name": "direct", "relays": "chains", "streams": 3},
+        'method.streams must be 1 with relays = "chains", got 3',
+    ),
+    (
+        "method",
+        {"name": "direct", "relays": "chains", "order": ["S1"]},
+        'method.order excludes relays = "chains"',
+    ),
+    (
+        "method",
+        {"piece_bytes": 65536},
+        "method.piece_bytes is for what hands pieces out on the way: adaptive, chains, replan_s",
+    ),
+    ("estimates.kind", "unknown", 'method.relays must be "chains" with estimates.kind'),
+    (
+        "estimates",
+        {"kind": "unknown", "perturbations": [{"wire": "B0-A0", "factor": 1.7}]},
+        'estimates.perturbations excludes estimates.kind = "unknown": there are no estimates',
+    ),
+]
+
+# What goes with estimates.kind = "unknown", and does not.
+WITHOUT_ESTIMATES = [
+    (
+        {"name": "adaptive", "relays": "chains", "connections_as": "coordinated"},
+        'method.connections_as excludes estimates.kind = "unknown": another method\'s plan would',
+    ),
+    (
+        {"name": "direct", "streams_as": "coordinated"},
+        'method.streams_as excludes estimates.kind = "unknown"',
+    ),
+    ({"name": "direct", "pace": True}, "nobody knows when a transfer ends"),
+    ({"name": "direct"}, None),
+    ({"name": "adaptive", "relays": "chains", "connections": 16}, None),
+    ({"name": "best-path", "relays": "chains"}, None),
 ]

@@ -29,6 +29,15 @@ def start(*arguments, **options):
     return subprocess.run(command, check=False, capture_output=True, text=True, **options)
 
 
+def output_of(*command, **options):
+    """Run a program that must succeed; return what it prints."""
+    done = subprocess.run(
+        [*map(str, command)], check=False, capture_output=True, text=True, **options
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
 def strict_json(text):
     """Parse one JSON object, refusing what JSON lacks."""
 

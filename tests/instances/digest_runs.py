@@ -110,6 +110,14 @@ def small(**sections):
     return Case(merged(SMALL, **sections))
 
 
+# How `datacollect pull` cuts data, and deals with what is lost.
+AS_PULLED = {
+    "piece_bytes": 65_536,
+    "retry_s": 0.5,
+    "longest_wait_s": 5.0,
+    "most_retries": 2**30,
+}
+
 # A detour ---------------------------------------------------------------------------------------
 
 # S reaches D over a wire of 0.125 MB/s, or through the relay K over two of 0.25 MB/s.
@@ -136,6 +144,14 @@ GRID = "from,to,bandwidth_bytes_per_s\nS,D,120000\nS,K,240000\nK,D,240000\n"
 
 def detour(lost_s, **sections):
     return Case(merged(DETOUR, **sections), {"grid.csv": GRID}, lost_s)
+
+
+def learned():
+    """Ten times the data, over links that nobody knows: a detour of more use is found out."""
+    tree = merged(DETOUR, method={"relays": "chains", "connections": 4, **AS_PULLED})
+    (source,) = tree["hosts"]["sources"]
+    hosts = {"sources": [{**source, "backlog_bytes": 10_000_000}]}
+    return Case({**merged(tree, hosts=hosts), "estimates": {"kind": "unknown"}})
 
 
 # The paper's scenario ---------------------------------------------------------------------------
@@ -208,6 +224,8 @@ def another_truth():
 # The runs -----------------------------------------------------------------------------------------
 
 ADAPTIVE = {"name": "adaptive", "connections": 8}
+# A plan's routes as chains that pull their shares.
+CHAINS = {"relays": "chains", "connections_as": "coordinated", "window_bytes": 30_000}
 # Measured by probes, coordinated from then on: as soon as it can, its controller at a distance.
 PROBES = {
     "kind": "measured",
@@ -235,6 +253,10 @@ RUNS = {
         "planned times": partial(small, method=PLANNED),
         # No plan: connections that learn.
         "adaptive": partial(small, method=ADAPTIVE),
+        # A plan over chains, of which one breaks with its relay.
+        "chains, lost relay": partial(detour, {"K": 1.5}, method=CHAINS),
+        # Links that nobody knows are tried, and the rest is planned on what they bring.
+        "learned on the way": learned,
         # The rest is planned anew, where a host is lost, too.
         "lost relay, re-planned": partial(detour, {"K": 1.5}, method={"replan_s": 1.0}),
         # No network: a problem with periods, releases, storage, shared and held; rates that differ.
@@ -260,6 +282,9 @@ RUNS = {
             method={"name": "direct", **STALLS},
             run={"stall_s": 0.5},
         ),
+        # A plan over chains; links that nobody knows.
+        "chains": partial(small, method=CHAINS),
+        "learned on the way": learned,
         # No plan: it learns from packets, and spares others.
         "adaptive": partial(small, method={**ADAPTIVE, "harm": 0.1}),
     },

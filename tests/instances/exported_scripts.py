@@ -13,13 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import datacollect as dc
-from datacollect.exports.export import export, script_name
+from datacollect.exports import scripts as script_formats
+from datacollect.exports.export import export
+from datacollect.exports.formats import EXPORTS
+from datacollect.exports.script_texts import RUNNER, script_name
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# The tools that scripts run, and the shell files of which those of each consist.
+PARTS = {
+    name: (*tool.parts, *RUNNER)
+    for name in EXPORTS.own
+    if isinstance(tool := EXPORTS.get(name), script_formats.Scripts)
+}
 N_BYTES = 200_000
 PARTIAL = Path("into/.datacollect/partial/S")
 

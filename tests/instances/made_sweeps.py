@@ -46,9 +46,9 @@ def write_sweep(
         (folder / part).mkdir(parents=True)
     (folder / "experiment.json").write_text(json.dumps({**tree, "sha256": experiment.sha256}))
     rows = [
-        row_of(experiment.labels(setting, way), seed, truth, noise, engine, scale, numpy)
+        row_of(experiment.labels(setting, treatment), seed, truth, noise, engine, scale, numpy)
         for setting in experiment.settings()
-        for way in experiment.ways()
+        for treatment in experiment.treatments()
         for seed in range(1, seeds + 1)
     ]
     table = table_of(rows, [axis.name for axis in experiment.axes])

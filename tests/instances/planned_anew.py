@@ -1,4 +1,4 @@
-"""Small collections whose rest is planned anew, and planners that answer with given schedules."""
+"""Small collections whose remainder is planned again, and planners with given schedules."""
 
 from __future__ import annotations
 

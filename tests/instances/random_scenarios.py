@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from datacollect.files.fields import Rows
 from datacollect.files.host_names import fault_of
-from datacollect.files.kinds import Flag, ListOf, Number, Text, Whole
+from datacollect.files.kinds import Choice, Flag, Instant, ListOf, Number, Share, Text, Whole
 from datacollect.scenario.fields import ALWAYS, SCENARIO, WITH_TOPOLOGY
-from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
+from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 
 names = st.text(min_size=1, max_size=3).filter(lambda name: not fault_of(name))
 
@@ -28,6 +28,8 @@ def values_of(kind):
             return st.floats(0, 1, exclude_min=positive) | st.just(1)
         case Number(positive=positive):
             return st.floats(0, 1e12, exclude_min=positive) | st.integers(1, 10**20)
+        case Instant(number):
+            return values_of(number) | st.just("08:00")
         case OneOrTwo(kind=inner):
             return values_of(inner) | st.lists(values_of(inner), min_size=2, max_size=2)
         case ListOf(kind=inner, shortest=shortest):

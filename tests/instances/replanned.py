@@ -11,10 +11,8 @@ from instances.small_problems import MB
 
 import datacollect as dc
 
-# Each example plans twice.
-FEW_EXAMPLES = settings(
-    max_examples=50, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
-)
+# Many a plan has no rest that could be planned anew.
+MANY_DISCARDED = settings(suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def relay_problem(**changes) -> dc.Problem:

@@ -73,4 +73,4 @@ def set_small_jobs(monkeypatch):
     """Let a small sweep be told of, and hurt, while most of its jobs are still to come."""
     n_runs, tell_s = SMALL_JOBS
     monkeypatch.setattr("datacollect.study.plan.FLUID_RUNS", n_runs)
-    monkeypatch.setattr("datacollect.study.sweep.TELL_S", tell_s)
+    monkeypatch.setattr("datacollect.study.sweep.REPORT_S", tell_s)

@@ -59,7 +59,7 @@ def returning(**owner):
 
 
 def two_sources(a, b, downlink=float("inf")):
-    """A and B hold so many MB, have so many MB/s to D, and D receives so many."""
+    """A and B hold MB and have MB/s to D, as pairs say; D receives at most `downlink`."""
     hosts = [Host("A", a[0] * MB), Host("B", b[0] * MB), Host("D", downlink_bytes_per_s=downlink)]
     return Problem.from_hosts(hosts, links(f"A -> D {a[1]}e6, B -> D {b[1]}e6"), "D")
 

@@ -90,7 +90,7 @@ def fetch(store: Store, source: Held) -> int:
         store.stop()
     if failures:
         raise failures[0]
-    store.settle_rest()
+    store.settle_remaining()
     store.finish(source.name)
     return n_bytes
 

@@ -1,4 +1,4 @@
-"""S (10 bytes) -> K -> D, and S -> D: one problem, built in each way, and what its links are."""
+"""S (10 bytes) -> K -> D, and S -> D: one problem by each constructor, and what its links are."""
 
 from __future__ import annotations
 

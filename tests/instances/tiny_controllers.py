@@ -72,7 +72,6 @@ class Refilling(Controller):
     def __init__(self, n_bytes, piece_bytes, window_bytes):
         self.left = [(a, piece_bytes) for a in range(0, n_bytes, piece_bytes)]
         self.window_bytes = window_bytes
-        self.most_room_bytes = 0
 
     def start(self):
         return [Open(7, ("S", "D"), self.window_bytes)]
@@ -85,7 +84,7 @@ class Refilling(Controller):
 
 
 class CloseAndGoOn(Controller):
-    """S sends half, waits, drops the connection in the middle of the rest, sends that anew."""
+    """S sends half, waits, drops the connection in the middle of the other half, resends it."""
 
     def __init__(self, n_bytes):
         self.first, self.second = pieces(n_bytes, 2)

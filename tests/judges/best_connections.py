@@ -91,23 +91,6 @@ class Small:
                 crossed[i, way] += pair in members
         return crossed, np.array([limit for _, limit in rows], dtype=float)
 
-    def n_numbers(self):
-        """How many numbers there are, hosts' limits apart."""
-        total = np.zeros(self.most + 1, dtype=object)
-        total[0] = 1
-        for name in self.sources:
-            own = np.zeros(self.most + 1, dtype=object)
-            own[0] = 1
-            for source, way in self.ways:
-                if source == name:
-                    k = len(way) - 1
-                    opened = [math.comb(n - 1, k - 1) if n else 0 for n in range(self.most + 1)]
-                    opened[0] += 1
-                    own = np.convolve(own, np.array(opened, dtype=object))[: self.most + 1]
-            own[0] -= 1
-            total = np.convolve(total, own)[: self.most + 1]
-        return int(total.sum())
-
     def numbers(self):
         """All numbers that leave every source a way and keep to hosts' limits."""
         starts = np.searchsorted(self.way_of, np.arange(len(self.ways)))

@@ -184,7 +184,7 @@ class _Client:
                 part = self._range_of(found, len(data), last, evidence)
             if part is None:
                 return None
-            # A whole answer begins anew, whatever was there.
+            # A whole answer begins again, whatever was there.
             data = part[0] if found.status == 200 else data + part[0]
             evidence = part[1]
         return None

@@ -34,7 +34,7 @@ def test_running_totals_are_those_of_a_loop(rows):
 
 
 def test_totals_of_whole_numbers_stay_whole():
-    """Bytes beyond 2**53 are not told apart by floats."""
+    """Floats do not distinguish bytes beyond 2**53."""
     large = np.array([2**60 + 1, -1])
     _, _, (total,) = running_totals(np.zeros(2, np.int64), np.array([0.0, 1.0]), large)
     assert total.tolist() == [2**60 + 1, 2**60]

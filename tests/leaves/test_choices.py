@@ -11,14 +11,11 @@ from instances.three_hosts import small
 
 import datacollect as dc
 from datacollect.control.relaying import RELAYING
-from datacollect.exports.scripts import TOOLS
 from datacollect.files import choices
 from datacollect.flow.network.preference import PREFERENCES
-from datacollect.methods.choice import METHODS
-from datacollect.methods.options.names import ADAPTIVE
+from datacollect.methods.choice import METHODS, planners
 from datacollect.simulation.control import CONTROL
 from datacollect.solvers import choice as solver_choice
-from datacollect.transfer.pull.planning import METHODS as PULL_METHODS
 
 SAMPLES = pd.DataFrame({"from": "S", "to": "D", "time_s": [0.0], "bandwidth_bytes_per_s": [1e6]})
 SCENARIO = {"problem": "nowhere.toml"}
@@ -27,13 +24,12 @@ SCENARIO = {"problem": "nowhere.toml"}
 @pytest.mark.parametrize(
     ("kind", "tables"),
     [
-        (choices.Method, [METHODS]),
-        (choices.RunMethod, [[*METHODS, ADAPTIVE], PULL_METHODS]),
+        (choices.Method, [[spec.name for spec in planners()]]),
+        (choices.RunMethod, [METHODS.own]),
         (choices.Preference, [PREFERENCES]),
         (choices.Solver, [["auto", *solver_choice._FLOW_BACKENDS]]),
         (choices.Control, [CONTROL]),
         (choices.Relays, [RELAYING]),
-        (choices.ExportFormat, [[*TOOLS, "fts", "csv"]]),
     ],
 )
 def test_types_say_what_the_tables_say(kind, tables):

@@ -314,7 +314,7 @@ def test_units_scale_rates(sharing, power):
 
 @given(sharings(), st.randoms(use_true_random=False))
 def test_names_and_order_do_not_matter(sharing, random):
-    """Number flows and resources anew and shuffle the entries: each flow keeps its rate."""
+    """Number flows and resources again and shuffle the entries: each flow keeps its rate."""
     n_flows, n_resources = len(sharing.uses), len(sharing.capacity)
     new_flow = np.array(random.sample(range(n_flows), n_flows))
     new_resource = np.array(random.sample(range(n_resources), n_resources))

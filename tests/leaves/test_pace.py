@@ -7,7 +7,7 @@ import pytest
 from datacollect.numbers.pace import Pace, about_bytes, about_duration, left_words, percent_words
 
 
-def told(*marks):
+def pace_after(*marks):
     pace = Pace()
     for at_s, done in marks:
         pace.note(at_s, done)
@@ -15,20 +15,20 @@ def told(*marks):
 
 
 def test_nothing_is_known_before_time_has_passed():
-    assert (Pace().rate, Pace().left_s(5.0), told((3.0, 9.0)).rate) == (None, None, None)
+    assert (Pace().rate, Pace().left_s(5.0), pace_after((3.0, 9.0)).rate) == (None, None, None)
 
 
 def test_the_rest_lies_between_the_highest_and_the_lowest_rate_of_late():
     """5, 1 and 2 a second: ten more take 2 s to 10 s. At the start it was slow, as ever."""
-    pace = told((0.0, 0.0), (2.0, 0.2), (4.0, 10.2), (6.0, 12.2), (8.0, 16.2))
+    pace = pace_after((0.0, 0.0), (2.0, 0.2), (4.0, 10.2), (6.0, 12.2), (8.0, 16.2))
     assert (pace.rate, pace.left_s(10.0)) == (2.0, (2.0, 10.0))
-    assert told((0.0, 0.0), (2.0, 0.2), (4.0, 10.2)).left_s(10.0) == (2.0, 100.0)
+    assert pace_after((0.0, 0.0), (2.0, 0.2), (4.0, 10.2)).left_s(10.0) == (2.0, 100.0)
 
 
 def test_a_stretch_without_anything_is_a_rate_but_tells_nothing_of_the_rest():
-    pace = told((0.0, 0.0), (2.0, 10.0), (4.0, 10.0))
+    pace = pace_after((0.0, 0.0), (2.0, 10.0), (4.0, 10.0))
     assert (pace.rate, pace.left_s(10.0)) == (0.0, (2.0, 2.0))
-    assert told((0.0, 0.0), (2.0, 0.0)).left_s(10.0) is None
+    assert pace_after((0.0, 0.0), (2.0, 0.0)).left_s(10.0) is None
 
 
 def test_stretches_grow_with_time_and_old_ones_are_forgotten():
@@ -44,7 +44,7 @@ def test_stretches_grow_with_time_and_old_ones_are_forgotten():
 
 def test_what_is_undone_begins_a_new_count():
     """A file was fetched in vain: what went on before is no rate of what is to do."""
-    pace = told((0.0, 0.0), (2.0, 10.0), (4.0, 5.0), (6.0, 7.0))
+    pace = pace_after((0.0, 0.0), (2.0, 10.0), (4.0, 5.0), (6.0, 7.0))
     assert (pace.rate, pace.left_s(10.0)) == (1.0, (10.0, 10.0))
 
 

@@ -1,4 +1,4 @@
-"""Numbers with units: exact, told apart, and the same wherever a file has a number with a unit."""
+"""Numbers with units: exact, unambiguous, and the same wherever a file has one."""
 
 from __future__ import annotations
 

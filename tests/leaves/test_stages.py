@@ -11,16 +11,16 @@ from datacollect.files.stages import LOG, counting, listening, solving, stage
 
 
 @pytest.fixture
-def told(caplog):
-    """Return what has been told since the last time, without times."""
+def logged(caplog):
+    """Return what has been logged since the last time, without times."""
     caplog.set_level(logging.DEBUG, logger=LOG.name)
 
-    def told():
+    def logged():
         lines = [re.sub(r"[\d.e-]+ s\b", "T", record.getMessage()) for record in caplog.records]
         caplog.clear()
         return lines
 
-    return told
+    return logged
 
 
 def solve(n_arcs, name="lemon"):
@@ -28,12 +28,12 @@ def solve(n_arcs, name="lemon"):
         pass
 
 
-def test_a_stage_counts_the_programs_of_those_within(told):
+def test_a_stage_counts_the_programs_of_those_within(logged):
     with stage("planning"):
         solve(7)
         with stage("relaxing"):
             solve(9, "ortools")
-    assert told() == [
+    assert logged() == [
         "a flow over 7 arcs by lemon took T",
         "a flow over 9 arcs by ortools took T",
         "relaxing took T: 1 program by ortools in T, the largest a flow over 9 arcs",
@@ -41,10 +41,10 @@ def test_a_stage_counts_the_programs_of_those_within(told):
     ]
 
 
-def test_a_stage_that_fails_says_so(told):
+def test_a_stage_that_fails_says_so(logged):
     with pytest.raises(ZeroDivisionError), stage("planning"):
         raise ZeroDivisionError
-    assert told() == ["planning ended without a result after T"]
+    assert logged() == ["planning ended without a result after T"]
 
 
 def test_nobody_hears_of_stages_who_has_not_asked(capfd):

@@ -1,4 +1,4 @@
-"""Tables as spreadsheets and programs write them; what can be read in two ways is refused."""
+"""Tables as spreadsheets and programs write them; what has two meanings is refused."""
 
 from __future__ import annotations
 

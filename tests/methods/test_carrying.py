@@ -8,12 +8,16 @@ from instances.small_scenarios import line_of, shipped
 
 import datacollect as dc
 from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.chained.controller import ChainedController
+from datacollect.control.chained.learning import LearningController
 from datacollect.control.planned.direct import DirectController
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.methods.execution import ExecutionOptions, carrying, n_connections
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.scenario.carry_out import carry_out
 from datacollect.scenario.options import execution_options
+from datacollect.transfer.pull.planning import planned
 
 # S has 0.5 B/s to D, and 1 B/s through K.
 PROBLEM = dc.Problem.from_matrix(
@@ -41,6 +45,18 @@ def how(**options):
         ({"name": "adaptive", "connections_as": "coordinated"}, AdaptiveController, 3),
         ({"name": "adaptive", "connections": 5}, AdaptiveController, 5),
         ({"name": "adaptive", "as_many_times": 3}, AdaptiveController, 9),
+        ({"relays": "chains"}, ChainedController, 3),
+        ({"relays": "chains", "connections": 8}, ChainedController, 8),
+        ({"relays": "chains", "connections_as": "coordinated"}, ChainedController, 3),
+        ({"name": "best-path", "relays": "chains"}, ChainedController, 2),
+        (
+            {"name": "direct", "relays": "chains", "connections_as": "coordinated"},
+            ChainedController,
+            3,
+        ),
+        ({"name": "adaptive", "relays": "chains", "connections": 5}, AdaptiveController, 5),
+        # Fewer connections than its chain has hops: nothing can move.
+        ({"name": "adaptive", "relays": "chains", "connections": 1}, ChainedController, 1),
         (
             {"name": "direct", "streams_as": "coordinated", "as_many_times": 2},
             DirectController,
@@ -56,6 +72,38 @@ def test_the_section_decides_who_carries_the_plan_out(section, controller, conne
     assert (type(found.controller), found.connections) == (controller, connections)
     assert found.schedule.to_dict()["transfers"] == schedule.to_dict()["transfers"]
     assert (found.plan_rest is not None) == ("replan_s" in section)
+
+
+@pytest.mark.parametrize("method", ["adaptive", "coordinated", "best-path", "direct"])
+def test_what_a_scenario_says_as_pull_does_is_what_pull_does(method):
+    """The keys are those of docs/simulation_knowledge.md; the data and the links are a pull's."""
+    for known in (True, False):
+        pulled = planned(
+            PROBLEM, PlanningOptions(method), connections=16, piece_bytes=8, is_known=known
+        )
+        said = {"piece_bytes": 8, "retry_s": 0.5, "longest_wait_s": 5.0, "most_retries": 2**30}
+        said |= {"name": method, "relays": "chains", "connections": 16, "is_known": known}
+        found = carrying(PROBLEM, how(**said))
+        assert type(found.controller) is type(pulled.controller)
+        assert found.controller.start() == pulled.controller.start()
+        assert found.schedule.to_dict()["transfers"] == pulled.schedule.to_dict()["transfers"]
+        assert found.predicted_s == pulled.predicted_s
+        is_learned = not known and method != "direct"
+        assert isinstance(found.controller, LearningController) == is_learned
+        assert (found.plan_rest is not None) == (pulled.plan_rest is not None) == is_learned
+        assert (found.predicted_s is None) == (not known)
+
+
+def test_data_at_a_relay_are_not_carried_out_over_chains():
+    held = PROBLEM.replace(held=(dc.Held("K", "S", 0, 10),))
+    with pytest.raises(dc.ProblemError, match="10 bytes of 'S' lie at 'K', and chains begin at"):
+        carrying(held, how(relays="chains"))
+
+
+def test_a_plan_in_slots_is_not_carried_out_over_chains():
+    slotted = dc.coordinated(PROBLEM, slot_s=1.0)
+    with pytest.raises(dc.ProblemError, match="must be pipelined to be carried out over chains"):
+        carrying(PROBLEM, how(relays="chains"), schedule=slotted)
 
 
 def test_routes_that_share_connections_need_one_for_each_hop():

@@ -11,26 +11,26 @@ from instances.small_problems import figure_1
 
 import datacollect as dc
 from datacollect.files.choices import Method
-from datacollect.methods.choice import METHODS, options_like, plan
+from datacollect.methods.choice import METHODS, options_like, plan, planners
 
 FUNCTIONS = {"direct": dc.direct, "best-path": dc.best_path, "coordinated": dc.coordinated}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_options_are_those_of_the_public_function(name):
     parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
     options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    assert {option.name: option.default for option in fields(METHODS[name])} == options
+    assert {each.name: each.default for each in fields(METHODS.get(name).options)} == options
 
 
 def test_the_command_line_knows_the_same_names_in_the_same_order():
-    assert list(get_args(Method)) == list(METHODS)
+    assert list(get_args(Method)) == [spec.name for spec in planners()] == list(FUNCTIONS)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_plans_are_those_of_the_public_function(name):
     problem = figure_1()
-    planned = plan(problem, METHODS[name](solver="ortools"))
+    planned = plan(problem, METHODS.get(name).asked({"solver": "ortools"}))
     assert planned.method == name
     assert planned.transfers.equals(FUNCTIONS[name](problem, solver="ortools").transfers)
 

@@ -255,7 +255,6 @@ def test_threads_may_plan_at_once():
 
 
 @given(problems(most_hosts=3))
-@settings(max_examples=40)
 def test_fewest_slots_agree_with_a_brute_force_time_expansion(problem):
     _compare_slots(problem, 1.0)
 

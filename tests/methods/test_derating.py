@@ -59,7 +59,7 @@ def test_parts_are_above_0_and_at_most_1(name, value):
 
 
 @given(problem=problems(large=True), derate=st.floats(0.3, 1.0), slotted=st.booleans())
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_plans_are_valid_for_the_problem_as_it_is(problem, derate, slotted):
     for name, method in METHODS.items():
         shape = {"slot_s": 0.5} if slotted and name != "direct" else {}

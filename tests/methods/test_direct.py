@@ -7,7 +7,7 @@ import math
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances.hand_made import links
 from instances.small_problems import MB, relay
 
@@ -247,7 +247,6 @@ def test_many_time_slots_leave_no_crumbs(time_slot_s):
     assert plan.source_completion_s() == pytest.approx({"A": 3.0, "B": 2.0}, rel=1e-9)
 
 
-@settings(max_examples=40)  # each plans three times
 @given(
     st.lists(st.tuples(st.integers(1, 50), st.integers(1, 9)), min_size=1, max_size=5), st.data()
 )

@@ -105,7 +105,7 @@ def test_short_routes_and_no_change_leave_a_thousandth():
 
 
 @given(problem=problems(features=FEATURES - {"shared"}, large=True))
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_every_default_plan_is_as_near_to_cut_through(problem):
     """Where nothing is wasted on owners' limits cut-through ends at the bound, and default near."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from instances.hand_made import links
 from instances.strategies import problems
@@ -82,7 +82,6 @@ def test_what_will_be_stored_arrives_no_sooner():
 
 @pytest.mark.parametrize("options", [{}, {"prefer": "storage"}, {"chunk_s": 0.0}])
 @given(problem=problems(large=True))
-@settings(max_examples=40)
 def test_only_rates_change_and_nothing_arrives_later(options, problem):
     try:
         together, early = both(problem, **options)
@@ -98,7 +97,6 @@ def test_only_rates_change_and_nothing_arrives_later(options, problem):
 
 
 @given(problem=problems(large=True))
-@settings(max_examples=40)
 def test_an_optimum_without_periods_leaves_no_source_that_could_be_faster(problem):
     """By the condition that singles out max-min fair rates: each source crosses something full."""
     constant = problem.replace(

@@ -61,7 +61,7 @@ def _named(problem, route):
 
 
 def test_long_routes_are_left_out_where_there_are_too_many():
-    """Of 40 hosts in a full mesh only straight routes, since 39 relays for each are too many."""
+    """Of 40 hosts in a full mesh only direct routes, since 39 relays for each are too many."""
     names = [f"h{i}" for i in range(40)]
     hosts = [dc.Host(name, 9 if name != "h0" else 0) for name in names]
     links = [dc.Link(a, b, 1.0) for a in names[1:] for b in names if a != b]

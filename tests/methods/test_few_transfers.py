@@ -116,7 +116,7 @@ def test_slots_know_no_limit_of_transfers():
 
 
 @given(problem=problems(large=True), most=st.integers(1, 4), chunk_s=st.sampled_from([None, 0.0]))
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_plans_are_valid_and_keep_to_the_limit(problem, most, chunk_s):
     try:
         free = dc.coordinated(problem, chunk_s=chunk_s)

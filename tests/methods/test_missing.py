@@ -14,10 +14,10 @@ import datacollect as dc
 from datacollect.methods.warnings import (
     DAY_S,
     OLD_S,
-    cautions,
     many_connections,
     missing_limits,
     old_estimates,
+    plan_warnings,
 )
 from datacollect.problem.hosts import SharedBottleneck
 
@@ -78,7 +78,7 @@ def test_nothing_is_compared_with_direct_where_it_is_impossible() -> None:
     problem = dc.Problem.from_matrix(names, rates, [9] * 12 + [0, 0], "D")
     plan = dc.coordinated(problem)
     assert many_connections(plan, 4) is not None
-    assert not [text for text in cautions(problem, plan) if "direct" in text]
+    assert not [text for text in plan_warnings(problem, plan) if "direct" in text]
     assert dc.compare(problem).advised is None
     assert dc.compare(_star(2)).advised is not None
 
@@ -89,7 +89,7 @@ def test_old_estimates_are_said_to_be_old() -> None:
     assert old_estimates(fresh, now_s) is None
     assert old_estimates(_star(2), now_s) is None
     old = _star(2).replace(measured_s=now_s - 30 * DAY_S)
-    (said,) = cautions(old, now_s=now_s)
+    (said,) = plan_warnings(old, now_s=now_s)
     assert said.startswith("bandwidths were measured 30 days ago, which is longer than 7:")
 
 

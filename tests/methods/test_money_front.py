@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.small_problems import GB, with_a_priced_relay
 from instances.strategies import problems
@@ -104,7 +104,6 @@ def test_bad_input_is_refused():
         dc.front(cut_off)
 
 
-@settings(max_examples=40)
 @given(problem=problems(most_hosts=3, large=True), data=st.data())
 def test_money_is_the_least_that_an_independent_program_finds(problem, data):
     count = problem.n_links

@@ -131,7 +131,7 @@ def test_an_honest_file_comes_whole_and_in_parts_over_one_connection(site):
     assert site.requests[1] == ("GET /f", "bytes=5-9")
 
 
-def test_what_recovers_is_bad_for_as_many_requests_and_counts_begin_anew(site):
+def test_what_recovers_is_bad_for_as_many_requests_and_counts_begin_again(site):
     site.behave({"/f": Behaviour(status="404", turn="recovers 1")})
     with misbehaving_server(site) as server:
         assert [fetched(server, "/f")[0] for _ in range(3)] == [404, 200, 200]

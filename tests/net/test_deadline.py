@@ -18,7 +18,7 @@ def clock():
 
 
 def survives(deadline, clock, every_s, n_bytes, until_s):
-    """Until when somebody is heard who sends so many bytes so often."""
+    """Until when a peer is heard that sends some bytes at an interval."""
     while clock.now_s < until_s:
         clock.now_s += every_s
         try:

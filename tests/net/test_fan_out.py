@@ -51,13 +51,13 @@ def test_without_threads_every_name_still_has_an_outcome(monkeypatch):
 
 
 def test_outcomes_come_as_they_are_there():
-    told, slow = [], threading.Event()
-    Begun("slow", lambda _: slow.wait(60), told.append)
-    Begun("fast", lambda _: 1, told.append)
+    reports, slow = [], threading.Event()
+    Begun("slow", lambda _: slow.wait(60), reports.append)
+    Begun("fast", lambda _: 1, reports.append)
     deadline_s = time.monotonic() + 60
-    while not told and time.monotonic() < deadline_s:
+    while not reports and time.monotonic() < deadline_s:
         time.sleep(0.01)
-    assert [outcome.name for outcome in told] == ["fast"]
+    assert [outcome.name for outcome in reports] == ["fast"]
     slow.set()
 
 

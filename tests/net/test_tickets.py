@@ -1,4 +1,4 @@
-"""Tickets: what counts, and all the ways not to."""
+"""Tickets: what makes them count, and what does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources that stand beside each other are told apart, by colour-blind readers too."""
+"""Neighbouring sources can be distinguished, by colour-blind readers, too."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_large_plans_and_shared_out_connections_say_that_it_is_not_marked(monkey
 
 @pytest.mark.parametrize("method", [dc.direct, dc.coordinated])
 def test_a_plan_that_moves_all_in_the_last_second_of_years_is_marked_and_explained(method):
-    """Within a billionth of the makespan nothing is told apart, and nothing fails."""
+    """Within a billionth of the makespan nothing is distinguished, and nothing fails."""
     problem = dc.Problem.from_hosts(
         [dc.Host("S", 10**6, release_s=1e9), dc.Host("D")], [dc.Link("S", "D", 1e6)], "D"
     )

@@ -1,4 +1,4 @@
-"""Copies of problems: changed, checked anew, and without memories that are no longer true."""
+"""Copies of problems: changed, checked again, and without stale results."""
 
 from __future__ import annotations
 

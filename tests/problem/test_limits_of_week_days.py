@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import datacollect as dc
@@ -120,7 +120,6 @@ CHANGES = st.dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(CHANGES, st.sampled_from(STARTS))
 def test_rates_are_those_of_clocks_that_are_read_every_minute(changes, start):
     """The last change that clocks of the week have shown; before the first, the last of all."""

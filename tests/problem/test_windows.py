@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judges.oracle import fluid_makespan_s
 
@@ -31,7 +31,7 @@ def _spans(text: str, start: str, hours: float, zone: str = ZURICH) -> list[tupl
 
 
 def _problem(hours_of_data: float, start: str, **keys: Any) -> dc.Problem:
-    """S has so many hours of data for its link to D, 1 byte/s, which has the keys."""
+    """S has some hours of data for its link to D, 1 byte/s, which has the keys."""
     return dc.Problem.from_dict(
         {
             "destination": "D",
@@ -271,7 +271,6 @@ def test_windows_need_a_clock_and_no_other_periods() -> None:
 _NIGHTS = st.sampled_from([None, (20, 6), (12, 23), (0, 9), (22, 3)])
 
 
-@settings(deadline=None, max_examples=15)
 @given(
     st.lists(st.integers(1, 9), min_size=4, max_size=4),
     st.lists(_NIGHTS, min_size=4, max_size=4),
@@ -284,7 +283,7 @@ def test_plans_with_windows_end_when_another_linear_program_says(
     hours_of_data: tuple[int, int],
     start: int,
 ) -> None:
-    """A and B to D, straight or over K; the judge gets periods of an hour, told by arithmetic.
+    """A and B to D, directly or over K; the judge gets periods of an hour, from arithmetic.
 
     Its problem has no windows: a link has its rate in the hours that lie between the two of its
     night, 0 in the others, over eight days.
@@ -340,7 +339,6 @@ _WEEK = st.sets(st.integers(0, 6), min_size=1)
 _WINDOW = st.tuples(_WEEK, _HOURS, _HOURS).filter(lambda window: window[1] != window[2])
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.lists(_WINDOW, min_size=1, max_size=3), st.integers(0, 47))
 def test_every_half_hour_is_as_the_clock_on_the_wall_says(
     windows: list[tuple[set[int], str, str]], ahead: int

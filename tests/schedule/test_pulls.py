@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances.hand_made import PIPELINE, plan
 from instances.random_schedules import cases
 
@@ -108,7 +108,6 @@ def test_unknown_host_is_refused_with_the_nearest_name():
     assert str(caught.value) == message
 
 
-@settings(max_examples=25)
 @given(cases())
 def test_every_transfer_is_requested_exactly_once(case):
     _, schedule = case

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from instances.hand_made import PIPELINE, direct, links, pipeline_problem, plan
 from instances.random_schedules import cases
 from judges.contract_check import judge
@@ -110,7 +110,6 @@ def test_what_rests_is_whole():
     assert peak_storage_bytes(plan(rows)) == {"K": 10**15 + 2}
 
 
-@settings(max_examples=30)
 @given(cases())
 def test_storage_at_any_instant_is_what_came_minus_what_went(case):
     problem, schedule = case
@@ -168,7 +167,6 @@ def test_link_use_shows_no_slivers_where_instants_are_rounded():
     assert table["bytes_per_s"][0] == pytest.approx(100.0)
 
 
-@settings(max_examples=25)
 @given(cases())
 def test_link_use_carries_all_bytes(case):
     _, schedule = case

@@ -16,10 +16,10 @@ from typing import Any
 from datacollect.net.connect import connect_request
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
-from datacollect.transfer.agent.config.file import AgentConfig, Limits
+from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.core import AgentCore
-from datacollect.transfer.protocol.messages import FileEntry, Read, Segment, read_body
+from datacollect.transfer.protocol.messages import FileEntry, Read, WireSegment, read_body
 
 NAME, NEXT, OTHER = "R1", "S1", "S2"
 OURS, WITHDRAWN, STRANGER = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3))
@@ -87,8 +87,8 @@ class SimulatedAgent:
     # Time ------------------------------------------------------------------------------------
 
     @property
-    def now(self) -> events.Now:
-        return events.Now(self.monotonic_s, self.offset_s + self.monotonic_s)
+    def now(self) -> events.ClockReading:
+        return events.ClockReading(self.monotonic_s, self.offset_s + self.monotonic_s)
 
     def _pass_time(self) -> None:
         self.monotonic_s += self.draws.choice((0.1, 1.0, 5.0, 30.0, 59.0, 61.0))
@@ -120,7 +120,7 @@ class SimulatedAgent:
             key=Path("key.pem"),
             own_certificate=True,
             nonces=Path("nonces"),
-            limits=replace(Limits(), new_per_s=1e6),
+            limits=replace(AgentLimits(), new_per_s=1e6),
         )
         return AgentCore(config, "1", dict(self.kept))
 
@@ -215,7 +215,7 @@ class SimulatedAgent:
         headers = {"authorization": f"Bearer {made.token}"}
         if draws.random() < 0.5:
             entry = FileEntry(path, 1000, 1, 1)
-            body = read_body(Read((Segment(entry, 0, n_bytes),)))
+            body = read_body(Read((WireSegment(entry, 0, n_bytes),)))
             where = self.draws_of_bodies.choice(("/v1/read", "/v1/read", "/v1/hash"))
             event = events.Asked(self.now, number, "POST", where, headers, len(body))
         else:
@@ -225,7 +225,7 @@ class SimulatedAgent:
         found = self._tell(event)
         if any(isinstance(a, actions.ReadBody) for a in found):
             found = self._send_body(number, made, body, same, found)
-        elif body and not any(isinstance(a, actions.Answer) and a.last for a in found):
+        elif body and not any(isinstance(a, actions.Respond) and a.last for a in found):
             raise Wrong(f"seed {self.seed}: neither reads a body nor ends: {found}")
         sends = [a for a in found if isinstance(a, _SENDS)]
         if sends:
@@ -244,11 +244,11 @@ class SimulatedAgent:
             if budget is not None and made.bytes_allowed > budget * (1 + self.did["restarts"]):
                 raise Wrong(f"seed {self.seed}: {made.bytes_allowed} of {budget} bytes")
             if draws.random() < 0.7:
-                self._tell(events.Answered(self.now, number, sent))
+                self._tell(events.Sent(self.now, number, sent))
                 return True
             self.promised[number] = made, sent
             return False
-        refused = [a for a in found if isinstance(a, actions.Answer) and a.status >= 400]
+        refused = [a for a in found if isinstance(a, actions.Respond) and a.status >= 400]
         if not refused:
             raise Wrong(f"seed {self.seed}: neither served nor refused: {found}")
         spent = made.ticket.most_bytes is not None
@@ -299,7 +299,7 @@ class SimulatedAgent:
         """All sessions of a withdrawn key end, and its tickets count no more."""
         self.collectors = frozenset({OURS.public})
         found = self._tell(events.CollectorsRead(self.now, self.collectors))
-        closed = {a.session for a in found if isinstance(a, actions.Close)}
+        closed = {a.session for a in found if isinstance(a, actions.EndSession)}
         for number, made in self.sessions.items():
             if made is not None and (made.key is WITHDRAWN) != (number in closed):
                 raise Wrong(f"seed {self.seed}: withdrawn: {made}, closed {closed}")
@@ -336,10 +336,10 @@ class SimulatedAgent:
     def _tell(self, event: Any) -> list[Any]:
         found = self.core.handle(event)
         for action in found:
-            if isinstance(action, actions.Log) and "v4.public." in repr(action):
+            if isinstance(action, actions.WriteLog) and "v4.public." in repr(action):
                 raise Wrong(f"seed {self.seed}: a ticket in the log: {action}")
         for action in found:
-            if isinstance(action, actions.Close) and action.session != event_session(event):
+            if isinstance(action, actions.EndSession) and action.session != event_session(event):
                 self.core.handle(self._ended(action.session, action.why))
         return found
 

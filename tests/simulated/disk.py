@@ -44,8 +44,6 @@ class Disk:
         self.room_bytes: int | None = None
         self.partial_writes = False
         self.is_dead = False
-        self.n_operations = 0
-        self.synced_writes = 0
         self._writes: dict[str, list[tuple[int, bytes]]] = {}
         self._changes: list[tuple[str, str, str, str]] = []
         # What files were like before their size, or their mode and time, were set.
@@ -163,7 +161,7 @@ class Disk:
 
     def synced(self, where: str) -> None:
         """A file, or a folder, is on disk."""
-        self.synced_writes += len(self._writes.pop(where, ()))
+        self._writes.pop(where, None)
         self._sizes.pop(where, None)
         self._changes = [change for change in self._changes if change[1] != where]
 
@@ -213,7 +211,6 @@ class Disk:
     def _step(self) -> None:
         if self.is_dead:
             raise PowerLoss
-        self.n_operations += 1
         if self.fails_after is not None:
             self.fails_after -= 1
             if self.fails_after < 0:

@@ -26,6 +26,7 @@ from simulated.sources import TROUBLES, Source, Trouble
 from simulated.stepped import Stepped
 
 from datacollect.errors import DatacollectError, TransferError
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull import planning, sessions
 from datacollect.transfer.pull.core import messages
 from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
@@ -246,7 +247,7 @@ class Start:
         problem = planning.problem_of(self._collection(), work, self._links(), {})
         found = planning.planned(
             problem,
-            self.pull.method,
+            PlanningOptions(self.pull.method),
             connections=self.pull.connections,
             piece_bytes=PIECE_BYTES,
             is_known=self.pull.knows_links,

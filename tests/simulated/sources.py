@@ -13,9 +13,9 @@ from datacollect.errors import TransferError
 from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
-    Confirmation,
     FileEntry,
     ReadAnswer,
+    WireConfirmation,
 )
 from datacollect.transfer.protocol.source import LeftOut, Listed, Page
 from datacollect.transfer.sources.agent.peer import AgentPeer
@@ -167,7 +167,7 @@ class SimulatedSession:
             self.received_bytes += cut
             raise TransferError("the connection failed: reset in the middle of an answer")
         if status != AS_LISTED:
-            return ReadAnswer(0, status, b"", Confirmation())
+            return ReadAnswer(0, status, b"", WireConfirmation())
         digest = blake3(data).digest()
         buffer[: len(data)] = data
         self.received_bytes += len(data)
@@ -179,7 +179,7 @@ class SimulatedSession:
             return ReadAnswer(len(data), UNREADABLE, blake3(bytes(len(data))).digest(), _NOTHING)
         return ReadAnswer(len(data), AS_LISTED, digest, _NOTHING)
 
-    def confirm(self, files: list[FileEntry], ticket: str | None = None) -> Confirmation:
+    def confirm(self, files: list[FileEntry], ticket: str | None = None) -> WireConfirmation:
         self._require_alive()
         gone = [f.path for f in files if f.path not in self.source.versions]
         changed = [
@@ -187,7 +187,7 @@ class SimulatedSession:
             for f in files
             if f.path in self.source.versions and self.source.current(f.path)[0] != f
         ]
-        return Confirmation(tuple(changed), tuple(gone))
+        return WireConfirmation(tuple(changed), tuple(gone))
 
     def abort(self) -> None:
         self.is_aborted = True
@@ -200,4 +200,4 @@ class SimulatedSession:
             raise TransferError("the connection failed: reset by peer")
 
 
-_NOTHING = Confirmation()
+_NOTHING = WireConfirmation()

@@ -43,7 +43,7 @@ def with_host(name: str, **keys) -> dc.Problem:
     return problem_of(hosts=hosts | {name: hosts[name] | keys})
 
 
-def ways(network, *ends):
+def wires_between(network, *ends):
     node = network.host_node
     path = network.path(*(node[host] for host in ends))
     return [network.wire_name(wire).split(" -> ")[1] for wire in path]
@@ -51,12 +51,12 @@ def ways(network, *ends):
 
 def test_data_take_the_limits_one_behind_the_other():
     network = wires_of(problem_of(), 1e6)
-    assert ways(network, "S", "D") == ["uplink of 'S'", "downlink of 'D'", "D"]
-    assert ways(network, "S", "R") == ["uplink of 'S'", "R"]
+    assert wires_between(network, "S", "D") == ["uplink of 'S'", "downlink of 'D'", "D"]
+    assert wires_between(network, "S", "R") == ["uplink of 'S'", "R"]
     fibre = "shared bottleneck 'fibre'"
-    assert ways(network, "R", "D") == [fibre, f"end of {fibre}", "downlink of 'D'", "D"]
+    assert wires_between(network, "R", "D") == [fibre, f"end of {fibre}", "downlink of 'D'", "D"]
     # Acknowledgements have no limits of their own.
-    assert ways(network, "D", "S") == ["S"]
+    assert wires_between(network, "D", "S") == ["S"]
     assert network.one_way_s(*(network.host_node[host] for host in "SD")) == 0.01
 
 
@@ -102,7 +102,7 @@ def test_queues_hold_a_round_trip_and_buffers_twice_as_much():
     ("problem", "said"),
     [
         (with_host("S", release_s=5.0), "host 'S': its data are released later"),
-        (with_host("R", storage_bytes=5), "host 'R': it has room for so many bytes"),
+        (with_host("R", storage_bytes=5), "host 'R': its room is limited"),
         (with_host("S", uplink_bytes_per_s=[1e6, 0.0]), "uplink of 'S' carries nothing from 10 s"),
         (
             problem_of(held=[{"host": "R", "source": "S", "offset_bytes": 0, "bytes": 5}]),

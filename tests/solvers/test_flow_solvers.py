@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judges.flow_proofs import (
     balances,
@@ -27,8 +27,6 @@ from datacollect.errors import InfeasibleError, ProblemError, SolverError
 from datacollect.solvers.auto import AutoFlow
 from datacollect.solvers.choice import load_flow_solver
 from datacollect.solvers.networks import FlowNetwork, source_side
-
-few_examples = settings(max_examples=30, deadline=None)
 
 
 def smallest_cut(network, source, sink):
@@ -147,7 +145,6 @@ class TestMaxFlow:
         supply.flags.writeable = False
         assert flow_solver.min_cost_flow(network, supply).tolist() == [3, 4, 2, 1, 6]
 
-    @few_examples
     @given(network=networks())
     def test_equals_the_smallest_cut(self, flow_solver, network):
         flow = flow_solver.max_flow(network, 0, 1)
@@ -254,7 +251,6 @@ class TestMinCostFlow:
         with pytest.raises(SolverError, match="count costs in larger units"):
             flow_solver.min_cost_flow(network, np.array([12, -12]))
 
-    @few_examples
     @given(
         network=networks(largest_capacity=1000),
         supplies=st.lists(st.integers(-30, 30), min_size=5, max_size=5),
@@ -272,7 +268,6 @@ class TestMinCostFlow:
         assert total_cost(network, flow) == pytest.approx(expected, abs=1e-6)
         assert not has_negative_cycle(network, flow)
 
-    @few_examples
     @given(network=networks(largest_cost=10**8), share=st.fractions(0, 1, max_denominator=7))
     def test_large_amounts_leave_no_cycle_to_save_on(self, flow_solver, network, share):
         """From 0 to 1 a share of what the smallest cut lets pass."""

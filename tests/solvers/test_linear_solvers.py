@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judges.linear_proofs import INF, assert_optimal, dense, highs, program_of
 from scipy.optimize import linprog
@@ -244,7 +244,6 @@ def test_a_generous_time_limit_changes_nothing(linear_solver):
     assert limited.objective == pytest.approx(linear_solver.solve(program).objective)
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_random_programs_match_highs(linear_solver, data):
     """Up to 4 columns and rows with small integers: the same verdict and objective as HiGHS."""

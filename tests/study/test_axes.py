@@ -14,7 +14,7 @@ def test_settings_are_the_product_of_unpaired_axes_and_ways_of_paired_ones():
     assert experiment.settings() == [
         ("0", "500000"), ("0", "1e+06"), ("1", "500000"), ("1", "1e+06"),
     ]  # fmt: skip
-    assert experiment.ways() == [("direct",), ("coordinated",)]
+    assert experiment.treatments() == [("direct",), ("coordinated",)]
     assert experiment.labels(("0", "1e+06"), ("direct",)) == {
         "flows": "0",
         "method": "direct",
@@ -31,7 +31,7 @@ def test_a_value_is_combined_only_with_the_labels_that_it_names():
     }
     direct = {"label": "direct", "set": {"method.name": "direct"}, "only": {"error": ["0 %"]}}
     method = {"name": "method", "paired": True, "values": [direct, {"label": "coordinated"}]}
-    assert experiment_of(axes=[method, error]).ways() == [
+    assert experiment_of(axes=[method, error]).treatments() == [
         ("direct", "0 %"),
         ("coordinated", "0 %"),
         ("coordinated", "+70 %"),
@@ -40,7 +40,7 @@ def test_a_value_is_combined_only_with_the_labels_that_it_names():
 
 def test_a_part_has_the_labels_that_are_named():
     part = experiment_of().only({"rate": ["500000"], "method": ["direct"]})
-    assert (part.settings(), part.ways()) == ([("500000",)], [("direct",)])
+    assert (part.settings(), part.treatments()) == ([("500000",)], [("direct",)])
 
 
 @pytest.mark.parametrize(

@@ -145,10 +145,10 @@ def test_a_damaged_line_is_named_and_a_torn_one_left_out(tmp_path, monkeypatch, 
     assert (
         f"1 files of runs are cut short, and left out: {folder}/{place}" in capsys.readouterr().err
     )
-    told = []
-    again = dc.sweep(experiment_of(), folder, workers=0, progress=told.append)
-    assert told[0].trouble == f"{folder}: {place}: damaged; these runs are made again"
-    assert (told[0].kept, told[-1].trouble) == (len(whole) - 2, "")
+    reports = []
+    again = dc.sweep(experiment_of(), folder, workers=0, progress=reports.append)
+    assert reports[0].trouble == f"{folder}: {place}: damaged; these runs are made again"
+    assert (reports[0].kept, reports[-1].trouble) == (len(whole) - 2, "")
     pd.testing.assert_frame_equal(without_times(again), without_times(whole))
     assert len(dc.sweep(experiment_of(), folder, workers=0)) == 12  # and nobody is told again
 

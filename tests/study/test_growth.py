@@ -23,9 +23,9 @@ SLOW_RATE = {**RATE, "values": [250_000.0, 500_000.0, 1_000_000.0]}
 
 def swept(folder, **changes):
     """Sweep; return the table, what was kept, and the runs' own finishing times."""
-    told = []
-    table = dc.sweep(experiment_of(**changes), folder, workers=0, progress=told.append)
-    return table, told[-1].kept
+    reports = []
+    table = dc.sweep(experiment_of(**changes), folder, workers=0, progress=reports.append)
+    return table, reports[-1].kept
 
 
 def rows_by_key(table):

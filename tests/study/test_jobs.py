@@ -42,10 +42,10 @@ def test_what_an_interrupted_job_has_made_is_kept(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         dc.sweep(experiment_of(), tmp_path, workers=0)
     assert len(pd.read_parquet(tmp_path / "results.parquet")) == 5
-    told = []
+    reports = []
     monkeypatch.undo()
-    dc.sweep(experiment_of(), tmp_path, workers=0, progress=told.append)
-    assert (told[0].kept, told[-1].done) == (5, 12)
+    dc.sweep(experiment_of(), tmp_path, workers=0, progress=reports.append)
+    assert (reports[0].kept, reports[-1].done) == (5, 12)
 
 
 def test_rows_of_a_job_that_goes_on_are_kept_in_the_meantime(tmp_path, monkeypatch):

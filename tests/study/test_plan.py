@@ -26,8 +26,8 @@ def test_the_dearest_settings_go_first():
 def done(plan, setting, seed, cpu_s):
     """Rows of a setting's runs by both methods."""
     return [
-        {"method": way, "seed": seed, "cpu_s": cpu_s, "probes_cpu_s": 0.0, **setting}
-        for (way,) in plan.experiment.ways()
+        {"method": treatment, "seed": seed, "cpu_s": cpu_s, "probes_cpu_s": 0.0, **setting}
+        for (treatment,) in plan.experiment.treatments()
     ]
 
 
@@ -54,6 +54,6 @@ def test_a_run_that_kills_its_worker_again_and_again_is_given_up():
     given_up = []
     for _ in range(4 * 3):
         (single,) = plan.next_job(n_workers=1)
-        assert len(single.ways) == 1
+        assert len(single.treatments) == 1
         given_up += plan.lose_job([single])
     assert sorted(group.seed for group in given_up) == [2, 2, 3, 3]

@@ -97,11 +97,11 @@ def test_the_number_of_seeds_is_bounded(tmp_path):
 
 
 def test_who_asks_for_no_progress_is_warned_of_trouble_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollect.study.sweep.TELL_S", 0.0)
+    monkeypatch.setattr("datacollect.study.sweep.REPORT_S", 0.0)
     monkeypatch.setattr("datacollect.study.workers.ThisProcess.trouble", lambda _: "nobody works")
     with pytest.warns(dc.DatacollectWarning, match="nobody works") as warned:
         dc.sweep(experiment_of(), tmp_path / "warned", workers=0)
     assert len(warned) == 1
-    told = []
-    dc.sweep(experiment_of(), tmp_path / "told", workers=0, progress=told.append)
-    assert "nobody works" in {now.trouble for now in told}
+    reports = []
+    dc.sweep(experiment_of(), tmp_path / "told", workers=0, progress=reports.append)
+    assert "nobody works" in {now.trouble for now in reports}

@@ -215,10 +215,6 @@ class Bed:
         """The address of a host or router, from everywhere in the bed."""
         return self.layout.address(self.node(name))
 
-    def namespace_path(self, node: int) -> str:
-        """A path to a node's network namespace, for processes in the bed."""
-        return self._paths[node]
-
     # Processes -------------------------------------------------------------------------------
 
     def start(

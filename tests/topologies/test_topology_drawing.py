@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances.random_topologies import topologies
 
 from datacollect.errors import ProblemError
@@ -165,7 +165,6 @@ def test_peering_wires_run_side_by_side():
     assert min(ay0, by0) > max(ay1, by1)
 
 
-@settings(max_examples=30)
 @given(topologies())
 def test_any_topology_has_places(topology):
     places = place_nodes(topology)

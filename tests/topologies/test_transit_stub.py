@@ -7,7 +7,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollect.errors import ProblemError
@@ -250,7 +250,6 @@ def test_extra_wires_between_stub_domains_never_lie_within_one():
         transit_stub(seed=0, **two, extra_stub_stub=10)
 
 
-@settings(max_examples=25)
 @given(
     st.integers(0, 2**64),
     st.integers(1, 4),

@@ -94,4 +94,4 @@ class ManyClients(RuleBasedStateMachine):
 
 
 TestManyClients = ManyClients.TestCase
-TestManyClients.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestManyClients.settings = settings(stateful_step_count=30)

@@ -44,15 +44,14 @@ def test_what_once_failed_of_servers(seed):
     carried_out(seed, web=True)
 
 
-@pytest.mark.parametrize("first", range(1000, 1050, 25))
-def test_every_file_comes_whole_and_once_whatever_happens(first):
+def test_every_file_comes_whole_and_once_whatever_happens():
     """Each seed is a collection; of five about three lose their power at least once."""
-    pulls = [carried_out(seed) for seed in range(first, first + 25)]
+    pulls = [carried_out(seed) for seed in range(1000, 1025)]
     assert sum(pull.n_power_losses for pull in pulls) >= 5, "power is hardly ever lost"
     assert sum(pull.n_recorded for pull in pulls) >= 400, "hardly anything moves"
 
 
-@pytest.mark.parametrize("first", range(1000, 1250, 50))
+@pytest.mark.parametrize("first", [1000, 1050, 1100])
 def test_every_file_comes_whole_and_once_where_there_are_few(first):
     """Few files of few pieces, in many more collections."""
     pulls = [carried_out(seed, is_small=True) for seed in range(first, first + 50)]
@@ -60,11 +59,10 @@ def test_every_file_comes_whole_and_once_where_there_are_few(first):
     assert sum(pull.n_recorded for pull in pulls) >= 100, "hardly anything moves"
 
 
-@pytest.mark.parametrize("first", [2000, 2015])
-def test_every_file_of_web_servers_comes_whole_and_once(first):
+def test_every_file_of_web_servers_comes_whole_and_once():
     """Some sources are web servers that are busy, fail, cut answers short and change."""
-    pulls = [carried_out(seed, web=True) for seed in range(first, first + 15)]
-    assert sum(pull.n_power_losses for pull in pulls) >= 4, "power is hardly ever lost"
+    pulls = [carried_out(seed, web=True) for seed in range(2000, 2020)]
+    assert sum(pull.n_power_losses for pull in pulls) >= 5, "power is hardly ever lost"
     assert sum(pull.n_recorded for pull in pulls) >= 200, "hardly anything moves"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datacollect.control.adaptive.market import HostView, Market
     from datacollect.control.connection_counts import Link, LinkRates
 
-# Of many hosts that could pass data on, only so many are looked at: those that get on best.
+# Of many hosts that could pass data on, only this many are looked at: those that get on best.
 MOST_GATEWAYS = 8
 
 
@@ -39,7 +39,7 @@ class _Way:
 def best_chain_move(market: Market) -> Move | None:
     """Return the move from where a connection brings least to where one more brings most.
 
-    To a host that has more to do than the mean, straight or over a chain. Each host keeps one
+    To a host that has more to do than the mean, directly or over a chain. Each host keeps one
     connection of its own.
     """
     views, rates, active = market.views(), market.rates, market.pulls.active
@@ -52,19 +52,19 @@ def best_chain_move(market: Market) -> Move | None:
     high = max(receivers, key=attrgetter("value"))
     if market.free >= high.n_hops:
         return Move((), (high.link,))
-    donors = [way for way in donors if way.spare > 0 and way.link != high.link]
+    donors = [move for move in donors if move.spare > 0 and move.link != high.link]
     donors = sorted(
-        (way for way in donors if high.value > ALIKE * way.value), key=attrgetter("value")
+        (move for move in donors if high.value > ALIKE * move.value), key=attrgetter("value")
     )
     if not donors:
         return None
     wanted = max(high.n_hops, moved_at_a_time(donors[0].value, high.value, market.connections))
     given: list[Link] = []
     freed = 0
-    for way in donors:
-        while freed < wanted and given.count(way.link) < way.spare:
-            given.append(way.link)
-            freed += way.n_hops
+    for move in donors:
+        while freed < wanted and given.count(move.link) < move.spare:
+            given.append(move.link)
+            freed += move.n_hops
     opened = freed // high.n_hops
     return Move(tuple(given), (high.link,) * opened) if opened else None
 

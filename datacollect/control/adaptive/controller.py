@@ -58,6 +58,12 @@ LATE_S = 5.0
 MOST_COPIES = 2
 
 
+def default_piece_bytes(problem: Problem) -> int:
+    """Return how large pieces are where nothing is said."""
+    total_bytes = sum(parcel.n_bytes for parcel in problem.parcels)
+    return max(LEAST_PIECE_BYTES, total_bytes // PIECES_IN_ALL)
+
+
 class AdaptiveController(Controller):
     """Pull pieces over connections that move to where they bring most.
 
@@ -129,7 +135,7 @@ class AdaptiveController(Controller):
             connections,
             recovery,
             chains=are_chains(relays),
-            piece_bytes=piece_bytes or max(LEAST_PIECE_BYTES, total_bytes // PIECES_IN_ALL),
+            piece_bytes=piece_bytes or default_piece_bytes(problem),
             harm=harm,
             room_bytes=room_bytes,
         )

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from datacollect.problem.hosts import Parcel
     from datacollect.problem.problem import Problem
 
-# A host is fed once its work is done in so much time, and no more than that is laid up there:
-# what lies at a gateway can go no other way any more.
+# A host is fed once its work is done in this time, and no more than that is laid up there:
+# what lies at a gateway can go by no other route any more.
 QUEUED_S = 2.0
 # A connection opened for less work than this has hardly begun when the work is done.
 WORTH_OPENING_S = 1.0
@@ -247,7 +247,7 @@ class Market:
         return self.queues[host].n_bytes + self.pulls.coming_bytes[host]
 
     def has_work(self) -> bool:
-        """Whether anything is left to send, or on its way."""
+        """Whether anything is left to send, or in flight."""
         return self.has_work_elsewhere("") or any(p.waiting for p in self.pulls.known.values())
 
     def has_work_elsewhere(self, host: str) -> bool:
@@ -255,7 +255,7 @@ class Market:
         return self.queues.any_left(self.next_hops.hosts, besides=host)
 
     def is_fed(self, host: str) -> bool:
-        """Whether more is on its way to a host, or will be."""
+        """Whether more is in flight to a host, or will be."""
         return (
             self.pulls.coming_bytes[host] > 0
             or bool(self.pulls.into(host))
@@ -339,7 +339,7 @@ class Market:
         return best
 
     def views(self) -> list[HostView]:
-        """Return a view of each host with a way to the destination."""
+        """Return a view of each host with a route to the destination."""
         links = self.pulls.active + Counter(self.wanted)
         feeders, feeding = Counter[str](), defaultdict[str, float](float)
         chained = self._chained_bytes_per_s(links)

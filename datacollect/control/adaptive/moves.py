@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from datacollect.control.connection_counts import Link, LinkRates
 
 MOST_FEEDERS = 4
-# A gateway is worth the detour where it is reached so many times faster than the destination, and
-# takes so many times more than one of its connections brings; else it shares the source's wire.
+# A gateway is worth the detour where it is reached this many times faster than the destination, and
+# takes this many times more than one of its connections brings; else it shares the source's wire.
 FASTER_TO_GATEWAY, FASTER_THAN_GATEWAY = 1.8, 2.0
-# It is so, too, where the slower of both hops was probed so many times faster than the link
-# straight there: what makes that slow cannot be on the detour. Short probes err by a factor of two
+# It is so, too, where the slower of both hops was probed this many times faster than the link
+# directly there: what makes that slow cannot be on the detour. Short probes err by a factor of two
 # on congested wires; a relay that has nothing of its own to send loses nothing by a trial.
 FASTER_OVER_GATEWAY, FASTER_OVER_IDLE = 3.0, 1.5
-# Where the straight link is full, a gateway need only add this part of what the host sends.
+# Where the direct link is full, a gateway need only add this part of what the host sends.
 WORTH_ADDING = 0.1
 # Hosts that take more than this part of the mean are behind: one that is alone is the mean itself.
 BEHIND = 0.95
-# Who feeds a gateway gives way to a host that would take so many times longer.
+# Who feeds a gateway gives way to a host that would take this many times longer.
 UNEVEN = 2.0
 # A gateway's connections may carry this part of what a feeder brings, lest feeders hold them up.
 FEEDABLE_PART = 0.6
@@ -77,14 +77,14 @@ def is_worth_detour(
     """Whether a host's data get on over a gateway, by links that are not its own bottleneck.
 
     Either the gateway is near, and what it is given is not held up before; or both hops are so
-    many times faster than the straight link that they cannot share what makes that slow.
+    many times faster than the direct link that they cannot share what makes that slow.
     """
-    straight = rates.probed((host, destination))
+    direct = rates.probed((host, destination))
     to_gateway = rates.probed((host, gateway))
     onwards = rates.rate((gateway, destination))
     slower = min(to_gateway, onwards)
-    is_near = to_gateway >= max(FASTER_TO_GATEWAY * straight, FASTER_THAN_GATEWAY * onwards)
-    return slower > 0 and (is_near or slower >= times * straight)
+    is_near = to_gateway >= max(FASTER_TO_GATEWAY * direct, FASTER_THAN_GATEWAY * onwards)
+    return slower > 0 and (is_near or slower >= times * direct)
 
 
 def adds(view: HostView, gateway: HostView, rates: LinkRates) -> bool:

@@ -1,4 +1,4 @@
-"""Over which next host each host's data get to the destination: straight, or the widest way."""
+"""Over which next host each host's data get to the destination: directly, or the widest route."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def next_hosts(
     links: Mapping[Link, float], destination: str, lost: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return each host's next one towards the destination; hosts without a way are left out.
+    """Return each host's next one towards the destination; hosts without a route are left out.
 
-    A host with a link to the destination uses it. Others go the way whose narrowest link is the
+    A host with a link to the destination uses it. Others take the route whose narrowest link is the
     widest (Pollack, Operations Research 8(5), 1960).
 
     Parameters
@@ -40,26 +40,26 @@ def next_hosts(
     {'B': 'D', 'C': 'D', 'A': 'C'}
     """
     tails = [tail for tail in dict.fromkeys(tail for tail, _ in links) if tail not in lost]
-    straight = {tail: links[tail, destination] for tail in tails if (tail, destination) in links}
+    direct = {tail: links[tail, destination] for tail in tails if (tail, destination) in links}
     if destination in lost:
-        straight = {}
-    found = dict.fromkeys(straight, destination)
-    if len(straight) == len(tails):
+        direct = {}
+    found = dict.fromkeys(direct, destination)
+    if len(direct) == len(tails):
         return found  # of a thousand hosts all a million links need not be looked at
     into: dict[str, list[tuple[str, float]]] = {}
     for (tail, head), rate in links.items():
         if tail not in lost and head not in lost:
             into.setdefault(head, []).append((tail, rate))
-    queue = [(-rate, host) for host, rate in straight.items()]
+    queue = [(-rate, host) for host, rate in direct.items()]
     heapq.heapify(queue)
-    widths = dict(straight)
+    widths = dict(direct)
     while queue:
         width, host = heapq.heappop(queue)
         if -width < widths[host]:
             continue
         for tail, rate in into.get(host, []):
             new = min(rate, -width)
-            if tail not in straight and tail != destination and new > widths.get(tail, 0.0):
+            if tail not in direct and tail != destination and new > widths.get(tail, 0.0):
                 widths[tail], found[tail] = new, host
                 heapq.heappush(queue, (-new, tail))
     return found
@@ -75,7 +75,7 @@ class NextHops:
         How long a link rests after a failure, and after how many in a row it is given up.
     chains : bool
         Whether a host without a link to the destination has a chain there; else its data wait at
-        each host on the way.
+        each host of the route.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class NextHops:
 
     @property
     def hosts(self) -> Collection[str]:
-        """Hosts with a way to the destination."""
+        """Hosts with a route to the destination."""
         return self._next.keys()
 
     def link(self, host: str) -> Link:
@@ -135,7 +135,7 @@ class NextHops:
         self._rests_until_s[link] = time_s + wait_s
         if self._failures[link] > self._recovery.most_retries:
             self._given_up.add(link)
-            first = link[:2] if self.link(link[0]) == link else link  # another way, if there is one
+            first = link[:2] if self.link(link[0]) == link else link  # another, if any
             self.links = {other: rate for other, rate in self.links.items() if other != first}
             self._next = next_hosts(self.links, self.destination, self.lost)
 

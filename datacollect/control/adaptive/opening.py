@@ -21,7 +21,7 @@ def first_links(market: Market) -> list[Link]:
     Raises
     ------
     ProblemError
-        A host has data and only ways of more hops than there may be connections.
+        A host has data and only routes of more hops than there may be connections.
     """
     next_hops, budget = market.next_hops, market.most
     data = {host: market.queues[host].n_bytes for host in next_hops.hosts}
@@ -61,8 +61,8 @@ def _over_relays(market: Market, data: Mapping[str, int]) -> list[Link]:
         if gains.get(relay, 0.0) < WORTH_ADDING * speeds[host]:
             del speeds[host]
             continue
-        way = [(host, relay, end)] if market.chains else [(host, relay), (relay, end)]
-        new = [link for link in way if link not in found]
+        hops = [(host, relay, end)] if market.chains else [(host, relay), (relay, end)]
+        new = [link for link in hops if link not in found]
         if 2 * sum(len(link) - 1 for link in found + new) > market.most:
             break
         found += new

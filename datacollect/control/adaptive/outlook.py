@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
     from datacollect.control.adaptive.market import HostView
 
-# Rates swing within seconds: a forecast moves this part of its way at each look, once a second.
+# Rates swing within seconds: a forecast moves by this part of the difference at each look, once a
+# second.
 FOLLOWS = 0.5
-# A host whose connections bring so many times more than the others' is not behind their bottleneck:
-# what it can do ends with its own data.
+# A host whose connections bring this many times more than the others' is not behind their
+# bottleneck: what it can do ends with its own data.
 APART = 2.0
 # A connection that such a host gives up brings others this part of what theirs bring on average:
 # the wires that they share have no more to give than before.

@@ -58,7 +58,7 @@ class Pulls:
     copies : Counter
         On how many connections each piece is.
     relayed_bytes : Counter
-        Others' data at each relay, on their way to it, and sent on without having arrived.
+        Others' data at each relay, in flight to it, and sent on without having arrived.
     """
 
     def __init__(self, rates: LinkRates, hosts: Iterable[str], destination: str) -> None:
@@ -156,7 +156,7 @@ class Pulls:
         return [pull for pull in self._into[host].values() if not pull.is_draining]
 
     def least_laden(self, link: Link, number: int) -> list[Pull]:
-        """Return so many connections of a link that are given pieces, those with least first."""
+        """Return `n` connections of a link that are given pieces, those with least first."""
         active = [p for p in self.out_of(link[0]) if p.link == link and not p.is_draining]
         return sorted(active, key=lambda pull: pull.waiting_bytes)[:number]
 

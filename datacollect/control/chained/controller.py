@@ -10,9 +10,10 @@ opened, straight if there is a link. Broken chains are tried again, ever more se
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.control.chained.shares import (
     Chain,
@@ -35,6 +36,7 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
+from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# A chain has so many seconds of its rate on its way, two pieces at least.
-AHEAD_S, LEAST_AHEAD_BYTES = 1.5, 2**20
+# A chain has so many seconds of its rate on its way, or at first so much; two pieces at least.
+AHEAD_S, FIRST_AHEAD_BYTES = 1.5, 2**20
 # What a chain has had for longer than this, and than several times what it used to take, is sent
 # over an idle one too.
 LATE_S, LATE_TIMES, MOST_COPIES = 2.0, 3.0, 2
@@ -64,6 +66,8 @@ class ChainedController(Controller):
     connections : int, optional
         Most in all, a chain of two hops taking two; by default one chain for each route. Routes
         get more in proportion to what they take, and one at least.
+    window_bytes : int, optional
+        Asked for with each chain.
     recovery : Recovery
 
     Attributes
@@ -94,8 +98,11 @@ class ChainedController(Controller):
         piece_bytes: int,
         recovery: Recovery,
         connections: int | None = None,
+        window_bytes: int | None = None,
     ) -> None:
+        _require_at_sources(problem)
         self._piece_bytes, self._recovery, self._most = piece_bytes, recovery, connections
+        self._window_bytes = window_bytes
         shares = route_shares(schedule)
         counts = chain_counts(shares, connections)
         self._ways: dict[str, list[ChainWay]] = {}
@@ -115,7 +122,7 @@ class ChainedController(Controller):
         self._alarms: list[Callable[[], None]] = []
         self._now_s = 0.0
         self._decisions: list[Decision] = []
-        self.answer: dict[str, int] = {"most_connections": 0, "sent_twice_bytes": 0}
+        self.answer: dict[str, Any] = {"most_connections": 0, "sent_twice_bytes": 0}
 
     def start(self) -> list[Decision]:
         """Return the first decisions, at time 0."""
@@ -133,16 +140,15 @@ class ChainedController(Controller):
             case ConnectionOpened(_, number):
                 if chain := self._chains.get(number):
                     chain.is_open, chain.since_s, chain.opened_s = True, self._now_s, self._now_s
+                    self._fill(chain)
             case ConnectionClosed(_, number):
                 self._ending.pop(number, None)
                 if chain := self._chains.pop(number, None):
                     self._broke(chain)
                 self._open_what_lacks()
             case ConnectionStalled(_, number):
-                if number in self._chains:
-                    chain = self._chains[number]
-                    self._close(chain, drop=True)
-                    self._broke(chain)
+                if chain := self._chains.get(number):
+                    self._stalled(chain)
             case HostLost(_, host):
                 for chain in [c for c in self._chains.values() if host in c.way.hosts]:
                     del self._chains[chain.number]
@@ -180,9 +186,11 @@ class ChainedController(Controller):
     def _fill(self, chain: Chain) -> None:
         """Give a chain work: of its route's share, of others', or late pieces once more."""
         way = chain.way
-        ahead = max(2 * self._piece_bytes, LEAST_AHEAD_BYTES, AHEAD_S * self._rate(way))
-        while not chain.is_draining and chain.waiting_bytes < ahead:
-            if not way.stock and not self._steal(way):
+        # Before anything has come nobody knows what a second brings.
+        ahead = AHEAD_S * way.arrived_bytes / way.busy_s if way.busy_s > 0 else FIRST_AHEAD_BYTES
+        while not chain.is_draining and chain.waiting_bytes < max(2 * self._piece_bytes, ahead):
+            # Others are about to open, and take what is theirs.
+            if not way.stock and not (chain.is_open and self._steal(way)):
                 break
             piece = Piece(chain.source, *way.cut(self._piece_bytes))
             if piece not in self._there:
@@ -190,9 +198,9 @@ class ChainedController(Controller):
         if not chain.waiting and chain.is_draining:
             self._close(chain)
             return
-        if not chain.waiting:
+        if not chain.waiting and chain.is_open:
             self._duplicate(chain)
-        if not chain.waiting:
+        if not chain.waiting and chain.is_open:
             self._rest(chain)
 
     def _give(self, chain: Chain, piece: Piece) -> None:
@@ -281,7 +289,7 @@ class ChainedController(Controller):
             self._n_opened += 1
             self._chains[chain.number] = chain
             self.answer["most_connections"] = max(self.answer["most_connections"], self._hops())
-            self._decisions.append(Open(chain.number, way.hosts))
+            self._decisions.append(Open(chain.number, way.hosts, self._window_bytes))
             self._fill(chain)
 
     def _adopt(self, shares: Mapping[tuple[str, ...], int]) -> None:
@@ -359,14 +367,29 @@ class ChainedController(Controller):
         way, source = chain.way, chain.source
         self._give_back(chain)
         if way.rests_until_s <= self._now_s:  # others broke off with it: that is one failure
-            way.rests_until_s = self._now_s + self._recovery.wait_s(way.failures)
+            way.rests_until_s = math.inf
+            if way.failures < self._recovery.most_retries:
+                way.rests_until_s = self._now_s + self._recovery.wait_s(way.failures)
+                self._wake(way.rests_until_s, partial(self._try_again, way))
             way.failures += 1
-            self._wake(way.rests_until_s, partial(self._try_again, way))
         for other in [c for c in self._chains.values() if c.source == source]:
             if not other.waiting and other.number in self._chains:
                 self._fill(other)
         if not any(c.source == source for c in self._chains.values()):
             self._take_spare(source)
+
+    def _stalled(self, chain: Chain) -> None:
+        """Cut a stuck chain, at once or where nothing comes over it while there is patience."""
+        patience_s = self._recovery.stall_patience_s
+        if patience_s:
+            self._wake(self._now_s + patience_s, partial(self._drop_stuck, chain, chain.since_s))
+        elif patience_s is not None:
+            self._drop_stuck(chain, chain.since_s)
+
+    def _drop_stuck(self, chain: Chain, since_s: float) -> None:
+        if chain.number in self._chains and chain.since_s == since_s:
+            self._close(chain, drop=True)
+            self._broke(chain)
 
     def _give_back(self, chain: Chain) -> None:
         """Put what a chain that is gone has not brought in front of its route's stock."""
@@ -409,3 +432,13 @@ class ChainedController(Controller):
     def _wake(self, time_s: float, act: Callable[[], None]) -> None:
         self._decisions.append(WakeMe(time_s, len(self._alarms)))
         self._alarms.append(act)
+
+
+def _require_at_sources(problem: Problem) -> None:
+    """Refuse data that lie at relays: chains begin where data are from."""
+    for held in problem.held:
+        if held.n_bytes and held.host not in (held.source, problem.destination):
+            raise ProblemError(
+                f"held: {held.n_bytes} bytes of {held.source!r} lie at {held.host!r}, and chains "
+                'begin at sources; carry this out with relays = "queues"'
+            )

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
+# How often what has arrived is looked at.
+WATCHES_EVERY_S = 0.25
 # Rates are told by what comes after the first so many seconds of a chain.
 SKIPPED_S = 0.5
 # What goes straight is watched for so long before anything is tried.
@@ -93,7 +95,7 @@ class Meter:
 class LearningController(ChainedController):
     """Carry out a first plan made without estimates, learn, and have the rest planned anew.
 
-    The driver tells `BytesMoved` a few times a second, and answers `PlanRest`.
+    It watches what arrives a few times a second, and asks for plans of the rest.
 
     Parameters
     ----------
@@ -103,16 +105,21 @@ class LearningController(ChainedController):
         The first plan, straight wherever possible.
     trials : sequence of tuple of str
         Chains that may be tried.
-    piece_bytes, connections, recovery
+    piece_bytes, connections, window_bytes, recovery
         As for `ChainedController`.
 
     Attributes
     ----------
+    answer : dict
+        That of `ChainedController`, and ``replans``: how often a plan of the rest was followed;
+        ``at_s``: from when on; ``predicted_end_s``: when each promised to end.
     rates : dict of tuple of str to float
         Bytes per second of one chain, by its hosts, as they were observed.
     predicted_end_s : float or None
         By the first plan on observed rates.
     """
+
+    watches_every_s = WATCHES_EVERY_S
 
     def __init__(
         self,
@@ -123,6 +130,7 @@ class LearningController(ChainedController):
         piece_bytes: int,
         recovery: Recovery,
         connections: int | None = None,
+        window_bytes: int | None = None,
     ) -> None:
         kept = ROOM_FOR_TRIALS if trials else 0
         super().__init__(
@@ -131,7 +139,9 @@ class LearningController(ChainedController):
             piece_bytes=piece_bytes,
             recovery=recovery,
             connections=None if connections is None else max(1, connections - kept),
+            window_bytes=window_bytes,
         )
+        self.answer |= {"replans": 0, "at_s": [], "predicted_end_s": []}
         if connections is not None:
             self._most = connections
             self._most_hops = max(connections, self._most_hops or 0)
@@ -276,6 +286,9 @@ class LearningController(ChainedController):
             if event.schedule.makespan_s < MARGIN * remaining_s:
                 self._adopt(route_shares(event.schedule))
                 remaining_s = event.schedule.makespan_s
+                self.answer["replans"] += 1
+                self.answer["at_s"].append(self._now_s)
+                self.answer["predicted_end_s"].append(self._now_s + remaining_s)
             elif event.number == 0:  # as before, with the connections that were kept for trials
                 ways = [way for ways in self._ways.values() for way in ways]
                 self._adopt({way.hosts: max(1, way.stock_bytes) for way in ways})

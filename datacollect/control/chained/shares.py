@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from datacollect.control.connections import Piece
     from datacollect.problem.problem import Problem
@@ -147,6 +147,25 @@ def share_out(
             way.put(*whole.cut(pieces * unit_bytes))
     while whole.stock:
         ways[-1].put(*whole.cut(whole.stock_bytes))
+
+
+def trial_chains(problem: Problem, used: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the chains over one relay that are not used.
+
+    >>> import datacollect as dc
+    >>> rates = [[0, 1.0, 1.0], [0, 0, 1.0], [0, 0, 0]]
+    >>> trial_chains(dc.Problem.from_matrix("SKD", rates, [9, 0, 0], "D"), [("S", "D")])
+    [('S', 'K', 'D')]
+    """
+    destination, names = problem.destination, problem.names
+    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
+    links = {(names[tail], names[head]) for tail, head in ends}
+    chains = [
+        (source, relay, destination)
+        for source, relay in sorted(links)
+        if (relay, destination) in links and relay != destination
+    ]
+    return [hosts for hosts in chains if hosts not in used]
 
 
 def spare_ways(problem: Problem, source: str) -> list[tuple[str, ...]]:

@@ -1,1 +1,1 @@
-"""Controllers that carry out a schedule: at its times, in its order, or planning the rest."""
+"""Controllers that carry out a schedule: at its times, in its order, or replanning."""

@@ -1,4 +1,4 @@
-"""Where data lie while a collection is under way, as planning the rest anew needs it."""
+"""Where data lie while a collection is under way, as replanning needs it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Whereabouts:
             self._at.setdefault((host, piece.source), ByteRanges()).add(offset, n_bytes)
         self._known[piece.source].add(piece.offset_bytes, piece.n_bytes)
 
-    def lay_rest(self, host: str, source: str) -> None:
+    def lay_remaining(self, host: str, source: str) -> None:
         """Say that all of a source that lies nowhere yet is at a host."""
         self.lay(host, Piece(source, 0, self._backlog_bytes[source]))
 
@@ -81,7 +81,7 @@ def pieces_of(
     ----------
     piece : Piece
     coming : iterable of Piece
-        Of the same source and on their way to the same host, apart from each other.
+        Of the same source and in flight to the same host, apart from each other.
     piece_bytes : int
         Size of those that are there, at most.
 

@@ -1,4 +1,4 @@
-"""The controller of direct collections: every host sends straight to the destination."""
+"""The controller of direct collections: every host sends directly to the destination."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class DirectController(Controller):
-    """Send every host's data straight to the destination, with parallel streams.
+    """Send every host's data directly to the destination, with parallel streams.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What connections tell about links while a collection is under way."""
+"""Rates of links, from connections while a collection is under way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from datacollect.control.connections import Lane
-    from datacollect.control.planned.connection_window import Line
+    from datacollect.control.planned.connection_window import ConnectionWindow
     from datacollect.problem.problem import Problem
 
 
@@ -24,24 +24,28 @@ class ObservedRates:
         self._since_s = 0.0
         self._moved_bytes: Counter[tuple[str, str]] = Counter()
 
-    def begin(self, time_s: float, lines: Iterable[Line]) -> None:
-        """Begin anew."""
+    def begin(self, time_s: float, windows: Iterable[ConnectionWindow]) -> None:
+        """Begin again."""
         self._since_s = time_s
         self._moved_bytes.clear()
-        for line in lines:
-            line.was_busy = bool(line.on_its_way)
+        for window in windows:
+            window.was_busy = bool(window.in_flight)
 
     def moved(self, lane: Lane, n_bytes: int) -> None:
         """Note what has arrived over a connection."""
         self._moved_bytes[lane.from_host, lane.to_host] += n_bytes
 
-    def new_links(self, problem: Problem, time_s: float, lines: Iterable[Line]) -> NewLinks | None:
+    def new_links(
+        self, problem: Problem, time_s: float, windows: Iterable[ConnectionWindow]
+    ) -> NewLinks | None:
         """Return the rates of the links over which a connection was busy all the time.
 
         A link's rate is that of all its connections together; it holds until the forecast's next
         period. None where no link was busy.
         """
-        busy = {(line.lane.from_host, line.lane.to_host) for line in lines if line.was_busy}
+        busy = {
+            (window.lane.from_host, window.lane.to_host) for window in windows if window.was_busy
+        }
         length_s = time_s - self._since_s
         if not busy or length_s <= 0:
             return None

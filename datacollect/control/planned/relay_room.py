@@ -12,10 +12,10 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.control.planned.connection_window import Hop
+    from datacollect.control.planned.connection_window import HopQueue
     from datacollect.problem.problem import Problem
 
-# A collection is cut into about so many pieces, of these sizes.
+# A collection is cut into about this many pieces, of these sizes.
 PIECES = 4000
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 1 << 13, 1 << 16
 
@@ -38,13 +38,13 @@ class RelayRoom:
             host: room for host, room in (room_bytes or {}).items() if host != problem.destination
         }
         self._taken_bytes: Counter[str] = Counter()
-        self._held_up: dict[str, list[Hop]] = {}
+        self._held_up: dict[str, list[HopQueue]] = {}
         for part in problem.held:
             piece = Piece(part.source, part.offset_bytes, part.n_bytes)
             if self._is_bounded(part.host, piece):
                 self._taken_bytes[part.host] += part.n_bytes
 
-    def take(self, hop: Hop, piece: Piece) -> bool:
+    def take(self, hop: HopQueue, piece: Piece) -> bool:
         """Take room for a piece at a hop's end; False where there is none: the hop waits for it."""
         host = hop.to_host
         if not self._is_bounded(host, piece):
@@ -55,7 +55,7 @@ class RelayRoom:
         self._taken_bytes[host] += piece.n_bytes
         return True
 
-    def left(self, host: str, piece: Piece) -> list[Hop]:
+    def left(self, host: str, piece: Piece) -> list[HopQueue]:
         """Free the room of a piece that has left; return the hops that have waited for it."""
         if not self._is_bounded(host, piece):
             return []
@@ -89,8 +89,8 @@ class RelayRoom:
         if not room >= LEAST_PIECES:
             raise ProblemError(
                 f"host {tightest!r}: its room for others' data must be >= {LEAST_PIECES} bytes "
-                f"where the rest is planned anew, got {room:g}: pieces wait there until they are "
-                "whole; give it more, or do not plan anew"
+                f"where the rest is planned again, got {room:g}: pieces wait there until they are "
+                "whole; give it more, or do not plan again"
             )
         return int(min(size, room // LEAST_PIECES))
 

@@ -1,4 +1,4 @@
-"""The controller that has the rest planned anew while a plan is carried out."""
+"""The controller that has what remains planned again while a plan is carried out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ from datacollect.control.events import (
     RestPlanned,
     Timer,
 )
-from datacollect.control.planned.connection_window import LEAST_PIECES, Hop, Line, Waiting
+from datacollect.control.planned.connection_window import (
+    LEAST_PIECES,
+    ConnectionWindow,
+    HopQueue,
+    Waiting,
+)
 from datacollect.control.planned.data_locations import Whereabouts, pieces_of, present
 from datacollect.control.planned.observed_rates import ObservedRates
 from datacollect.control.planned.relay_room import RelayRoom
@@ -47,7 +52,7 @@ REPLAN, RELEASE = 0, 1
 
 
 class _Asked(NamedTuple):
-    """A plan of the rest that has not come yet."""
+    """A plan of what remains that has not come yet."""
 
     number: int
     at_s: float
@@ -55,24 +60,24 @@ class _Asked(NamedTuple):
 
 
 class ReplanningController(Controller):
-    """Carry out a pipelined schedule as soon as possible, and have the rest planned anew.
+    """Carry out a pipelined schedule as soon as possible, and have what remains planned again.
 
     Every `replan_s` seconds it asks, by `PlanRest`, for a schedule from where the data lie: what is
-    on its way counts as lying at the host that receives it, and does arrive. Until the answer comes
+    in flight counts as lying at the host that receives it, and does arrive. Until the answer comes
     nothing more is handed to connections. Where there is none the schedule under way goes on.
 
     Connections between hosts that the new schedule uses, too, stay; others are opened, or closed
-    once nothing is on its way over them. So that there is something left to plan, data wait at
+    once nothing is in flight over them. So that there is something left to plan, data wait at
     their hosts in pieces, and each connection is handed about what it delivers in two seconds. A
     relay passes a piece on once it has all of it.
 
     What the planner gets to know: a link over which a connection was busy for the whole interval
-    since the last planning (it had pieces on their way all the time, and was not held up for want
+    since the last planning (it had pieces in flight all the time, and was not held up for want
     of room at the receiving host) has the rate observed in it, all its connections together, until
     the forecast's next period if there is one; all other links keep the estimates that they had.
     Nothing else: not the rates of wires, nor others' traffic.
 
-    When a host is lost the rest is planned anew at once, without new estimates.
+    When a host is lost the remainder is planned again at once, without new estimates.
 
     Parameters
     ----------
@@ -89,7 +94,7 @@ class ReplanningController(Controller):
     piece_bytes : int, optional
         Size of a piece at most; by default 1/4000 of all data, 64 KiB at most.
     room_bytes : mapping of str to float, optional
-        Room for others' data at hosts; unlimited at those left out. What is on its way to a host
+        Room for others' data at hosts; unlimited at those left out. What is in flight to a host
         takes up room there already: a relay full of parts of pieces could pass none of them on.
         Pieces are no larger than a quarter of the smallest room.
     window_bytes : int, optional
@@ -99,8 +104,8 @@ class ReplanningController(Controller):
     Attributes
     ----------
     answer : dict
-        ``replans``: how often the rest was planned anew; ``at_s``: when; ``predicted_end_s``: when
-        each new schedule promised to end.
+        ``replans``: how often the remainder was planned again; ``at_s``: when; ``predicted_end_s``:
+        when each new schedule promised to end.
 
     Raises
     ------
@@ -138,7 +143,7 @@ class ReplanningController(Controller):
                 raise ProblemError(f"{name} must be > 0, got {value}")
         if schedule.slot_s is not None:
             raise ProblemError(
-                f"the schedule must be pipelined to be planned anew on the way, got slots of "
+                f"the schedule must be pipelined to be planned again meanwhile, got slots of "
                 f"{schedule.slot_s:g} s; plan without slot_s"
             )
         self._problem = problem
@@ -162,8 +167,8 @@ class ReplanningController(Controller):
                 self._collected[part.source].add(part.offset_bytes, part.n_bytes)
         # The schedule under way. Its routes are numbered on from those of the one before.
         self._first_route = self._n_routes = 0
-        self._hops: dict[RouteHop, Hop] = {}
-        self._lines: dict[Lane, Line] = {}
+        self._hops: dict[RouteHop, HopQueue] = {}
+        self._windows: dict[Lane, ConnectionWindow] = {}
         # What it sends on once a piece has arrived that left under an earlier schedule.
         self._expected: dict[tuple[str, Piece], list[Waiting]] = {}
         self._unreleased: list[Waiting] = []
@@ -172,14 +177,14 @@ class ReplanningController(Controller):
         self._n_waiting = 0
         self._asked: _Asked | None = None
         self._n_asked = 0
-        self._put_off: dict[Hop, None] = {}  # hops that are fed once the answer is here
+        self._put_off: dict[HopQueue, None] = {}  # hops that are fed once the answer is here
         self._observed = ObservedRates()
         self.answer: dict[str, Any] = {"replans": 0, "at_s": [], "predicted_end_s": []}
 
     def start(self) -> list[Decision]:
         """Return the first decisions, at time 0."""
         decisions = self._adopt(self._schedule, 0.0)
-        self._observed.begin(0.0, self._lines.values())
+        self._observed.begin(0.0, self._windows.values())
         return [*decisions, WakeMe(self._replan_s, REPLAN)]
 
     def handle(self, event: Event) -> list[Decision]:
@@ -202,7 +207,7 @@ class ReplanningController(Controller):
             case _:
                 return []
 
-    # Pieces on their way --------------------------------------------------------------------
+    # Pieces in flight --------------------------------------------------------------------
 
     def _arrived(self, event: RangeArrived) -> list[Decision]:
         if event.host == self._destination:
@@ -210,15 +215,15 @@ class ReplanningController(Controller):
         lane = self._table.lane_of(event.connection)
         if self._table.arrived(event) is None or lane is None:
             return []
-        line = self._lines[lane]
+        window = self._windows[lane]
         piece = Piece(event.source, event.offset_bytes, event.n_bytes)
-        entry = line.arrived(piece, event.time_s)
+        entry = window.arrived(piece, event.time_s)
         self._observed.moved(lane, piece.n_bytes)
-        decisions = self._feed(line.hop, event.time_s) if line.hop else []
-        if not line.on_its_way:
-            line.was_busy = False
-            if line.hop is None:
-                del self._lines[lane]
+        decisions = self._feed(window.hop, event.time_s) if window.hop else []
+        if not window.in_flight:
+            window.was_busy = False
+            if window.hop is None:
+                del self._windows[lane]
                 decisions += self._table.close(lane)
         for hop in self._queue_onward(lane.to_host, entry):
             decisions += self._feed(hop, event.time_s)
@@ -226,7 +231,7 @@ class ReplanningController(Controller):
             decisions += self._feed(hop, event.time_s)
         return decisions
 
-    def _queue_onward(self, host: str, entry: Waiting) -> list[Hop]:
+    def _queue_onward(self, host: str, entry: Waiting) -> list[HopQueue]:
         """Queue what arrived at a host for where it goes next; return the hops."""
         route_hop = RouteHop(entry.route_hop.route, entry.route_hop.hop + 1)
         if entry.route_hop.route < self._first_route:
@@ -237,7 +242,7 @@ class ReplanningController(Controller):
             heappush(self._hops[part.route_hop].ready, part)
         return list(dict.fromkeys(self._hops[part.route_hop] for part in onward))
 
-    def _feed(self, hop: Hop, time_s: float) -> list[Decision]:
+    def _feed(self, hop: HopQueue, time_s: float) -> list[Decision]:
         """Hand a hop's connections as many pieces as they need."""
         decisions: list[Decision] = []
         if hop.from_host in self._lost or hop.to_host in self._lost:
@@ -246,20 +251,20 @@ class ReplanningController(Controller):
             self._put_off[hop] = None
             return decisions
         least_bytes = LEAST_PIECES * self._piece_bytes
-        while hop.ready and (line := hop.neediest(time_s, least_bytes)):
+        while hop.ready and (window := hop.neediest(time_s, least_bytes)):
             if not self._room.take(hop, hop.ready[0].piece):
-                for other in hop.lines:
+                for other in hop.windows:
                     other.was_busy = False
                 break
             entry = heappop(hop.ready)
-            line.sent(entry)
-            decisions += self._table.send(line.lane, entry.piece, entry.route_hop)
+            window.sent(entry)
+            decisions += self._table.send(window.lane, entry.piece, entry.route_hop)
         return decisions
 
     def _released(self, time_s: float) -> list[Decision]:
         """Queue what has been released by now."""
         waiting, self._unreleased = self._unreleased, []
-        hops: dict[Hop, None] = {}
+        hops: dict[HopQueue, None] = {}
         for entry in waiting:
             if self._release_s[entry.piece.source] > time_s:
                 self._unreleased.append(entry)
@@ -268,22 +273,22 @@ class ReplanningController(Controller):
                 hops[self._hops[entry.route_hop]] = None
         return [decision for hop in hops for decision in self._feed(hop, time_s)]
 
-    # Planning anew --------------------------------------------------------------------------
+    # Replanning --------------------------------------------------------------------------
 
     def _on_time(self, time_s: float) -> list[Decision]:
-        links = self._observed.new_links(self._problem, time_s, self._lines.values())
+        links = self._observed.new_links(self._problem, time_s, self._windows.values())
         return self._replan(time_s, links, on_time=True)
 
     def _has_work(self) -> bool:
-        """Whether anything is on its way, or can be."""
+        """Whether anything is in flight, or can be."""
         return (
             bool(self._unreleased or self._stranded)
-            or any(line.on_its_way for line in self._lines.values())
+            or any(window.in_flight for window in self._windows.values())
             or any(hop.ready for hop in self._hops.values())
         )
 
     def _replan(self, time_s: float, links: NewLinks | None, *, on_time: bool) -> list[Decision]:
-        """Ask for a plan of the rest, if there is one beyond what is on its way to the end."""
+        """Ask for a plan of what remains, if anything does beyond what is in flight to the end."""
         where = self._whereabouts()
         on_time = on_time or (self._asked is not None and self._asked.on_time)
         self._asked = None
@@ -310,8 +315,8 @@ class ReplanningController(Controller):
         return decisions + self._next_interval(event.time_s, on_time=asked.on_time)
 
     def _next_interval(self, time_s: float, *, on_time: bool) -> list[Decision]:
-        """Observe anew; where it was time to plan, say when it is again."""
-        self._observed.begin(time_s, self._lines.values())
+        """Observe again; where it was time to plan, say when it is again."""
+        self._observed.begin(time_s, self._windows.values())
         return [WakeMe(time_s + self._replan_s, REPLAN)] if on_time and self._has_work() else []
 
     def _whereabouts(self) -> Whereabouts:
@@ -320,8 +325,8 @@ class ReplanningController(Controller):
         for source, ranges in self._collected.items():
             for offset, n_bytes in present(ranges, self._backlog_bytes[source]):
                 where.lay(self._destination, Piece(source, offset, n_bytes))
-        for lane, line in self._lines.items():
-            for piece in line.on_its_way:
+        for lane, window in self._windows.items():
+            for piece in window.in_flight:
                 where.lay(lane.to_host, piece)
         waiting = [
             (hop.from_host, entry.piece)
@@ -332,7 +337,7 @@ class ReplanningController(Controller):
             if host not in (piece.source, *self._lost):
                 where.lay(host, piece)
         for source in self._lost & self._backlog_bytes.keys():
-            where.lay_rest(self._destination, source)  # gone: nobody waits for it any more
+            where.lay_remaining(self._destination, source)  # gone: nobody waits for it any more
         return where
 
     def _adopt(self, schedule: Schedule, at_s: float) -> list[Decision]:
@@ -340,8 +345,8 @@ class ReplanningController(Controller):
         rows = [row for row in rows_of(schedule, None) if row.hop == 0]
         self._expected, self._unreleased, self._stranded = {}, [], []
         self._room.nobody_waits()
-        for line in self._lines.values():
-            line.hop = None
+        for window in self._windows.values():
+            window.hop = None
         self._first_route += self._n_routes
         self._n_routes = len(schedule.routes)
         decisions = self._connect(schedule, dict.fromkeys(row.route for row in rows))
@@ -354,7 +359,7 @@ class ReplanningController(Controller):
 
     def _connect(self, schedule: Schedule, routes: Mapping[int, None]) -> list[Decision]:
         """Find each hop's connections among those there are; open what lacks, close the others."""
-        hops: dict[tuple[str, str, int], Hop] = {}
+        hops: dict[tuple[str, str, int], HopQueue] = {}
         self._hops = {}
         used: Counter[tuple[str, str]] = Counter()
         decisions: list[Decision] = []
@@ -364,17 +369,19 @@ class ReplanningController(Controller):
                 used[ends] += 1
                 place = (*ends, which)
                 if place not in hops:
-                    hops[place] = Hop(*ends)
+                    hops[place] = HopQueue(*ends)
                     lanes = [Lane(*place, i) for i in range(self._n_lanes)]
-                    hops[place].lines = [self._lines.setdefault(ln, Line(ln)) for ln in lanes]
+                    hops[place].windows = [
+                        self._windows.setdefault(ln, ConnectionWindow(ln)) for ln in lanes
+                    ]
                 self._hops[RouteHop(self._first_route + route, number)] = hops[place]
         for hop in hops.values():
-            for line in hop.lines:
-                line.hop = hop
-                decisions += self._table.open(line.lane)
-        for lane, line in list(self._lines.items()):
-            if line.hop is None and not line.on_its_way:
-                del self._lines[lane]
+            for window in hop.windows:
+                window.hop = hop
+                decisions += self._table.open(window.lane)
+        for lane, window in list(self._windows.items()):
+            if window.hop is None and not window.in_flight:
+                del self._windows[lane]
                 decisions += self._table.close(lane)
         return decisions
 
@@ -384,9 +391,9 @@ class ReplanningController(Controller):
         host, source = self._hops[route_hop].from_host, row.piece.source
         coming = [
             piece
-            for lane, line in self._lines.items()
+            for lane, window in self._windows.items()
             if lane.to_host == host
-            for piece in line.on_its_way
+            for piece in window.in_flight
             if piece.source == source
         ]
         for piece, first in pieces_of(row.piece, coming, self._piece_bytes):
@@ -406,25 +413,25 @@ class ReplanningController(Controller):
     def _stalled(self, event: ConnectionStalled) -> list[Decision]:
         """Replace a stuck connection, or give it up where no route uses it any more.
 
-        What is on its way over it is planned anew the next time, from its sender.
+        What is in flight over it is planned again the next time, from its sender.
         """
         lane = self._table.lane_of(event.connection)
-        if lane is None or self._lines[lane].hop is not None:
+        if lane is None or self._windows[lane].hop is not None:
             return self._table.handle(event)
         self._give_up(lane)
         return list(self._table.drop(lane))
 
     def _host_lost(self, event: HostLost) -> list[Decision]:
-        """Plan anew without a host: what it held of others' starts again at its source."""
+        """Plan again without a host: what it held of others' starts again at its source."""
         self._lost.add(event.host)
-        for lane in list(self._lines):
+        for lane in list(self._windows):
             if event.host in (lane.from_host, lane.to_host):
                 self._give_up(lane)
         closed = self._table.lose(event.host, lambda _, __: False)
         return closed + self._replan(event.time_s, None, on_time=False)
 
     def _give_up(self, lane: Lane) -> None:
-        """Forget a connection; what is on its way over it lies where it left."""
-        for piece in self._lines.pop(lane).on_its_way:
+        """Forget a connection; what is in flight over it lies where it left."""
+        for piece in self._windows.pop(lane).in_flight:
             self._stranded.append((lane.from_host, piece))
             self._room.will_not_come(lane.to_host, piece)

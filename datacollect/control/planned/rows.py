@@ -29,7 +29,7 @@ def rows_of(schedule: Schedule, lanes: int | None) -> list[Row]:
     """Return the transfers in order of start, route, hop; `lanes` replaces their streams.
 
     Slotted transfers are cut into slots: a relay has to pass on what came in one slot in the
-    next, before the rest of the transfer is there.
+    next, before the whole transfer is there.
     """
     columns = schedule.columns
     rows = zip(

@@ -130,7 +130,7 @@ class _ScheduleController(Controller):
         return [d for row in whole if self._is_due(row) for d in self._send(row)]
 
     def _host_lost(self, host: str) -> list[Decision]:
-        """Send straight to the destination what was to pass the lost host and is not there."""
+        """Send directly to the destination what was to pass the lost host and is not there."""
         routes = self._schedule.routes
         cut = {
             number
@@ -145,11 +145,11 @@ class _ScheduleController(Controller):
             if row.route not in cut or row.hop:
                 continue
             first = routes[row.route].hosts[0]
-            straight = tuple(
+            direct = tuple(
                 Lane(first, self._schedule.destination, RESCUE, lane.number) for lane in lanes
             )
             for piece in self._not_collected(row.piece):
-                decisions += self._send_striped(piece, straight, RouteHop(RESCUE, 0))
+                decisions += self._send_striped(piece, direct, RouteHop(RESCUE, 0))
         return decisions
 
     def _not_collected(self, piece: Piece) -> Iterable[Piece]:
@@ -168,7 +168,7 @@ class PlannedController(_ScheduleController):
     ----------
     schedule : Schedule
     open_ahead_s : float
-        Open a connection so long before its first use, at time 0 at the earliest.
+        Open a connection this long before its first use, at time 0 at the earliest.
     shared_connections : bool
         One connection (or set of lanes) per hop for all routes, rather than one for each route.
         A range whose data are late then holds up those queued behind it.

@@ -1,4 +1,4 @@
-"""Arcs that a network has twice: so many bytes cost less on an arc than all others."""
+"""Arcs that a network has twice: the first bytes on an arc cost less than all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flows through a large network by way of few of its arcs, proved on all of them.
+"""Flows through a large network over few of its arcs, proved optimal on all of them.
 
 A flow uses few arcs: at most one per node beyond those that it fills (Ford and Fulkerson, Flows
 in Networks, 1962). So solve on some arcs, look at all others once, add those that could help,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Arcs that each node may add in the first round; twice as many in each later one.
 FIRST_PER_NODE = 4
 
-# Distance of nodes from which no way leads to the sink: more than any path costs.
+# Distance of nodes without a path to the sink: more than any path costs.
 UNREACHED = 2**61
 
 
@@ -76,7 +76,7 @@ def largest_flow(
 
     Examples
     --------
-    Without its second arc the network has no way to the sink; the cut shows that it is missing.
+    Without its second arc the network has no path to the sink; the cut shows that it is missing.
 
     >>> from datacollect.solvers.choice import load_flow_solver
     >>> network = SupplyNetwork(
@@ -138,7 +138,7 @@ def cheapest_flow(
 
     Examples
     --------
-    Two ways, for 1 and for 5 per unit; the cheap one carries 4 of 6 and is not known at first.
+    Two paths, for 1 and for 5 per unit; the cheap one carries 4 of 6 and is not known at first.
 
     >>> from datacollect.solvers.choice import load_flow_solver
     >>> network = SupplyNetwork(
@@ -171,36 +171,36 @@ def cheapest_flow(
             continue
         flow = np.zeros(len(network.tail), dtype=np.int64)
         flow[arcs] = found
-        attractive, way = _attractive(network, cost, part, found, active)
+        attractive, path_cost = _attractive(network, cost, part, found, active)
         if len(attractive) == 0:
             return flow
         tail = network.tail[attractive]
-        active[attractive[best_per_tail(tail, -way, most, network.n_nodes)]] = True
+        active[attractive[best_per_tail(tail, -path_cost, most, network.n_nodes)]] = True
         most *= 2
 
 
 def _attractive(
     network: SupplyNetwork, cost: IntArray, part: FlowNetwork, found: IntArray, active: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Absent arcs that shorten some node's cheapest way to the sink, and what that way costs.
+    """Absent arcs that shorten some node's cheapest path to the sink, and what that path costs.
 
-    Of equal ways the widest seems the cheapest, by less than a unit.
+    Of equal paths the widest seems the cheapest, by less than a unit.
     """
     if active.all():
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     distance = distance_to(network.sink, part, found)
-    way = distance[network.head]
-    way += cost
-    arcs = np.flatnonzero((way < distance[network.tail]) & ~active & (network.capacity > 0))
+    path_cost = distance[network.head]
+    path_cost += cost
+    arcs = np.flatnonzero((path_cost < distance[network.tail]) & ~active & (network.capacity > 0))
     widest = network.capacity[arcs] / max(int(network.capacity[arcs].max(initial=1)), 1)
-    return arcs, way[arcs] - widest / 2
+    return arcs, path_cost[arcs] - widest / 2
 
 
 def distance_to(sink: int, network: FlowNetwork, flow: IntArray) -> IntArray:
-    """Return the cost of the cheapest residual way from each node to the sink.
+    """Return the cost of the cheapest residual path from each node to the sink.
 
     Node potentials: after a cheapest flow no residual arc has a negative reduced cost. `UNREACHED`
-    where there is no way.
+    where there is no path.
     """
     distance = np.full(network.n_nodes, UNREACHED, dtype=np.int64)
     distance[sink] = 0
@@ -208,7 +208,7 @@ def distance_to(sink: int, network: FlowNetwork, flow: IntArray) -> IntArray:
 
 
 def shortened(distance: IntArray, network: FlowNetwork, flow: IntArray) -> IntArray:
-    """Lower what ways from nodes cost, until no residual arc of a flow leads to a cheaper one.
+    """Lower what paths from nodes cost, until no residual arc of a flow leads to a cheaper one.
 
     Bellman and Ford's method, all arcs at once. `distance` is changed, and returned.
     """

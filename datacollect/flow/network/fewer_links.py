@@ -2,7 +2,7 @@
 
 Where bandwidths change, a cheapest flow takes other links in each piece of time, though those of
 one piece would do for the others as well. So keep the links that carry the most, and look whether a
-flow on them alone costs no more. How many suffice, bisection tells. Fewest links would be a
+flow on them alone costs no more. Bisection finds how many suffice. Fewest links would be a
 fixed-charge problem, which is NP-hard (Guisewite and Pardalos, Annals of Operations Research 25,
 1990); to leave out first what carries little costs some more flows on small networks.
 """

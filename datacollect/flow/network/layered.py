@@ -139,8 +139,9 @@ def with_room_for_returns(problem: Problem) -> Problem | None:
     """Return the problem with more storage where data may return to their owner.
 
     Data held elsewhere are no others' data once they are back at their owner, and need no room
-    there; a network with one kind of data cannot tell. With room for all of them besides the
-    others' nothing ends later: what does not end sooner is exact. None where nothing may return.
+    there; a network with one kind of data cannot distinguish them. With room for all of them
+    besides the others' nothing ends later: what does not end sooner is exact. None where nothing
+    may return.
     """
     returns = np.zeros(problem.n_hosts)
     for parcel in problem.parcels:

@@ -1,4 +1,4 @@
-"""The least number that suffices, where every larger one does too: doubling, then bisection."""
+"""The smallest number that suffices, where all larger ones do, too: doubling, then bisection."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ class NoneSuffices(Exception):
     """Not even the largest number that may be tried suffices."""
 
 
-def least(attempt: Callable[[int], Result | None], fewest: int, most: int = sys.maxsize) -> Result:
-    """Return what `attempt` returns for the least number that suffices.
+def smallest(
+    attempt: Callable[[int], Result | None], fewest: int, most: int = sys.maxsize
+) -> Result:
+    """Return what `attempt` returns for the smallest number that suffices.
 
     The answer is likely to be near `fewest`: strides double until they reach it, then bisection
     (Bentley and Yao, Information Processing Letters 5, 1976). So it takes about twice as many
@@ -42,7 +44,7 @@ def least(attempt: Callable[[int], Result | None], fewest: int, most: int = sys.
     >>> def squared_if_large(number):
     ...     tried.append(number)
     ...     return number**2 if number >= 5 else None
-    >>> least(squared_if_large, fewest=1), tried
+    >>> smallest(squared_if_large, fewest=1), tried
     (25, [1, 2, 4, 8, 6, 5])
     """
     failed, number, stride = fewest - 1, fewest, 1
@@ -56,7 +58,7 @@ def least(attempt: Callable[[int], Result | None], fewest: int, most: int = sys.
 def bisected(
     attempt: Callable[[int], Result | None], failed: int, number: int, found: Result
 ) -> Result:
-    """Return what `attempt` returns for the least number that suffices, above one that does not.
+    """Return what `attempt` returns for the smallest number that suffices, above one that does not.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ their longest pipelines have more hops, or what could hurry cannot. So a second 
 cheapest flows differ on arcs without reduced cost alone (complementary slackness; Ahuja, Magnanti
 and Orlin, Network Flows, 1993, section 9.6), so a flow on these arcs alone never costs more. Among
 them the one is taken that is cheapest by drawn costs. What is drawn depends on an arc's place
-alone; of so many numbers that two flows tie in them with a chance of one in a thousand at most
+alone; of enough numbers that two flows tie in them with a chance of one in a thousand at most
 (the isolation lemma of Mulmuley, Vazirani and Vazirani, Combinatorica 7, 1987).
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Of larger networks solvers choose: the second stage would take as long as the first.
 MOST_ARCS = 300_000
 
-# Numbers are drawn from so many for each arc: two flows tie with a chance of 1 in 1000 at most.
+# How many numbers each arc's is drawn from: two flows tie with a chance of 1 in 1000 at most.
 DRAWN_PER_ARC = 1000
 
 # Solvers in 64 bits bear costs up to about 2**62 over the square of the number of nodes.
@@ -50,7 +50,7 @@ def settled(network: FlowNetwork, flow: IntArray, solver: FlowSolver) -> IntArra
 
     Examples
     --------
-    Two ways at the same cost, and a dearer one: whichever carries it, the answer is the same.
+    Two paths at the same cost, and a dearer one: whichever carries it, the answer is the same.
 
     >>> from datacollect.solvers.choice import load_flow_solver
     >>> network = FlowNetwork(
@@ -64,7 +64,7 @@ def settled(network: FlowNetwork, flow: IntArray, solver: FlowSolver) -> IntArra
     if network.n_arcs > MOST_ARCS:
         return flow
     assert network.cost is not None
-    # From all nodes at once, since no residual way may lead from some to the sink.
+    # From all nodes at once, since no residual path may lead from some to the sink.
     distance = shortened(np.zeros(network.n_nodes, dtype=np.int64), network, flow)
     reduced = network.cost - distance[network.tail] + distance[network.head]
     free = np.flatnonzero((reduced == 0) & (network.capacity > 0))

@@ -25,19 +25,20 @@ NOTHING_TO_MOVE = Bottleneck("none", (), "Nothing is to be moved.")
 
 MOST_LINKS_NAMED = 3
 
-# So many stretches of time are told one by one, with what crosses a cut in each.
-MOST_SPANS_TOLD = 3
+# Up to this many stretches of time are listed one by one, with what crosses a cut in each.
+MOST_SPANS_LISTED = 3
+MOST_HOSTS_NAMED = 5
 
 
-def name_hosts(names: Sequence[str], most: int = 5) -> str:
+def name_hosts(names: Sequence[str]) -> str:
     """List hosts' names, shortened where there are many.
 
     >>> name_hosts(["a", "b", "c"])
     "'a', 'b' and 'c'"
     """
     quoted = [repr(name) for name in names]
-    if len(quoted) > most:
-        return f"{', '.join(quoted[: most - 1])} … {quoted[-1]} ({len(quoted)} hosts)"
+    if len(quoted) > MOST_HOSTS_NAMED:
+        return f"{', '.join(quoted[: MOST_HOSTS_NAMED - 1])} … {quoted[-1]} ({len(quoted)} hosts)"
     if len(quoted) <= 1:
         return "".join(quoted)
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
@@ -46,7 +47,7 @@ def name_hosts(names: Sequence[str], most: int = 5) -> str:
 def never_ends(problem: Problem) -> InfeasibleError:
     """Return the error where the last byte arrives at an instant beyond all numbers."""
     return InfeasibleError(
-        f"some links are so slow that no number tells when all data have arrived at "
+        f"some links are too slow for a number to say when all data have arrived at "
         f"{problem.destination!r}; give them a bandwidth of 0, or leave them out",
         problem.sources,
     )
@@ -77,7 +78,7 @@ def destination_bottleneck(
 def source_bottleneck(
     problem: Problem, host: int, rate_bytes_per_s: float, sources: Iterable[int]
 ) -> Bottleneck:
-    """Say that one host's own way out binds."""
+    """Say that what leaves one host binds."""
     text = (
         f"Host {problem.names[host]!r} binds: all its links together send at most "
         f"{format_rate(rate_bytes_per_s)}; other routes cannot help it."
@@ -124,11 +125,11 @@ def _cut_text(
     spans = _spans(problem, network, crossing)
     earlier = crossing[network.piece[crossing] < network.n_pieces - 1]
     limited = earlier[network.stored[earlier]]
-    if len(spans) <= MOST_SPANS_TOLD and not len(limited):
+    if len(spans) <= MOST_SPANS_LISTED and not len(limited):
         text = f"{subject} can send {_spans_text(problem, spans)}"
     else:
         text = f"{subject} can send at most {format_rate(spans[-1].rate_bytes_per_s)}"
-        text += f" from {_when(problem, spans[-1].from_s)} on{_in_brackets(spans[-1].ways)}"
+        text += f" from {_when(problem, spans[-1].from_s)} on{_in_brackets(spans[-1].crossings)}"
         moved = float(network.capacity_bytes(lengths_s)[earlier].sum())
         text += f", and at most {format_bytes(moved)} before{_range_text(network, earlier)}"
     if len(limited):
@@ -149,7 +150,7 @@ class _Span(NamedTuple):
 
     from_s: float
     rate_bytes_per_s: float
-    ways: str
+    crossings: str
 
 
 def _spans(problem: Problem, network: LayeredNetwork, crossing: np.ndarray) -> list[_Span]:
@@ -168,17 +169,17 @@ def _spans(problem: Problem, network: LayeredNetwork, crossing: np.ndarray) -> l
         if same == before:
             found[-1] = found[-1]._replace(from_s=from_s)
             continue
-        if len(found) > MOST_SPANS_TOLD:
+        if len(found) > MOST_SPANS_LISTED:
             break
         rate = float(network.rate_bytes_per_s[arcs].sum())
-        found.append(_Span(from_s, rate, _ways_out(problem, network, arcs)))
+        found.append(_Span(from_s, rate, _crossings(problem, network, arcs)))
         before = same
     return found[::-1]
 
 
 def _spans_text(problem: Problem, spans: Sequence[_Span]) -> str:
     """Say what crosses in each stretch of time, and where: once, if it is always the same."""
-    alike = len({span.ways for span in spans if span.ways}) <= 1
+    alike = len({span.crossings for span in spans if span.crossings}) <= 1
     parts = []
     for number, span in enumerate(spans):
         rate = format_rate(span.rate_bytes_per_s) if span.rate_bytes_per_s else "nothing"
@@ -187,7 +188,7 @@ def _spans_text(problem: Problem, spans: Sequence[_Span]) -> str:
             rate += f" until {_when(problem, spans[number + 1].from_s)}"
         elif number:
             rate += f" from {_when(problem, span.from_s)} on"
-        parts.append(rate + ("" if alike and not is_last else _in_brackets(span.ways)))
+        parts.append(rate + ("" if alike and not is_last else _in_brackets(span.crossings)))
     most = "at most " if any(span.rate_bytes_per_s for span in spans) else ""
     return f"{most}{' and '.join([', '.join(parts[:-1])] * (len(parts) > 1) + parts[-1:])}"
 
@@ -212,7 +213,7 @@ def _range_text(network: LayeredNetwork, arcs: np.ndarray) -> str:
     return f" ({' to '.join(dict.fromkeys(map(format_rate, (rates.min(), rates.max()))))})"
 
 
-def _ways_out(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> str:
+def _crossings(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> str:
     """Describe the arcs that cross in a piece of time: links, uplinks, downlinks."""
     parts = []
     links = network.link[arcs]
@@ -256,16 +257,16 @@ def linear_bottleneck(
     """Put the resources with a positive dual value of the linear program into words."""
     sources = {parcel.source for pool in pools for parcel in pool.parcels}
     behind = name_hosts([problem.names[source] for source in sorted(sources)])
-    ways = []
+    crossings = []
     named = shared if len(shared) <= MOST_LINKS_NAMED else shared[:1]
     for number in named:
         bottleneck = problem.shared[number]
         rate = format_rate(bottleneck.bandwidth_bytes_per_s)
-        ways.append(f"the shared bottleneck {bottleneck.name!r} ({rate})")
+        crossings.append(f"the shared bottleneck {bottleneck.name!r} ({rate})")
     if len(named) < len(shared):
-        ways.append(f"{len(shared) - len(named)} more shared bottlenecks")
+        crossings.append(f"{len(shared) - len(named)} more shared bottlenecks")
     if len(arcs):
-        ways.append(_ways_out(problem, network, arcs))
+        crossings.append(_crossings(problem, network, arcs))
     into_destination = len(arcs) > 0 and bool(
         (network.node_host[network.head[arcs]] == network.sink).all()
     )
@@ -275,5 +276,5 @@ def linear_bottleneck(
         kind = "destination"
     else:
         kind = "source" if len(pools) == 1 else "hosts"
-    text = f"What binds the data of {behind}: {' and '.join(ways)}."
+    text = f"What binds the data of {behind}: {' and '.join(crossings)}."
     return Bottleneck(kind, _names(problem, sources), text)

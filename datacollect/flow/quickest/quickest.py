@@ -26,7 +26,7 @@ from datacollect.flow.network.layered import (
     full_lengths_s,
     layered_network,
 )
-from datacollect.flow.network.smallest_sufficient import least
+from datacollect.flow.network.smallest_sufficient import smallest
 from datacollect.flow.network.tolerances import CAPACITY_ROUNDING, SURELY
 from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
@@ -266,7 +266,7 @@ def _single_node_cuts(scaled: ScaledFlow) -> Iterator[BoolArray]:
     """The cut before the sink, and the one behind the pool that needs longest by itself.
 
     Of several pieces only the first, and only where something arrives in the last: who is to blame
-    where nothing does, a flow tells.
+    where nothing does, a flow decides.
     """
     network = scaled.network
     before_sink = np.ones(network.n_nodes, dtype=bool)
@@ -330,12 +330,12 @@ def quickest(
 
     def sufficient(n_pieces: int) -> int | None:
         if n_pieces == len(starts_s):
-            return n_pieces  # the last piece has no end: how much of it is needed, Newton tells
+            return n_pieces  # the last piece has no end: Newton's method finds how much is needed
         _, cut = flows(n_pieces).saturate(full[:n_pieces])
         return n_pieces if cut is None else None
 
     fewest = _fewest_pieces(problem, starts_s, full, known)
-    n_pieces = least(sufficient, fewest, most=len(starts_s))
+    n_pieces = smallest(sufficient, fewest, most=len(starts_s))
     return newton(flows(n_pieces), np.append(full[: n_pieces - 1], 0.0))
 
 

@@ -95,18 +95,18 @@ class PathTable(Sequence[PathFlow]):
         rows[np.arange(width) < counts[:, np.newaxis]] = flat
         return rows
 
-    def ways(self, n_hosts: int) -> tuple[list[list[int]], IntArray]:
+    def routes(self, n_hosts: int) -> tuple[list[list[int]], IntArray]:
         """Return sequences of hosts, each once, and which of them each path takes."""
         rows = self.padded(self.hosts, self.n_hops + 1)
         width = rows.shape[1]
         if (n_hosts + 1) ** width < 2**62:
             digits = (n_hosts + 1) ** np.arange(width, dtype=np.int64)
-            _, first, way = np.unique((rows + 1) @ digits, return_index=True, return_inverse=True)
+            _, first, taken = np.unique((rows + 1) @ digits, return_index=True, return_inverse=True)
         else:
-            _, first, way = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+            _, first, taken = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         counts = (self.n_hops[first] + 1).tolist()
-        ways = [row[:n] for row, n in zip(rows[first].tolist(), counts, strict=True)]
-        return ways, way.ravel()
+        routes = [row[:n] for row, n in zip(rows[first].tolist(), counts, strict=True)]
+        return routes, taken.ravel()
 
     def at(self, rows: IntArray) -> PathTable:
         """Return some paths, in that order."""

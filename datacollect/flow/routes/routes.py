@@ -111,7 +111,7 @@ def decompose(network: Expanded, step: IntArray, flow: IntArray | FloatArray) ->
 
 
 def _keep_what_drowns(network: Expanded, entering: npt.NDArray[Any], flow: FloatArray) -> None:
-    """Let in full what is too little to tell beside all that passes the same node, in floats."""
+    """Route as a whole what is lost in floats beside all that passes the same node."""
     passing = np.zeros(network.n_nodes)
     np.add.at(passing, network.tail, flow)
     for pool in network.pools:
@@ -146,7 +146,7 @@ def _walk(
     left: list[float],
     leaving: dict[int, list[int]],
 ) -> list[int] | None:
-    """Follow arcs with flow to the sink, taking cycles out of the flow on the way."""
+    """Follow arcs with flow to the sink, taking cycles out of the flow."""
     walk: list[int] = []
     position = {start: 0}
     node = start

@@ -1,8 +1,8 @@
-"""The same flow by paths of fewer hops: who has come far takes the short way on.
+"""The same flow by paths of fewer hops: data that have come far go on by few hops.
 
-A flow on arcs is a sum of paths in many ways. Where data of two hosts meet, those that have come by
-more hops take the way on that has fewer left. That changes neither arcs nor bytes, only how long
-the longest pipeline is, which is what delays a plan: by a chunk for each hop.
+A flow on arcs splits into paths in many manners. Where data of two hosts meet, those that have come
+by more hops go on by the arc with fewer hops left. That changes neither arcs nor bytes, only how
+long the longest pipeline is, which is what delays a plan: by a chunk for each hop.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _far_first(network: LayeredNetwork, units: IntArray) -> list[PathFlow] | Non
     # How many hops an arc adds to a pipeline: none where data wait for another piece of time.
     hop = (network.link[used] != NO_LINK).astype(int).tolist()
     waits = (network.piece[used] != _piece_after(network, used)).tolist()
-    rest = _hops_left(order, head, leaving, hop, waits)
+    hops_left = _hops_left(order, head, leaving, hop, waits)
     left, parts = units[used].tolist(), _entering(network, units, used)
     arrived: list[_Part] = []
     for node in order:
@@ -83,7 +83,7 @@ def _far_first(network: LayeredNetwork, units: IntArray) -> list[PathFlow] | Non
             arrived += parts.pop(node, [])
             continue
         arcs = sorted(
-            leaving[node], key=lambda arc: 0 if waits[arc] else hop[arc] + rest[head[arc]]
+            leaving[node], key=lambda arc: 0 if waits[arc] else hop[arc] + hops_left[head[arc]]
         )
         for part in sorted(parts.pop(node, []), key=lambda part: -part.chain):
             amount = part.amount
@@ -131,11 +131,13 @@ def _hops_left(
     waits: list[bool],
 ) -> dict[int, int]:
     """Return the most hops that data at a node may have yet to make in this piece of time."""
-    rest: dict[int, int] = {}
+    hops_left: dict[int, int] = {}
     for node in reversed(order):
-        ways = (0 if waits[arc] else hop[arc] + rest[head[arc]] for arc in leaving.get(node, ()))
-        rest[node] = max(ways, default=0)
-    return rest
+        counts = (
+            0 if waits[arc] else hop[arc] + hops_left[head[arc]] for arc in leaving.get(node, ())
+        )
+        hops_left[node] = max(counts, default=0)
+    return hops_left
 
 
 def _entering(network: LayeredNetwork, units: IntArray, used: IntArray) -> dict[int, list[_Part]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datacollect.solvers.budget import Budget
 
 
-# The time until the end is divided into so many parts; where something changes are instants, too.
+# Parts into which the time until the end is divided; changes of rates are instants, too.
 GRID = 16
 
 

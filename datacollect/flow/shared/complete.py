@@ -86,7 +86,7 @@ def _with_missing(
     missing_bytes: FloatArray,
     budget: Budget,
 ) -> PricedFlow:
-    """Send, in the room that is left, what a flow within tolerances loses on the way.
+    """Send, in the room that is left, what a flow within tolerances loses before the sink.
 
     A few bytes among many terabytes are less than a linear program's tolerance. In a program of
     their own they count in full.
@@ -98,13 +98,13 @@ def _with_missing(
     """
     flow = found.flow_bytes
     used = np.bincount(network.member_row, flow[network.member_arc], len(network.room_bytes))
-    rest = replace(
+    remaining = replace(
         network,
         capacity_bytes=np.maximum(network.capacity_bytes - flow, 0.0),
         supply_bytes=missing_bytes,
         room_bytes=np.maximum(network.room_bytes - used, 0.0),
     )
-    more = cheapest(rest, cost, budget).flow_bytes
+    more = cheapest(remaining, cost, budget).flow_bytes
     paid, extra = float((cost * flow).sum()), float((cost * more).sum())
     # The bound behind the gap is one for all data, so all of `extra` may be too much.
     gap = (found.gap * paid + extra) / max(paid + extra, 1e-300)
@@ -112,9 +112,9 @@ def _with_missing(
 
 
 def _missing_bytes(network: LayeredNetwork, flow_bytes: FloatArray) -> FloatArray:
-    """Return per node what paths do not carry of its supply: small ones may drown on the way.
+    """Return per node what paths do not carry of its supply: tolerances may lose small amounts.
 
-    Paths that carry too much do no harm: in the end they share what the source holds.
+    Paths may carry too much: in the end they share what the source holds.
     """
     paths = decompose(network, network.piece, flow_bytes)
     numbers = np.array([path.pool for path in paths], dtype=np.int64)

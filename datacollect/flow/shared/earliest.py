@@ -1,7 +1,7 @@
 """The earliest end with shared bottlenecks: Newton's method on linear programs.
 
 A capacity that arbitrary links share breaks the network structure. For a given length of the last
-piece of time, a linear program tells the largest share of all data that can arrive (`pricing`). Its
+piece of time, a linear program finds the largest share of all data that can arrive (`pricing`). Its
 dual values bound the share for every other length, too (`length_bounds`). The length at which that
 bound lets everything through is the next one to try: Newton's method, as for cuts in `quickest`
 (Dinkelbach, Management Science 13, 1967). With one piece all capacities grow alike, and the first
@@ -18,7 +18,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.network.layered import full_lengths_s, layered_network
-from datacollect.flow.network.smallest_sufficient import NoneSuffices, least
+from datacollect.flow.network.smallest_sufficient import NoneSuffices, smallest
 from datacollect.flow.network.tolerances import ATTAINED
 from datacollect.flow.quickest.bottleneck import cut_bottleneck
 from datacollect.flow.quickest.savings import Savings, savings_by_cut
@@ -48,7 +48,7 @@ SHORTEST = (1e-6, 1e-12)
 # Newton's method takes a handful.
 MOST_PROGRAMS = 200
 
-# Where so little moves that nothing tells how much longer it takes, so many times longer is tried
+# Where too little moves to tell how much longer it takes, this multiple of the length is tried
 # next, at most until then.
 STEP, LONGEST_STEPS_S = 1e3, 1e24
 
@@ -147,7 +147,7 @@ def earliest_shared(
             return None
 
     try:
-        return least(end_in, relaxed.network.n_pieces, most=len(starts_s))
+        return smallest(end_in, relaxed.network.n_pieces, most=len(starts_s))
     except NoneSuffices:
         raise InfeasibleError(
             "shared bottlenecks and forecasts together let some data never arrive at "
@@ -162,7 +162,7 @@ class _EndsLater(Exception):
 
 @dataclass(eq=False)
 class _LengthSearch:
-    """Newton's method for the least length of the last piece.
+    """Newton's method for the smallest length of the last piece.
 
     Attributes
     ----------

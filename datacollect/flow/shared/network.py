@@ -1,4 +1,4 @@
-"""Networks with capacities that arcs share, and ways through them to begin with.
+"""Networks with capacities that arcs share, and first paths through them.
 
 A layered network and a time-expanded graph look alike here: arcs are plain arrays.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Relays that a source starts with: about what it uses in the end.
 WIDEST_WAYS = 8
 
-# A node with so few ways out is no choice but a passage: a host's limit, or data waiting.
+# A node with at most this many arcs out is a passage, no choice: a host's limit, or data waiting.
 PASSAGE = 2
 
 
@@ -65,8 +65,8 @@ class SharedNetwork:
         return float(self.supply_bytes.sum())
 
 
-def ways_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
-    """Return an arc per node that leads to the sink by fewest arcs, and how much passes that way.
+def arcs_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
+    """Return an arc per node that leads to the sink by fewest arcs, and how much can pass.
 
     Among several such arcs of a node the widest is taken. These arcs make prices sensible from the
     first round on: what lies at any node could go to the sink at some price.
@@ -74,11 +74,11 @@ def ways_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
     Returns
     -------
     tuple of (ndarray of int, ndarray of float)
-        The arcs, and for each node the least capacity on its way; 0 where there is none.
+        The arcs, and for each node the smallest capacity on its path; 0 where there is none.
     """
     width = np.zeros(network.n_nodes)
     width[network.sink] = np.inf
-    way = np.full(network.n_nodes, -1)
+    chosen = np.full(network.n_nodes, -1)
     arcs = np.flatnonzero(network.capacity_bytes > 0)
     arcs = arcs[np.argsort(network.head[arcs], kind="stable")]
     begins = np.searchsorted(network.head[arcs], np.arange(network.n_nodes + 1))
@@ -92,14 +92,14 @@ def ways_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
         passing = np.minimum(network.capacity_bytes[more], width[network.head[more]])
         order = np.argsort(passing, kind="stable")
         # Of equal indices the last, the widest, stays.
-        way[network.tail[more[order]]] = more[order]
+        chosen[network.tail[more[order]]] = more[order]
         width[network.tail[more[order]]] = passing[order]
         reached = np.unique(network.tail[more])
-    return way[way >= 0], width
+    return chosen[chosen >= 0], width
 
 
-def widest_ways(network: SharedNetwork, width_bytes: FloatArray) -> IntArray:
-    """Return for each source the arcs by which most gets out and, by the others' ways, arrives."""
+def widest_arcs(network: SharedNetwork, width_bytes: FloatArray) -> IntArray:
+    """Return for each source the arcs by which most gets out and, by the others' arcs, arrives."""
     degree = np.bincount(network.tail, minlength=network.n_nodes)
     passages = np.flatnonzero(degree[network.tail] <= PASSAGE)
     tail, head = network.tail[passages], network.head[passages]

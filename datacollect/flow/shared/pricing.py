@@ -3,7 +3,7 @@
 A capacity that arbitrary arcs share breaks the structure of a network flow: what remains is a
 linear program with a column per arc. Of a million arcs an optimal flow uses a few thousand, so
 the program starts with few; its dual values put a price on data at every node and on room in
-every side constraint, and thereby tell of each absent arc whether it is worth having. Arcs that
+every side constraint, and thereby show whether an absent arc is worth having. Arcs that
 are join, until none is left: the flow is then optimal among all arcs (column generation: Ford and
 Fulkerson, Management Science 5, 1958; Dantzig and Wolfe, Operations Research 8, 1960).
 
@@ -25,7 +25,7 @@ import numpy as np
 from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow.network.best_arcs import best_per_tail
 from datacollect.flow.network.tolerances import ATTAINED, CHEAP
-from datacollect.flow.shared.network import ways_to_sink, widest_ways
+from datacollect.flow.shared.network import arcs_to_sink, widest_arcs
 from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
@@ -214,9 +214,9 @@ class _ColumnGeneration:
         self.budget = budget
         self.share_cost, self.least_share = share
         total = network.total_bytes
-        self.ways, self.width_bytes = ways_to_sink(network)
+        self.first_arcs, self.width_bytes = arcs_to_sink(network)
         self.useful = self.width_bytes[network.head] > 0
-        # No flow without cycles carries more than everything, or goes where no way leads on.
+        # No flow without cycles carries more than everything, or goes where no arc leads on.
         self.upper = np.where(self.useful, np.minimum(network.capacity_bytes / total, 1.0), 0.0)
         self.supply = network.supply_bytes / total
         self.room = np.minimum(network.room_bytes / total, network.n_arcs)
@@ -232,8 +232,8 @@ class _ColumnGeneration:
         """Begin with some arcs, and add others until none is attractive."""
         network, solver = self.network, self.budget.linear_solver()
         present = np.zeros(network.n_arcs, dtype=bool)
-        present[self.ways] = True
-        present[widest_ways(network, self.width_bytes) if arcs is None else arcs] = True
+        present[self.first_arcs] = True
+        present[widest_arcs(network, self.width_bytes) if arcs is None else arcs] = True
         rounds = 0
         while True:
             rounds += 1

@@ -22,13 +22,13 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE
 from datacollect.flow.routes.routes import cut_parcels, whole_bytes
 from datacollect.methods.connections.fewest import fewest_connections, usable_links
-from datacollect.methods.connections.routes import straight_routes
+from datacollect.methods.connections.routes import direct_routes
 from datacollect.methods.connections.whole_connections import Hops
 from datacollect.methods.connections.whole_numbers import (
     Numbers,
     Task,
     best_numbers,
-    straight_numbers,
+    direct_numbers,
 )
 from datacollect.methods.fair.transfers import AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
@@ -36,7 +36,7 @@ from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.names import COORDINATED
 from datacollect.methods.timing.instants import finish_s
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
-from datacollect.methods.timing.pipeline import RouteBook
+from datacollect.methods.timing.pipeline import RouteNumbers
 from datacollect.methods.timing.tolerances import PROVED
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.data.transfers import Bottleneck, Transfers
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # How numbers are found.
 _STEPS = "steps from a linear program"
 _EVERY = "all numbers tried, a linear program"
-# The bound is looked for behind so many releases.
+# The bound is looked for behind at most this many releases.
 MOST_RELEASES = 8
 
 
@@ -65,7 +65,7 @@ MOST_RELEASES = 8
 def connected(
     problem: Problem, connections: int, chunk_s: float | None, budget: Budget
 ) -> Schedule:
-    """Plan with at most so many connections at a time.
+    """Plan with at most `connections` connections at a time.
 
     See `datacollect.methods.coordinated.coordinated`.
 
@@ -79,7 +79,7 @@ def connected(
     _require(problem, connections)
     pools = pools_by_owner(problem)
     if not pools:
-        nothing = (), _transfers(None, RouteBook(problem))
+        nothing = (), _transfers(None, RouteNumbers(problem))
         return _schedule(problem, nothing, (0.0, NOTHING_TO_MOVE), 0.0, _STEPS, connections)
     usable = usable_links(problem)
     fewest = _fewest(problem, pools, usable, connections, budget)
@@ -101,15 +101,15 @@ def connected(
             f"{how} by {budget.linear_solver().name}",
             connections,
         )
-        for transfers in _ways_to_send(problem, numbers, usable, budget)
+        for transfers in _candidate_plans(problem, numbers, usable, budget)
     ]
-    # Of files whose boundaries routes keep to, too: straight routes of one source have none.
+    # Of files whose boundaries routes keep to, too: direct routes of one source have none.
     soonest = min(plans, key=lambda plan: next(with_cuts_at_files(problem, plan)).makespan_s)
     return require_room_for_chunks(problem, soonest)
 
 
 def earliest_s(problem: Problem, connections: int, solver: Solver = "auto") -> float:
-    """Return the bound of plans with so many connections, parts of them allowed, in seconds.
+    """Return the bound of plans with `connections`, parts of them allowed, in seconds.
 
     Examples
     --------
@@ -160,48 +160,48 @@ def _fewest(
     connections: int,
     budget: Budget,
 ) -> list[Candidate]:
-    """Return a way for each pool with the fewest connections, or say why there is none."""
-    ways = straight_routes(problem, pools, usable)
-    if len(ways) < len(pools) or problem.most_connections is not None:
+    """Return a route for each pool with the fewest connections, or say why there is none."""
+    routes = direct_routes(problem, pools, usable)
+    if len(routes) < len(pools) or problem.most_connections is not None:
         try:
-            ways = fewest_connections(problem, pools, usable, budget)
+            routes = fewest_connections(problem, pools, usable, budget)
         except InfeasibleError:
             fluid_optimum(problem, budget)  # says what cannot arrive however it is sent
             raise
-    least = sum(len(way.hosts) - 1 for way in ways)
+    least = sum(len(route.hosts) - 1 for route in routes)
     if least > connections:
         raise InfeasibleError(
-            f"{connections} connections do not reach all data, whose ways have at least {least} "
+            f"{connections} connections do not reach all data, whose routes have at least {least} "
             f"hops together, one connection each; allow {least}",
             sorted({problem.names[pool.host] for pool in pools}),
         )
-    return ways
+    return routes
 
 
-def _ways_to_send(
+def _candidate_plans(
     problem: Problem, numbers: Numbers, usable: BoolArray, budget: Budget
 ) -> Iterator[tuple[tuple[Route, ...], Transfers]]:
     """Yield what was found, then direct: nobody who plans with connections should be later.
 
-    With files straight routes at their best, which need not be later by their cuts. And direct with
+    With files direct routes at their best, which need not be later by their cuts. And direct with
     one connection each, as `datacollect.methods.direct` plans it: its rates change when something
     ends, so that what follows may be faster than constant rates allow.
     """
-    book = RouteBook(problem)
-    columns = _transfers(numbers, book)
-    yield book.routes(), columns
-    straight = straight_numbers(numbers, budget) if problem.manifest is not None else None
-    if straight is not None:
-        book = RouteBook(problem)
-        columns = _transfers(straight, book)
-        yield book.routes(), columns
+    route_numbers = RouteNumbers(problem)
+    columns = _transfers(numbers, route_numbers)
+    yield route_numbers.routes(), columns
+    direct = direct_numbers(numbers, budget) if problem.manifest is not None else None
+    if direct is not None:
+        route_numbers = RouteNumbers(problem)
+        columns = _transfers(direct, route_numbers)
+        yield route_numbers.routes(), columns
     hops = numbers.hops
-    ways = straight_routes(problem, hops.pools, usable)
-    if len(ways) < len(hops.pools) or not (len(hops.limit) or hops.wires):
+    routes = direct_routes(problem, hops.pools, usable)
+    if len(routes) < len(hops.pools) or not (len(hops.limit) or hops.wires):
         return
-    each = Hops(problem, hops.pools, ways, hops.connections)
-    if each.fits(np.ones(len(ways), dtype=np.int64)):
-        jobs = [RouteJob(hops.pools[way.pool], way.hosts) for way in ways]
+    each = Hops(problem, hops.pools, routes, hops.connections)
+    if each.fits(np.ones(len(routes), dtype=np.int64)):
+        jobs = [RouteJob(hops.pools[route.pool], route.hosts) for route in routes]
         yield fair_transfers(problem, jobs, 0.0, AllAtOnce())
 
 
@@ -233,10 +233,10 @@ def _schedule(
     )
 
 
-def _transfers(numbers: Numbers | None, book: RouteBook) -> Transfers:
+def _transfers(numbers: Numbers | None, route_numbers: RouteNumbers) -> Transfers:
     """Run every route from its pool's release at its own rate, a chunk later hop by hop."""
     names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "length_s", "streams")
-    rows = [] if numbers is None else list(_rows(numbers, book))
+    rows = [] if numbers is None else list(_rows(numbers, route_numbers))
     columns = dict(
         zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True)
     )
@@ -245,7 +245,7 @@ def _transfers(numbers: Numbers | None, book: RouteBook) -> Transfers:
 
 
 def _rows(
-    numbers: Numbers, book: RouteBook
+    numbers: Numbers, route_numbers: RouteNumbers
 ) -> Iterator[tuple[int, int, int, int, float, float, int]]:
     hops, rate = numbers.hops, numbers.best.rate_bytes_per_s
     for number, pool in enumerate(hops.pools):
@@ -267,7 +267,7 @@ def _rows(
             for (parcel, offset, size), (start, end) in zip(
                 parts, pairwise([pool.release_s, *ends]), strict=True
             ):
-                at = book.number(parcel.source, hosts)
+                at = route_numbers.number(parcel.source, hosts)
                 for hop, k in enumerate(streams):
                     late_s = start + hop * hops.chunk_s
                     yield at, hop, offset, size, late_s, end - start, k

@@ -1,4 +1,4 @@
-"""The best numbers of connections where all data go straight to the destination: exact.
+"""The best numbers of connections where all data go directly to the destination: exact.
 
 To end by some instant each pool needs some rate, and with that a least number of connections: more
 where more of ours share its wires. So the least numbers for all are the least fixed point of a
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 NEAR = 1.01
 
 
-def best_straight(hops: Hops) -> IntArray | None:
-    """Return the numbers with which all have arrived soonest on straight routes alone.
+def best_direct(hops: Hops) -> IntArray | None:
+    """Return the numbers with which all have arrived soonest on direct routes alone.
 
-    None where some pool has no straight route, or one connection each is too many.
+    None where some pool has no direct route, or one connection each is too many.
 
     Examples
     --------
@@ -38,13 +38,13 @@ def best_straight(hops: Hops) -> IntArray | None:
     >>> hosts = [dc.Host("A", 40), dc.Host("B", 10), dc.Host("D")]
     >>> problem = dc.Problem.from_hosts(hosts, links, "D")
     >>> hops = Hops(problem, pools_by_owner(problem), [Candidate(i, (i, 2)) for i in (0, 1)], 6)
-    >>> best_straight(hops)
+    >>> best_direct(hops)
     array([5, 1])
     """
-    straight = np.flatnonzero(hops.length == 1)
-    if len(np.unique(hops.pool[straight])) < len(hops.size):
+    direct = np.flatnonzero(hops.length == 1)
+    if len(np.unique(hops.pool[direct])) < len(hops.size):
         return None
-    own = hops.first[straight]
+    own = hops.first[direct]
     n = np.zeros(len(hops.route), dtype=np.int64)
     n[own] = 1
     if not hops.fits(n):

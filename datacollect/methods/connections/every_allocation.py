@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import BoolArray, IntArray
     from datacollect.problem.problem import Problem
 
-# More routes than this are not listed, nor followed where so many ways have begun.
+# More routes than this are not listed, nor followed where that many have begun.
 MOST_ROUTES, MOST_BEGUN = 200, 5000
 
 
 def all_routes(
     problem: Problem, pools: Sequence[Pool], usable: BoolArray, connections: int
 ) -> tuple[list[Candidate], int] | None:
-    """Return all ways that visit no host twice, up to a length at which they are few enough.
+    """Return all routes that visit no host twice, up to a length at which they are few enough.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def all_routes(
     Returns
     -------
     tuple of (list of Candidate, int) or None
-        With the most hops that a way may have; None where some pool has no way then.
+        With the most hops that a route may have; None where some pool has no route then.
     """
     after: dict[int, list[int]] = {}
     for link in np.flatnonzero(usable).tolist():
@@ -127,7 +127,7 @@ def _one_is_enough(hops: Hops) -> BoolArray:
 
 
 def every_allocation(hops: Hops, connections: int) -> IntArray:
-    """Return all numbers that fit into hosts' budgets and so many in all, the fewest first.
+    """Return all numbers that fit into hosts' budgets and at most `most` in all, the fewest first.
 
     Returns
     -------
@@ -168,22 +168,22 @@ class _Opened(NamedTuple):
 def _of_routes(
     hops: Hops, routes: Sequence[int], enough: Sequence[bool], most: int
 ) -> Iterator[_Opened]:
-    """Yield all numbers on some routes, together at most so many; none at all, too."""
+    """Yield all numbers on some routes, together at most `most`; none at all, too."""
     yield _Opened(0, ())
     for position, route in enumerate(routes):
         first, length = int(hops.first[route]), int(hops.length[route])
         for opened in _numbers(enough[first : first + length], most):
             total, own = sum(opened), tuple(enumerate(opened, first))
-            for rest in _of_routes(hops, routes[position + 1 :], enough, most - total):
-                yield _Opened(total + rest.total, own + rest.numbers)
+            for further in _of_routes(hops, routes[position + 1 :], enough, most - total):
+                yield _Opened(total + further.total, own + further.numbers)
 
 
 def _numbers(enough: Sequence[bool], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield numbers from one on for each hop, together at most so many."""
+    """Yield numbers from one on for each hop, together at most `most`."""
     if not enough:
         yield ()
         return
     here = 1 if enough[0] else most - len(enough) + 1
     for first in range(1, min(here, most - len(enough) + 1) + 1):
-        for rest in _numbers(enough[1:], most - first):
-            yield (first, *rest)
+        for further in _numbers(enough[1:], most - first):
+            yield (first, *further)

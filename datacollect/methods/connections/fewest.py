@@ -1,8 +1,8 @@
 """The fewest connections with which all data can arrive: a minimum-cost flow, exact.
 
-Each pool of data needs one way, with one connection on each of its hops. So ways are a flow of one
+Each pool of data needs one route, with one connection on each hop. So routes are a flow of one
 unit per pool, and a unit through a host takes two of its connections; what begins there, one. The
-cheapest flow by hops is whole, and says which ways there are at all within hosts' budgets.
+cheapest flow by hops is whole, and says which routes there are at all within hosts' budgets.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def usable_links(problem: Problem) -> BoolArray:
 def fewest_connections(
     problem: Problem, pools: Sequence[Pool], usable: BoolArray, budget: Budget
 ) -> list[Candidate]:
-    """Return a way for each pool, with the fewest hops together that hosts' budgets allow.
+    """Return a route for each pool, with the fewest hops together that hosts' budgets allow.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def fewest_connections(
     >>> from datacollect.flow.network.pools import pools_by_owner
     >>> from datacollect.solvers.budget import Budget
     >>> every = usable_links(problem)
-    >>> [way.hosts for way in fewest_connections(problem, pools_by_owner(problem), every, Budget())]
+    >>> found = fewest_connections(problem, pools_by_owner(problem), every, Budget())
+    >>> [route.hosts for route in found]
     [(0, 3), (1, 2, 3)]
     """
     n_hosts, end, n_pools = problem.n_hosts, problem.destination_index, len(pools)
@@ -93,22 +94,22 @@ def fewest_connections(
         flow = budget.flow_solver().min_cost_flow(network, supply)
     except InfeasibleError:
         raise _impossible(problem) from None
-    return _ways(problem, pools, dict(zip(links.tolist(), flow[n_hosts:].tolist(), strict=True)))
+    return _routes(problem, pools, dict(zip(links.tolist(), flow[n_hosts:].tolist(), strict=True)))
 
 
-def _ways(problem: Problem, pools: Sequence[Pool], flow: dict[int, int]) -> list[Candidate]:
+def _routes(problem: Problem, pools: Sequence[Pool], flow: dict[int, int]) -> list[Candidate]:
     """Follow a unit from each pool; the cheapest flow has no circles."""
     out: dict[int, list[int]] = {}
     for link, units in flow.items():
         tail, head = int(problem.link_from[link]), int(problem.link_to[link])
         out.setdefault(tail, []).extend([head] * units)
-    ways = []
+    routes = []
     for number, pool in enumerate(pools):
         hosts = [pool.host]
         while hosts[-1] != problem.destination_index:
             hosts.append(out[hosts[-1]].pop())
-        ways.append(Candidate(number, tuple(hosts)))
-    return ways
+        routes.append(Candidate(number, tuple(hosts)))
+    return routes
 
 
 def _impossible(problem: Problem) -> InfeasibleError:

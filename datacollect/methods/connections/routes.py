@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 # Less than this part of a pool's data makes no route of its own.
-DUST = 1e-3
-# In problems with so few links all ways over one relay are looked at.
+TINY_PART = 1e-3
+# In problems with at most this many links all routes over one relay are looked at.
 FEW_LINKS = 60
 
 
 def worthwhile_routes(
     problem: Problem, pools: Sequence[Pool], usable: BoolArray, flow: ConnectionFlow
 ) -> list[Candidate]:
-    """Return the ways that data may take: straight, as the flow does, or over one relay."""
-    found = straight_routes(problem, pools, usable)
+    """Return the routes that data may take: direct, as the flow does, or over one relay."""
+    found = direct_routes(problem, pools, usable)
     found += [Candidate(i, hosts) for i, hosts in _paths(problem, pools, flow)]
     if problem.n_links <= FEW_LINKS:
         found += _over_one_relay(problem, pools, usable)
     return found
 
 
-def straight_routes(problem: Problem, pools: Sequence[Pool], usable: BoolArray) -> list[Candidate]:
-    """Return the straight way of each pool that has one."""
+def direct_routes(problem: Problem, pools: Sequence[Pool], usable: BoolArray) -> list[Candidate]:
+    """Return the direct route of each pool that has one."""
     end = problem.destination_index
     links = problem.link_indices([p.host for p in pools], [end] * len(pools))
     return [
@@ -70,7 +70,7 @@ def _paths(
     found = []
     for number, pool in enumerate(pools):
         left = pool.n_bytes / flow.makespan_s
-        least = DUST * left
+        least = TINY_PART * left
         while left > least:
             path = _widest_first(out, pool.host, end)
             if path is None:

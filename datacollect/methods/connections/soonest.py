@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.solvers.budget import Budget
 
-# Numbers are looked at so many at a time: what their rates take fits into a processor's cache.
+# How many numbers are looked at at a time: what their rates take fits into a processor's cache.
 ROWS_AT_ONCE = 1000
 
 
@@ -55,7 +55,7 @@ def soonest(
     numbers : ndarray of int, shape (n_rows, n_hops)
     budget : Budget
     most_programs : int
-        After so many linear programs what is best so far counts.
+        After this many linear programs what is best so far counts.
     known_s : float
         Only what ends sooner is wanted.
 

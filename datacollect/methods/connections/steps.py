@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Steps that gain less than this part are not worth a look.
 GAINS = 1e-9
-# Of those that can best do without a connection, so many are tried.
+# How many are tried of those that can best do without a connection.
 DONORS = 4
 # Evaluations of numbers of connections, some hundred microseconds each, after which search ends.
 MOST_TRIES = 1000

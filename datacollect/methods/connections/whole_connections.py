@@ -4,7 +4,7 @@ A route has connections of its own on each hop. On a link where N of ours get b(
 b(N)/N, and no more than its part of a wire. A route is as fast as its narrowest hop, and a pool of
 data ends when its routes together have brought it, the last by a chunk later for each relay. A link
 with a constant bandwidth, a host's limit and a shared bottleneck without competitors are divided:
-here in one of two simple ways, the better one, so that what is said can be kept; as is best by
+here by the better of two simple rules, so that what is said can be kept; as is best by
 `datacollect.methods.connections.divided_rates`.
 """
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
-# Newton's method from below comes as near as is worth it in so many steps.
+# Newton's method from below comes as near as is worth it in this many steps.
 STEPS = 5
 
 
 class Candidate(NamedTuple):
-    """A way that a pool's data may take: hosts by index, the last is the destination."""
+    """A route that a pool's data may take: hosts by index, the last is the destination."""
 
     pool: int
     hosts: tuple[int, ...]
@@ -104,7 +104,7 @@ class Hops:
     connections : int
         Most in all.
     chunk_s : float
-        Each relay forwards what it received so long ago.
+        Each relay forwards what it received this long ago.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class Hops:
     def _better(
         self, route: FloatArray, pool: FloatArray, start_s: FloatArray, end_s: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Divide what is constant in two ways, and take what ends sooner.
+        """Divide what is constant by two rules, and take what ends sooner.
 
         Each route gives up the same part of what it carries over what is too narrow; or each pool
         spreads what it needs over its routes in proportion to what they could carry.
@@ -280,14 +280,14 @@ class Hops:
         for _ in range(STEPS):
             rate, slope = load(until)
             until = until + np.where(rate > limit, (rate - limit) / slope, 0.0)
-        # What is left of the way to the end: as much longer, from the first start on.
+        # What is left until the end: as much longer, from the first start on.
         first = start_s.min(axis=-1)[..., np.newaxis]
         until = first + (until - first) * np.maximum(1.0, load(until)[0] / limit)
         crossing = np.where(n_bytes > 0, until[..., use.limit], -np.inf)
         return self._use_by_pool.most(crossing)
 
     def fits(self, n: IntArray) -> bool:
-        """Whether the budget and hosts' budgets allow so many."""
+        """Whether the budget and hosts' budgets allow these numbers."""
         if n.sum() > self.connections:
             return False
         if np.isinf(self.host_room).all():

@@ -1,7 +1,7 @@
 """The best whole numbers of connections that are found, and whether all were tried.
 
 In small problems all numbers on all routes are tried. Else search begins from the best numbers of
-straight routes, from the fewest that reach all data, from what a linear program has, and from the
+direct routes, from the fewest that reach all data, from what a linear program has, and from the
 best of all numbers under the largest budget for which these are few enough. What it finds, and then
 all numbers around the best of these, are judged by the best rates that they allow. All limits are
 counts of work, not of time: the same input gives the same plan on any machine.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.methods.connections.direct_split import best_straight
+from datacollect.methods.connections.direct_split import best_direct
 from datacollect.methods.connections.divided_rates import best_rates
 from datacollect.methods.connections.every_allocation import (
     all_routes,
@@ -45,7 +45,7 @@ MOST_NEARBY_PROGRAMS = 200
 MOST_AT_A_TIME = 20
 # Steps to a neighbour that ends sooner.
 MOST_MOVES = 50
-# With so few routes search begins again from each of them, and looks at neighbours.
+# With at most this many routes search begins again from each of them, and looks at neighbours.
 FEW_ROUTES = 60
 # Relayed data wait for a chunk at each relay: this part of the lower bound, or of what is shorter.
 CHUNK_PART = 1e-3
@@ -111,7 +111,7 @@ def best_numbers(task: Task, fewest: Sequence[Candidate], flow: ConnectionFlow) 
     ----------
     task : Task
     fewest : sequence of Candidate
-        A way for each pool, with no more hops together than there are connections.
+        A route for each pool, with no more hops together than there are connections.
     flow : ConnectionFlow
         With parts of connections.
     """
@@ -127,8 +127,8 @@ def best_numbers(task: Task, fewest: Sequence[Candidate], flow: ConnectionFlow) 
         routes += [c for c, used in zip(tried.hops.candidates, is_open, strict=True) if used]
     hops = task.hops(routes, None if tried is None else tried.hops.chunk_s)
     least = _numbers_of(hops, {way: [1] * (len(way.hosts) - 1) for way in fewest})
-    straight = best_straight(hops)
-    starts = [least if straight is None else straight, as_flow(hops, flow, least)]
+    direct = best_direct(hops)
+    starts = [least if direct is None else direct, as_flow(hops, flow, least)]
     if tried is not None:
         starts.append(_numbers_of(hops, _by_route(tried)))
     fitting = [n for n in starts if hops.fits(n)]
@@ -144,9 +144,9 @@ def best_numbers(task: Task, fewest: Sequence[Candidate], flow: ConnectionFlow) 
     return Numbers(hops, found.n, found.best, tried_all=False)
 
 
-def straight_numbers(numbers: Numbers, budget: Budget) -> Numbers | None:
-    """Return the best numbers of straight routes alone, if every pool has one."""
-    n = best_straight(numbers.hops)
+def direct_numbers(numbers: Numbers, budget: Budget) -> Numbers | None:
+    """Return the best numbers of direct routes alone, if every pool has one."""
+    n = best_direct(numbers.hops)
     return (
         None if n is None else Numbers(numbers.hops, n, best_rates(numbers.hops, n, budget), False)
     )
@@ -155,7 +155,8 @@ def straight_numbers(numbers: Numbers, budget: Budget) -> Numbers | None:
 def _every(task: Task, routes: Sequence[Candidate], longest: int) -> Numbers | None:
     """Try all numbers, under a smaller budget where there are too many; None if it is too small.
 
-    The smaller budget is the same for all larger ones. Routes are all that have up to so many hops.
+    The smaller budget is the same for all larger ones. Routes are all that have up to a number of
+    hops.
     """
     hops = task.hops(routes)
     counts = n_allocations(hops)[: longest + len(task.pools)]

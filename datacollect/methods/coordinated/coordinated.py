@@ -10,6 +10,7 @@ from datacollect.flow.network.preference import DEFAULT, preference_or_default
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.coordinated.few_transfers import require_transfers
 from datacollect.methods.coordinated.pipelined import pipelined
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
@@ -22,7 +23,6 @@ from datacollect.methods.options.arguments import (
     shape_in_seconds,
 )
 from datacollect.methods.options.names import EARLY
-from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.problem.with_units import DURATION, in_units
 from datacollect.solvers.budget import Budget
 
@@ -86,12 +86,12 @@ def coordinated(
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
         and its lower bound is the problem's own.
     most_transfers : int, optional
-        Each host sends and receives at most so many transfers at once. A heuristic plans that; its
-        `gap` is counted from the lower bound without this limit.
+        Each host sends and receives at most this many transfers at once. A heuristic plans that;
+        its `gap` is counted from the lower bound without this limit.
     connections : int, optional
-        Share out so many connections at a time, a route of two hops takes two at least: where rates
-        grow with connections (`Link.capacity_bytes_per_s` and its neighbours), and hosts may limit
-        them (`Host.most_connections`). The plan says in ``streams`` how many each hop has. A
+        Share out this many connections at a time, a route of two hops takes two at least: where
+        rates grow with connections (`Link.capacity_bytes_per_s` and its neighbours), and hosts may
+        limit them (`Host.most_connections`). The plan says in ``streams`` how many each hop has. A
         heuristic, never slower than direct with as many, whose `gap` is counted from the optimum
         with parts of connections. Pipelined, for bandwidths that do not change; excludes all other
         options but `chunk_s`, `solver` and `time_limit_s`.
@@ -139,17 +139,17 @@ def coordinated(
     slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
     time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
     options = CoordinatedOptions(
-        slot_s,
-        chunk_s,
-        prefer,
-        deadline_in_seconds(deadline_s, problem),
-        solver,
-        time_limit_s,
-        derate,
-        most_transfers,
-        finish,
-        connections,
-        settle_ties,
+        slot_s=slot_s,
+        chunk_s=chunk_s,
+        prefer=prefer,
+        deadline_s=deadline_in_seconds(deadline_s, problem),
+        solver=solver,
+        time_limit_s=time_limit_s,
+        derate=derate,
+        most_transfers=most_transfers,
+        finish=finish,
+        connections=connections,
+        settle_ties=settle_ties,
     )
     budget = Budget.begin(solver, time_limit_s, settle_ties=settle_ties)
     plan = partial(coordinated_candidate, options=options, budget=budget)

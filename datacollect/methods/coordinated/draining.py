@@ -84,8 +84,8 @@ def plan_with_room(
         return plans.drained(wishes.chunk_s), wishes.chunk_s
     except _NoRoom as no_room:
         deadline_s = wishes.deadline_s
-        told = "" if deadline_s is None else deadline_text(deadline_s, problem.clock)
-        deadline = f" and {told.removesuffix(',')}" if told else ""
+        text = "" if deadline_s is None else deadline_text(deadline_s, problem.clock)
+        deadline = f" and {text.removesuffix(',')}" if text else ""
         raise InfeasibleError(
             f"with chunk_s = {wishes.chunk_s:g} pipelines of {no_room.hops} hops cannot drain "
             f"before bandwidths change{deadline}; use a shorter chunk, 0 for cut-through",
@@ -237,7 +237,7 @@ class _Plans:
         end_s = None if wishes.deadline_s is None else wishes.deadline_s - guard_s
         if end_s is None or end_s > earliest_s * (1 + SAME_INSTANT):
             return self._fluid(guard_s, end_s)
-        # At the optimum rounding would decide: find the earliest end anew and compare.
+        # At the optimum rounding would decide: find the earliest end again and compare.
         plan = self._fluid(guard_s, None)
         if float(plan.starts_s[-1] + plan.lengths_s[-1]) > end_s * (1 + SAME_INSTANT):
             raise InfeasibleError(

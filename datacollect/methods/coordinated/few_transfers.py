@@ -1,4 +1,4 @@
-"""At most so many transfers at once at each host: routes of a fast plan, one batch after the other.
+"""A limit of transfers at once at each host: routes of a fast plan, one batch after the other.
 
 Which routes run together is a scheduling problem that is NP-hard (file transfers with a limit of
 ports at each computer: Coffman, Garey, Johnson and LaPaugh, SIAM J. Computing 14, 1985). So here is
@@ -143,7 +143,7 @@ def _sets_of_routes(
     few = _on_widest_into_destination(problem, jobs, most_transfers)
     every = [jobs]
     if few is not None:
-        with suppress(InfeasibleError):  # some data have no other way
+        with suppress(InfeasibleError):  # some data have no other route
             every.append(_jobs_of(problem, plan_again(few)))
     every += [_largest_alone(some, most_transfers) for some in tuple(every)]
     widest = _on_widest_routes(problem, jobs)

@@ -13,9 +13,9 @@ from datacollect.flow.network.preference import preference_or_default
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.coordinated.draining import Wishes, plan_with_room
 from datacollect.methods.coordinated.few_transfers import with_few_transfers
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.names import COORDINATED
-from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.pipeline import pipelined_transfers
 from datacollect.methods.timing.tolerances import PROVED
@@ -37,7 +37,7 @@ def pipelined(problem: Problem, options: CoordinatedOptions, budget: Budget) -> 
     Raises
     ------
     InfeasibleError
-        Some data cannot arrive, not by the deadline, or not with so few transfers at once.
+        Some data cannot arrive, not by the deadline, or not with that few transfers at once.
     """
     optimum, deadline_s = fluid_optimum(problem, budget), options.deadline_s
     if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):

@@ -20,7 +20,7 @@ from datacollect.flow.network.layered import breakpoints_s
 from datacollect.flow.routes.routes import cut_parcels, whole_bytes
 from datacollect.methods.timing.hop_uses import capacity_bytes_per_s, hop_uses
 from datacollect.methods.timing.instants import finish_s
-from datacollect.methods.timing.pipeline import RouteBook, transfers_from_rows
+from datacollect.methods.timing.pipeline import RouteNumbers, transfers_from_rows
 from datacollect.methods.timing.tolerances import LEAST_ULPS, NOTHING_LEFT
 from datacollect.numbers.fairshare import FairShare
 from datacollect.numbers.tolerances import SAME_RATE
@@ -258,7 +258,7 @@ def _transfers(
     by_job: list[list[_Segment]] = [[] for _ in jobs]
     for segment in segments:
         by_job[segment.job].append(segment)
-    book = RouteBook(problem)
+    route_numbers = RouteNumbers(problem)
     rows = []
     for job, pieces in zip(jobs, by_job, strict=True):
         sizes = whole_bytes(job.pool.n_bytes, [piece.n_bytes for piece in pieces])
@@ -269,12 +269,12 @@ def _transfers(
         for piece, of_piece in zip(pieces, parts, strict=True):
             times = _times_of_parts(piece, [n_bytes for _, _, n_bytes in of_piece])
             for (parcel, offset, n_bytes), (start, finish) in zip(of_piece, times, strict=True):
-                route = book.number(parcel.source, job.hosts)
+                route = route_numbers.number(parcel.source, job.hosts)
                 rows += [
                     (route, hop, offset, n_bytes, *_later(start, finish, lag, drained))
                     for hop, lag in enumerate(lags)
                 ]
-    return book.routes(), transfers_from_rows(rows)
+    return route_numbers.routes(), transfers_from_rows(rows)
 
 
 def _times_of_parts(piece: _Segment, sizes: Sequence[int]) -> list[tuple[float, float]]:

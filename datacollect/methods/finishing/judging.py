@@ -4,7 +4,7 @@ Plans are fluid until they are cut into whole bytes. Rounding may put a byte too
 no room for one: each path is off by less than a byte, but several meet in a full store, and a route
 that crosses a shared bottleneck twice counts there twice. Then less of what is full is planned on.
 With few bytes that does not help; in slots their numbers are whole from the beginning. What methods
-try on the way, and compare with each other, is not judged.
+try in between, and compare with each other, is not judged.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def judged(
     otherwise : function of Problem, optional
         Plans with fewer wishes, to be taken before a plan that ends later.
     in_slots : function of Problem and float, optional
-        Plans in slots of so many seconds, when no pipeline is valid. What is planned is given out
-        as a pipeline all the same.
+        Plans in slots of this length, in seconds, when no pipeline is valid. What is planned is
+        given out as a pipeline all the same.
 
     Returns
     -------

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 # Default chunk: this part of the lower bound.
 CHUNKS_PER_PLAN = 1000
 
-# Best-path: a candidate replaces the current best if it has more than this times its bandwidth.
-HYSTERESIS = 1.05
-
 
 def shape_in_seconds(
     slot_s: Seconds | None, chunk_s: Seconds | None

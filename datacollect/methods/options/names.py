@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, get_args
 
-from datacollect.control.relaying import RELAYING
+from datacollect.control.relaying import CHAINS, RELAYING
 from datacollect.files.choices import Finish, First
 
 DIRECT: Final = "direct"
@@ -12,11 +12,9 @@ BEST_PATH: Final = "best-path"
 COORDINATED: Final = "coordinated"
 # How a collection may be carried out without following a plan.
 ADAPTIVE: Final = "adaptive"
-# Where its data wait that take a detour.
-ADAPTIVE_RELAYS = RELAYING
-
-# Those whose rates are max-min fair.
-FAIR_METHODS = (DIRECT, BEST_PATH)
+# Where data wait that take a detour: at relays, or nowhere.
+RELAY_KINDS = RELAYING
+OVER_CHAINS: Final = CHAINS
 
 # What best-path compares the other routes with: the direct one, or the best with one relay.
 VIA_DIRECT: Final = "direct"

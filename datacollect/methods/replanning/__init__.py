@@ -1,1 +1,1 @@
-"""Planning the rest of a collection anew, near the plan before."""
+"""Planning what remains of a collection, near the plan before."""

@@ -36,7 +36,7 @@ End: TypeAlias = Quickest | SharedEnd
 # Links per host up to which a linear program takes all of them from the start.
 FEW_PER_HOST = 16
 
-# Of cuts with more links than these per host, each host gets so many of them at first.
+# Of cuts with more links than these per host, each host gets this many of them at first.
 WIDEST_PER_HOST = 4
 
 
@@ -230,7 +230,7 @@ def _likely(
 
     By no plan everything arrives sooner than the destination can take it in, and often that is the
     answer. So all links into the destination are added, and those that cross the minimum cuts at
-    that instant: these show at once whose data lack a way out. Where none does, nor shared
+    that instant: these show at once whose data have no route. Where none does, nor shared
     bottlenecks delay anything, it is the earliest end.
     """
     destination = problem.destination_index

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
 
 
-# A part of a price by which equal ones are told apart.
+# A part of a price by which equal ones are distinguished.
 A_LITTLE = 1e-6
 
 
@@ -60,8 +60,8 @@ def worth_their_price(priced: SolvedFew, link_cost: float) -> IntArray:
     """Return other links that could better the optimum; none proves that none can.
 
     Where no data are, the program leaves their price open. There the highest price is taken by
-    which no way on is worth it: that leaves the fewest links worth theirs. If some lead to such
-    nodes, their best ways on are returned as well.
+    which no onward arc is worth it: that leaves the fewest links worth theirs. If some lead to such
+    nodes, their best onward arcs are returned as well.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def worth_their_price(priced: SolvedFew, link_cost: float) -> IntArray:
     if price[~idle].max() <= 2 * link_cost + least_gain:
         # Nor are two in a row: nothing gets to idle nodes to which no arcs lead.
         leaving &= _reached(arcs, idle)
-    ways = [links.out_of(leaving, piece) for piece in pieces]
-    _price_idle_nodes(price, [*onward, *ways])
+    leaving_arcs = [links.out_of(leaving, piece) for piece in pieces]
+    _price_idle_nodes(price, [*onward, *leaving_arcs])
     entering = arcs.at(~idle[arcs.tail] & idle[arcs.head])
     others = [links.out_of(dear & ~idle, piece) for piece in pieces]
     worth = [part.at(part.gain(price) > least_gain) for part in (entering, *others)]
@@ -98,7 +98,7 @@ def worth_their_price(priced: SolvedFew, link_cost: float) -> IntArray:
     entered = np.concatenate([part.head for part in worth])
     hosts = known.network.node_host[entered[idle[entered]]]
     best = [_best(known, part, part.gain(price), idle) for part in worth[1:]]
-    best += _best_ways_on(known, price, ways, idle, hosts)
+    best += _best_next_arcs(known, price, leaving_arcs, idle, hosts)
     return union(known.whole, *[part[~among(known.links, part)] for part in best])
 
 
@@ -221,7 +221,7 @@ def _reached(arcs: _Arcs, idle: BoolArray) -> BoolArray:
 
 
 def _price_idle_nodes(price: FloatArray, onward: list[_Arcs]) -> None:
-    """Lower prices until no way on is cheaper (Bellman and Ford's method)."""
+    """Lower prices until no onward arc is cheaper (Bellman and Ford's method)."""
     onward = [arcs for arcs in onward if len(arcs.tail)]
     first = [np.flatnonzero(np.diff(arcs.tail, prepend=-1)) for arcs in onward]
     lowered = True
@@ -235,8 +235,8 @@ def _price_idle_nodes(price: FloatArray, onward: list[_Arcs]) -> None:
             lowered |= bool(lower.any())
 
 
-def _best_ways_on(
-    known: FewLinks, price: FloatArray, ways: list[_Arcs], idle: BoolArray, hosts: IntArray
+def _best_next_arcs(
+    known: FewLinks, price: FloatArray, leaving_arcs: list[_Arcs], idle: BoolArray, hosts: IntArray
 ) -> list[IntArray]:
     """Return, from idle nodes of `hosts` on, the links that make their prices."""
     whole, best = known.whole, []
@@ -246,7 +246,7 @@ def _best_ways_on(
     while waiting.any():
         passed |= waiting
         following = np.zeros(whole.n_hosts, dtype=bool)
-        for arcs in ways:
+        for arcs in leaving_arcs:
             some = arcs.at(waiting[whole.link_from[arcs.link]])
             some = some.at(price[some.head] + some.paid <= price[some.tail])
             some = some.at(np.flatnonzero(np.diff(some.tail, prepend=-1)))

@@ -1,4 +1,4 @@
-"""Planning anew: a schedule for what remains, close to the old one."""
+"""Replanning: a schedule for what remains, close to the old one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from datacollect.flow.optimum import fluid_optimum, lower_bound
 from datacollect.flow.quickest.bottleneck import name_hosts, never_ends
 from datacollect.flow.quickest.quickest import NeverArrives
 from datacollect.methods.coordinated.coordinated import coordinated_candidate
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.arguments import default_chunk_s, require_shape, shape_in_seconds
 from datacollect.methods.options.names import COORDINATED
-from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
 from datacollect.methods.replanning.stable_flow import OldPlan, OldUse, stable_plan
 from datacollect.methods.replanning.stable_slots import stable_slots
@@ -60,7 +60,7 @@ def replan(
     solver: Solver = "auto",
     time_limit_s: Seconds | None = None,
 ) -> Schedule:
-    """Plan the rest of a collection, with few changes to the plan that is under way.
+    """Plan what remains of a collection, with few changes to the plan that is under way.
 
     Among the schedules that end within `stability` of the earliest possible end, it is one that
     sends the fewest bytes over links that the old plan does not use. If the old plan's links
@@ -80,7 +80,7 @@ def replan(
     prefer : str, optional
         Choose among the fastest schedules as `coordinated` does, whatever the old plan's links.
     stability : float
-        How much later than possible the rest may end, as a part of its duration.
+        How much later than possible the new plan may end, as a part of its duration.
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
     time_limit_s : float or str, optional
@@ -148,7 +148,7 @@ def replan(
 
     def plan_rest(remaining: Problem) -> Schedule:
         if prefer is not None or remaining.total_bytes == 0:
-            options = CoordinatedOptions(slot_s, chunk_s, prefer)
+            options = CoordinatedOptions(slot_s=slot_s, chunk_s=chunk_s, prefer=prefer)
             return coordinated_candidate(remaining, options, budget)
         if slot_s is not None:
             return _in_slots(remaining, plan, at_s, slot_s, stability, budget)
@@ -163,7 +163,7 @@ def replan(
         return require_room_for_chunks(remaining, plan_derated(remaining))
 
     def in_slots(remaining: Problem, slot_s: float) -> Schedule:
-        options = CoordinatedOptions(slot_s, derate=plan.derate or NOT_DERATED)
+        options = CoordinatedOptions(slot_s=slot_s, derate=plan.derate or NOT_DERATED)
         return coordinated_candidate(remaining, options, budget)
 
     return judged(

@@ -1,4 +1,4 @@
-"""Planning anew with few changes: little goes over links that the old plan does not use.
+"""Replanning with few changes: little goes over links that the old plan does not use.
 
 The cheapest flow is found on few links, where new ones are dear. Those of the others that are worth
 their cost are added until none is: then it is the cheapest over all links.

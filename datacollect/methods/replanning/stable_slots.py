@@ -1,7 +1,7 @@
-"""Slots planned anew with few changes: little goes over links that the old plan does not use.
+"""Slots replanned with few changes: little goes over links that the old plan does not use.
 
 Often the old plan's links suffice in as few slots as all links need. Then none of the others takes
-part in any way. Else they are looked at, and dear.
+part at all. Else they are looked at, and dear.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from datacollect.errors import TimeLimitError
 from datacollect.flow.network.layered import breakpoints_s
 from datacollect.flow.network.preference import COST_RANGE, LONGEST_PATH, Costs
-from datacollect.flow.network.smallest_sufficient import least
+from datacollect.flow.network.smallest_sufficient import smallest
 from datacollect.methods.replanning.other_links import union
 from datacollect.methods.replanning.stable_flow import stable_plan
 from datacollect.methods.slotted.bound import slots_at_least
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datacollect.solvers.budget import Budget
 
 
-# A byte beyond what the old plan sends over a link weighs as much as so many slots at a relay.
+# A byte beyond what the old plan sends over a link weighs as much as this many slots at a relay.
 MORE = 4
 
 
@@ -90,7 +90,7 @@ def stable_slots(
     if found is None:
         links = search.likely_links(optimum, fewest)
         require_arrival(problem, slot_s, links, budget)
-        found = search.on_all_links(fewest, links) or least(
+        found = search.on_all_links(fewest, links) or smallest(
             lambda n: search.on_any_links(n, links),
             max(fewest + 1, slots_at_least(problem, slot_s, budget)),
         )
@@ -99,7 +99,7 @@ def stable_slots(
     if search.is_on_old_links(found) or latest <= n_slots:
         plan = search.cheapest(found)
     elif search.on_old_links(latest) is not None:
-        plan = search.cheapest(least(search.on_old_links, n_slots + 1))
+        plan = search.cheapest(smallest(search.on_old_links, n_slots + 1))
     else:
         plan = search.cheapest(found)
         later = search.on_all_links(latest, links)
@@ -122,11 +122,11 @@ class _SlotSearch:
         self.undecided: list[int] = []  # numbers of slots for which no flow was found, nor refuted
 
     def on_old_links(self, n_slots: int) -> Found | None:
-        """Return a flow in so many slots on the old plan's links alone; None if there is none."""
+        """Return a flow in `n` slots on the old plan's links alone; None if there is none."""
         return self._attempt(self.few, n_slots, np.arange(self.few.n_links))
 
     def on_all_links(self, n_slots: int, links: IntArray) -> Found | None:
-        """Return a flow in so many slots, beginning with some links; None if there is none."""
+        """Return a flow in `n` slots, beginning with some links; None if there is none."""
         return self._attempt(self.problem, n_slots, links)
 
     def on_any_links(self, n_slots: int, links: IntArray) -> Found | None:

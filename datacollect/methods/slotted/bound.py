@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def slots_at_least(problem: Problem, slot_s: float, budget: Budget) -> int:
-    """Return so many slots that with fewer no flow through the time-expanded graph is complete.
+    """Return a number of slots with fewer than which the time-expanded graph has no complete flow.
 
     Raises
     ------

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # About 150 bytes of memory an arc, solver included: 6 GB.
 MOST_ARCS = 40_000_000
 
-# To look up a link by its ends takes about as long as to pass so many links by.
+# To look up a link by its ends takes about as long as to pass this many links by.
 LOOKED_UP = 20
 
 

@@ -17,7 +17,7 @@ from datacollect.files.clock import deadline_text, instant_text
 from datacollect.files.units import format_duration
 from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.network.preference import DEFAULT, path_costs
-from datacollect.flow.network.smallest_sufficient import NoneSuffices, least
+from datacollect.flow.network.smallest_sufficient import NoneSuffices, smallest
 from datacollect.flow.quickest.bottleneck import never_arrives
 from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.names import COORDINATED
@@ -177,7 +177,7 @@ def _with_fewest(
     last = slots_until(float(breakpoints_s(problem)[-1]), slot_s)
     most = max(first, last) + problem.total_bytes * problem.n_hosts
     try:
-        return least(attempt, first, most)
+        return smallest(attempt, first, most)
     except NoneSuffices:
         raise _never_in_slots(
             problem, slot_s, sorted({parcel.host for parcel in problem.parcels})
@@ -229,7 +229,7 @@ def flow_in_slots(
     budget: Budget,
     undecided: list[int] | None = None,
 ) -> Found | None:
-    """Return a flow in so many slots, beginning with some links; None if none is found.
+    """Return a flow in a number of slots, beginning with some links; None if none is found.
 
     `undecided` gets the number of slots where there may be a flow nevertheless.
     """

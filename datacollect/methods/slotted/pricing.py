@@ -122,27 +122,27 @@ def least_cost_flow(
 
 
 def node_prices(graph: TimeExpandedGraph, cost: IntArray, flow: IntArray) -> IntArray:
-    """Price data at each node: the least cost of a way to the sink in the residual network.
+    """Price data at each node: the least cost of a path to the sink in the residual network.
 
-    Where no way is left, any price does that is high enough; the lowest such prices make the
+    Where no path is left, any price does that is high enough; the lowest such prices make the
     fewest arcs attractive.
     """
     forward, backward = flow < graph.capacity_bytes, flow > 0
     tail = np.concatenate([graph.tail[forward], graph.head[backward]])
     head = np.concatenate([graph.head[forward], graph.tail[backward]])
-    ways = _Residual.build(graph.n_nodes, tail, head, np.append(cost[forward], -cost[backward]))
+    residual = _Residual.build(graph.n_nodes, tail, head, np.append(cost[forward], -cost[backward]))
     price = np.full(graph.n_nodes, UNREACHED)
     price[graph.sink] = 0
-    ways.relax(price, np.array([graph.sink]))
+    residual.relax(price, np.array([graph.sink]))
     lost = price == UNREACHED
     if lost.any():
         price[lost] = int(price[~lost].max()) + int(cost.max(initial=0)) + 1
-        ways.relax(price, np.flatnonzero(lost))
+        residual.relax(price, np.flatnonzero(lost))
     return price
 
 
 class _Residual:
-    """Arcs sorted by head, to find shortest ways backwards from the sink."""
+    """Arcs sorted by head, to find shortest paths backwards from the sink."""
 
     def __init__(self, first: IntArray, tail: IntArray, cost: IntArray) -> None:
         self.first, self.tail, self.cost = first, tail, cost

@@ -1,8 +1,9 @@
 """The fewest slots, on the few arcs of the time-expanded graph that matter.
 
 A plan uses few of the links times slots. A maximum flow on some of them that empties all pools
-proves that a number of slots suffices. If it does not, every way to send more crosses its minimum
-cut: arcs that cross are added, and when there are none left the number of slots is too small.
+proves that a number of slots suffices. If it does not, every path that could carry more crosses its
+minimum cut: arcs that cross are added, and when there are none left the number of slots is too
+small.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def partial_graph(
 
 
 def first_links(problem: Problem, optimum: FluidOptimum, n_slots: int, budget: Budget) -> IntArray:
-    """Choose links to begin with: those of a fluid plan, and from each host a way on.
+    """Choose links to begin with: those of a fluid plan, and from each host a next hop.
 
     Where links times slots are few, all links: quicker than choosing.
     """
@@ -117,14 +118,14 @@ def all_at_once(problem: Problem, n_slots: int) -> bool:
 
 
 def links_of_paths(problem: Problem, paths: Sequence[PathFlow]) -> IntArray:
-    """Return the links that paths take, and from each host a way on."""
+    """Return the links that paths take, and from each host a next hop."""
     pairs = np.array([pair for path in paths for pair in pairwise(path.hosts)], dtype=np.int64)
     planned = problem.link_indices(pairs[:, 0], pairs[:, 1])
-    return np.union1d(planned, _ways_on(problem))
+    return np.union1d(planned, _next_hops(problem))
 
 
-def _ways_on(problem: Problem) -> IntArray:
-    """From each host the widest of its links that begin a shortest way to the destination."""
+def _next_hops(problem: Problem) -> IntArray:
+    """From each host the widest of its links that begin a shortest path to the destination."""
     rate = problem.bandwidth_bytes_per_s.max(axis=0)
     reached = np.zeros(problem.n_hosts, dtype=bool)
     reached[problem.destination_index] = True
@@ -203,10 +204,10 @@ def _across_cut(part: PartialGraph, network: FlowNetwork, flow: IntArray) -> Int
     reached = source_side(network, flow, network.n_nodes - 1)
     backwards = FlowNetwork(network.n_nodes, network.head, network.tail, network.capacity)
     arriving = source_side(backwards, flow, part.graph.sink)
-    # What leads straight to nodes with a way on helps at once. Nodes in between, that neither
-    # data reach nor have a way on, matter only where that is not enough.
-    straight = _crossing(part, reached, arriving)
-    return straight if len(straight) else _crossing(part, reached, ~reached)
+    # What leads directly to nodes with a next hop helps at once. Nodes in between, that neither
+    # data reach nor have a next hop, matter only where that is not enough.
+    direct = _crossing(part, reached, arriving)
+    return direct if len(direct) else _crossing(part, reached, ~reached)
 
 
 def _crossing(part: PartialGraph, begins: BoolArray, ends: BoolArray) -> IntArray:

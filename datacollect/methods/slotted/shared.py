@@ -14,7 +14,7 @@ from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow.network.arc_copies import with_copies
 from datacollect.flow.network.preference import Costs
 from datacollect.flow.network.tolerances import ATTAINED
-from datacollect.flow.shared.network import SharedNetwork, ways_to_sink
+from datacollect.flow.shared.network import SharedNetwork, arcs_to_sink
 from datacollect.flow.shared.pricing import cheapest, largest_share
 from datacollect.methods.slotted.graph import slot_costs
 from datacollect.methods.slotted.pricing import attractive, least_cost_flow, most_worth, priced
@@ -181,9 +181,9 @@ def _worth_adding(
     price = found.node_price.copy()
     tolls = -found.row_price.reshape(-1, graph.n_slots)
     # Nodes from which nothing can get on, for want of arcs or of room, have no price of their own:
-    # too high to send there, so that ways on are attractive, whatever they cost and whichever
+    # too high to send there, so that onward arcs are attractive, whatever they cost and whichever
     # tolls they pay.
-    _, width_bytes = ways_to_sink(network)
+    _, width_bytes = arcs_to_sink(network)
     lost = width_bytes <= 0
     largest_cost = float(max(costs.link.max(initial=0), 1)) + float(costs.arrival.max(initial=0))
     largest_toll = float(tolls.max(axis=1, initial=0.0).sum())

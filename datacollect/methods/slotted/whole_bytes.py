@@ -108,8 +108,8 @@ class Bottlenecks:
         Every arc has the whole bytes of its flow; what room is left goes to the largest remainders
         first.
         """
-        rest = flow_bytes - np.floor(flow_bytes)
-        return self._within(self._shares(np.floor(flow_bytes), np.argsort(-rest)), cost, budget)
+        fraction = flow_bytes - np.floor(flow_bytes)
+        return self._within(self._shares(np.floor(flow_bytes), np.argsort(-fraction)), cost, budget)
 
     def by_turns(self, cost: IntArray, budget: Budget) -> IntArray | None:
         """Return a whole flow where links take turns: the first takes what room there is.

@@ -1,7 +1,7 @@
 """From what paths carry in a fluid plan to whole bytes that capacities carry.
 
 Flows are counted in whole units. Of 2**62 bytes a unit is some bytes, so a slow link may get a few
-more than it can carry in a short piece of time: they go where the rest of their pool goes.
+more than it can carry in a short piece of time: they go where the other data of their pool go.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def fluid_bytes(hops: FluidHops) -> FloatArray:
     amount = hops.paths.amount.astype(float)
     amount *= (sizes / np.bincount(pool, amount, minlength=len(sizes)))[pool]
     amount = _within_capacities(hops, amount)
-    return _whole_where_shared_twice(hops, amount)
+    return _rounded_where_crossed_twice(hops, amount)
 
 
 def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
@@ -49,7 +49,7 @@ def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
     return amount
 
 
-def _whole_where_shared_twice(hops: FluidHops, amount: FloatArray) -> FloatArray:
+def _rounded_where_crossed_twice(hops: FluidHops, amount: FloatArray) -> FloatArray:
     """Round down what crosses some shared bottleneck more than once, where others take it over.
 
     Rounding may put a route a byte ahead of its share, which is a byte at each crossing; a
@@ -127,7 +127,7 @@ def _within_stores(
     # The last path of each pool keeps a byte, see `whole_bytes`.
     least = np.zeros(len(n_bytes))
     least[last] = 1
-    way, n_bytes = hops.paths.ways(hops.problem.n_hosts)[1], n_bytes.copy()
+    way, n_bytes = hops.paths.routes(hops.problem.n_hosts)[1], n_bytes.copy()
     for _ in range(len(n_bytes)):
         load = np.bincount(store, n_bytes[path], len(most))
         if (load <= most).all():

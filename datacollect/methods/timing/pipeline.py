@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 
-class RouteBook:
+class RouteNumbers:
     """Numbers routes as they are first used."""
 
     def __init__(self, problem: Problem) -> None:
@@ -132,7 +132,7 @@ def _paths_in_order(
     Besides, the sequences of hosts, and which of them each path takes.
     """
     paths = PathTable.of(plan.paths)
-    ways, way = paths.ways(problem.n_hosts)
+    ways, way = paths.routes(problem.n_hosts)
     order = np.lexsort((*_padded_pieces(paths), way, paths.pool))
     return paths.at(order), ways, way[order]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.flow.routes.routes import cut_at
-from datacollect.methods.timing.pipeline import RouteBook, transfers_from_rows
+from datacollect.methods.timing.pipeline import RouteNumbers, transfers_from_rows
 from datacollect.methods.timing.tolerances import SAME_BOUNDARY, SLOT_ROUNDING
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.schedule.data.transfers import Transfers
@@ -124,12 +124,12 @@ def slotted_transfers(
     runs = np.flatnonzero(new)
     count = np.diff(np.append(runs, len(new)))
     source = np.array([parcel.source for pool in pools for parcel in pool.parcels])
-    book = RouteBook(problem)
+    route_numbers = RouteNumbers(problem)
     pairs, pair_of_run = np.unique(
         np.stack([job[runs], source[parcel[runs]]]), axis=1, return_inverse=True
     )
-    route = np.array([book.number(origin, jobs[i][1]) for i, origin in pairs.T.tolist()])
-    return book.routes(), Transfers.build(
+    route = np.array([route_numbers.number(origin, jobs[i][1]) for i, origin in pairs.T.tolist()])
+    return route_numbers.routes(), Transfers.build(
         route=route[pair_of_run.ravel()],
         hop=hop[runs],
         offset_bytes=offset[runs],

@@ -26,7 +26,8 @@ SAME_LOAD = 1e-7
 # Transfers that are shorter by less than this part have the same rate.
 SAME_LENGTH = 1e-9
 
-# What lasts longer than so many of the floats' steps at its end is off by less than a part in 1e8.
+# What lasts longer than this many of the floats' steps at its end is off by less than a part in
+# 1e8.
 LEAST_ULPS = 2**27
 
 # Less than this part of all data may be what linear programs leave of nothing.

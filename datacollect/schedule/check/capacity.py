@@ -12,7 +12,7 @@ from datacollect.numbers.arrays import FloatArray, IntArray, ranges
 from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.problem.host_limits import is_constant
 from datacollect.schedule.check.case import FASTEST, counted, first_true, seconds
-from datacollect.schedule.check.flows import Limit, Pieces, Uses, cut, pieces
+from datacollect.schedule.check.flows import CapacityKind, Pieces, Uses, cut, pieces
 from datacollect.schedule.check.stretches import (
     ONE_BYTE,
     Stretch,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.check.case import Case
 
 
-# Instants that were rounded once or twice are apart by at most so many of their last digits.
+# Instants that were rounded once or twice differ by at most this many units in the last place.
 OVERLAP = 4
 
 
@@ -78,14 +78,14 @@ def within_capacity(case: Case) -> None:
 # What limits ------------------------------------------------------------------------------------
 
 
-def _constant(case: Case, what: str, names: Sequence[str], bytes_per_s: FloatArray) -> Limit:
+def _constant(case: Case, what: str, names: Sequence[str], bytes_per_s: FloatArray) -> CapacityKind:
     def name(chain: int, _period: int) -> str:
         return f"{what} {names[chain]!r}"
 
     return _limit(case, name, np.zeros(1), bytes_per_s[np.newaxis])
 
 
-def _limits_of_hosts(case: Case, what: str, by_period: FloatArray) -> Limit:
+def _limits_of_hosts(case: Case, what: str, by_period: FloatArray) -> CapacityKind:
     names = case.problem.names
     if is_constant(by_period):
         return _constant(case, what, names, by_period[0])
@@ -97,7 +97,7 @@ def _limits_of_hosts(case: Case, what: str, by_period: FloatArray) -> Limit:
     return _limit(case, name, edges, limits)
 
 
-def _bandwidths(case: Case, links: IntArray) -> Limit:
+def _bandwidths(case: Case, links: IntArray) -> CapacityKind:
     problem = case.problem
     edges, bandwidth = _forecast(case, problem.bandwidth_bytes_per_s[:, links])
 
@@ -149,11 +149,11 @@ def _name_with_streams(name: str, counts: FloatArray) -> Callable[[int, int], st
 
 def _limit(
     case: Case, name: Callable[[int, int], str], edges: FloatArray, bytes_per_s: FloatArray
-) -> Limit:
+) -> CapacityKind:
     bytes_per_step = np.minimum(bytes_per_s * case.step_s, FASTEST)
     # Behind a pause with room for a byte of each route and more, no stretch profits from what was
     # before it.
-    return Limit(name, edges, bytes_per_step, len(case.schedule.routes) + 2.0)
+    return CapacityKind(name, edges, bytes_per_step, len(case.schedule.routes) + 2.0)
 
 
 def _forecast(case: Case, by_period: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -228,13 +228,13 @@ class _Users:
         return replace(self, start=np.where(follows, end, self.start))
 
 
-def _respect(case: Case, limit: Limit, row: IntArray, chain: IntArray) -> None:
+def _respect(case: Case, limit: CapacityKind, row: IntArray, chain: IntArray) -> None:
     """Raise ScheduleError if transfers exceed what a chain of `limit` can carry.
 
     Parameters
     ----------
     case : Case
-    limit : Limit
+    limit : CapacityKind
     row, chain : ndarray of int64, shape (n_uses,)
         A transfer, and what it uses.
     """
@@ -257,7 +257,7 @@ def _respect(case: Case, limit: Limit, row: IntArray, chain: IntArray) -> None:
     _reject_alone(case, limit, uses, row)
 
 
-def _respect_one(case: Case, limit: Limit, users: _Users) -> None:
+def _respect_one(case: Case, limit: CapacityKind, users: _Users) -> None:
     """Count the routes that are in use on one chain, the only one of `limit`."""
     users = replace(users, chain=np.zeros_like(users.chain))
     if _worst(limit, users) is None:
@@ -280,7 +280,7 @@ def _respect_one(case: Case, limit: Limit, users: _Users) -> None:
     )
 
 
-def _worst(limit: Limit, users: _Users) -> tuple[Pieces, Stretch] | None:
+def _worst(limit: CapacityKind, users: _Users) -> tuple[Pieces, Stretch] | None:
     """Return the stretch of one chain with the most bytes above one per route, if any is."""
     uses = cut(limit, users.chain, users.start, users.finish, users.rate)
     time = pieces(limit, uses)
@@ -290,7 +290,7 @@ def _worst(limit: Limit, users: _Users) -> tuple[Pieces, Stretch] | None:
     return None if worst is None else (time, worst)
 
 
-def _reject_alone(case: Case, limit: Limit, uses: Uses, row: IntArray) -> None:
+def _reject_alone(case: Case, limit: CapacityKind, uses: Uses, row: IntArray) -> None:
     """A transfer by itself is above what it uses by one byte at most."""
     excess = uses.excess_bytes
     if not (excess > 0).any():
@@ -309,7 +309,7 @@ def _reject_alone(case: Case, limit: Limit, uses: Uses, row: IntArray) -> None:
     )
 
 
-def _reject_use_of_nothing(case: Case, limit: Limit, uses: Uses, row: IntArray) -> None:
+def _reject_use_of_nothing(case: Case, limit: CapacityKind, uses: Uses, row: IntArray) -> None:
     """Without capacity, not even one byte is tolerated, unless rounding put its end there."""
     at = np.flatnonzero(uses.capacity == 0)
     if len(at) == 0:

@@ -64,7 +64,7 @@ class Case:
         """Starts and finishes in steps; on a grid whole numbers, and equal ones where it is one."""
         columns = self.schedule.columns
         if self.schedule.slot_s is None:
-            # Next to time 0 instants lie closer than rates can tell.
+            # Next to time 0 instants lie closer than rates can resolve.
             lasting_s = columns.start_s + columns.n_bytes / FASTEST
             return columns.start_s, np.maximum(columns.finish_s, lasting_s)
         return np.rint(columns.start_s / self.step_s), np.rint(columns.finish_s / self.step_s)
@@ -90,7 +90,7 @@ class Case:
         for row in np.flatnonzero(np.abs(off - written) <= instant * LOST_IN_COMPARING):
             at, point = Fraction(instant_s[row]), int(nearest[row]) * Fraction(self.step_s)
             is_it[row] = abs(at - point) <= at * Fraction(WRITTEN)
-        # Behind the last slot that can be told, nothing is scheduled.
+        # Behind the last slot that floats can represent, nothing is scheduled.
         low, high = (np.where(is_it, nearest, at) for at in (np.floor(number), np.ceil(number)))
         return low.astype(np.float64), high.astype(np.float64)
 
@@ -99,7 +99,7 @@ class Case:
         """Cut what arrives at relays, and what leaves them, into common ranges.
 
         Both sides are the same bytes. Sorted by route and offset they are one sequence of bytes,
-        cut in two ways; the common ranges lie between all cuts. Hop by hop, since the bytes of
+        cut twice; the common ranges lie between all cuts. Hop by hop, since the bytes of
         all hops together may be too many for 64 bits.
         """
         columns, where = self.schedule.columns, self.legs

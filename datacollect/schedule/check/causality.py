@@ -1,7 +1,7 @@
 """Causality: a relay sends only what it has.
 
 Both transfers of a handover move their bytes at constant rate, so a byte's arrival and departure
-are linear in its position, and it suffices to look where straight lines can first meet.
+are linear in its position, and it suffices to look where these lines can first meet.
 """
 
 from __future__ import annotations

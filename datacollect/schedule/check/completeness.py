@@ -130,7 +130,7 @@ def _require_all_that_lies_anywhere(
     if np.array_equal(lies, leaves):
         return
     there, gone = _by_host_and_source(lies), _by_host_and_source(leaves)
-    # What leaves a wrong host is missing elsewhere: the former tells more.
+    # What leaves a wrong host is missing elsewhere: the former says more.
     for pair in sorted(gone):
         wrong = _without(gone[pair], there.get(pair, []))
         if wrong:
@@ -179,7 +179,7 @@ def _wrong_host(case: Case, host: int, source: int, wrong: Ranges) -> str:
 
 def _without(ranges: Ranges, others: Ranges) -> Ranges:
     """Return the parts of `ranges` that no range of `others` covers."""
-    # Most ranges are in both: leave the rest to the loops.
+    # Most ranges are in both: leave the others to the loops.
     both = set(ranges) & set(others)
     others = [pair for pair in others if pair not in both]
     left = []
@@ -197,6 +197,6 @@ def _without(ranges: Ranges, others: Ranges) -> Ranges:
 def _text(ranges: Ranges, source: str | None = None) -> str:
     low, high = ranges[0]
     total = counted(sum(b - a for a, b in ranges), "byte")
-    rest = f" and {counted(len(ranges) - 1, 'more range')}" if len(ranges) > 1 else ""
+    others = f" and {counted(len(ranges) - 1, 'more range')}" if len(ranges) > 1 else ""
     owner = f" of {source!r}" if source else ""
-    return f"{byte_range(low, high - low)}{rest}{owner} ({total})"
+    return f"{byte_range(low, high - low)}{others}{owner} ({total})"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
 
-# Rates of so many times the capacity, and more, are summed up apart.
+# Rates of this multiple of the capacity, and more, are summed up apart.
 BURST = 4.0
 BURST_EXPONENTS = 20
 
@@ -33,7 +33,7 @@ SLOWEST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class CapacityKind:
     """Capacities of one kind: all links, say, or all uplinks.
 
     Attributes
@@ -44,7 +44,7 @@ class Limit:
         When capacities change; the first is 0.
     bytes_per_step : ndarray of float, shape (n_periods, n_chains)
     enough_bytes : float
-        Room for more in one period is as good as for so much.
+        Larger capacities of a period count as this much.
     """
 
     name: Callable[[int, int], str]
@@ -62,7 +62,7 @@ class Limit:
         )
         return total
 
-    def only(self, chain: int) -> Limit:
+    def only(self, chain: int) -> CapacityKind:
         """Return the same of one chain, which is chain 0 there."""
         name = self.name
         return replace(
@@ -128,7 +128,7 @@ class Uses:
 
 
 def cut(
-    limit: Limit, chain: IntArray, start: FloatArray, finish: FloatArray, rate: FloatArray
+    limit: CapacityKind, chain: IntArray, start: FloatArray, finish: FloatArray, rate: FloatArray
 ) -> Uses:
     """Cut transfers where capacities of their chains change."""
     edges = limit.edges
@@ -183,7 +183,7 @@ class Pieces:
     excess_bytes: FloatArray
 
 
-def pieces(limit: Limit, uses: Uses) -> Pieces:
+def pieces(limit: CapacityKind, uses: Uses) -> Pieces:
     """Sum up the rates of all uses, from instant to instant."""
     # Rates relative to the capacity, each capacity apart: rounding at a fast link must not hide a
     # slow one.

@@ -2,7 +2,7 @@
 
 From first principles: no method and no solver has a say. Each rule of "A valid schedule" in
 docs/formats.md is a function, tried in the order of `RULES`; later ones rely on what earlier ones
-have proved. What they tolerate is in docs/methods_exactness.md.
+have proved. What they tolerate stands there, too.
 """
 
 from __future__ import annotations

@@ -222,13 +222,13 @@ class _Starts:
         self.highest -= ONE_BYTE
         self._above[at] -= ONE_BYTE
         while self._above[at] <= 0:
-            rest = self._above[at]
+            above = self._above[at]
             self._next[at] = at + 1
             at = self._find(at)
             if at == self._n:
-                self.highest -= rest
+                self.highest -= above
                 return
-            self._above[at] += rest
+            self._above[at] += above
 
     def best(self) -> int:
         """Return the start whose value is highest."""

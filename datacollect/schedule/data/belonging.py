@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.contents import ScheduleContents
 
-REMEDY = "give the problem that it was made for, or plan anew"
+REMEDY = "give the problem that it was made for, or plan again"
 
 
 def require_belonging(problem: Problem, schedule: ScheduleContents) -> None:

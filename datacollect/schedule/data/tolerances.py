@@ -10,7 +10,7 @@ import numpy as np
 # Two decimals that stand for equal numbers, each rounded once to a double, differ by no more.
 WRITTEN = 2.0**-52
 
-# What comparing them by the widest numbers that there are loses; what is closer needs fractions.
+# What comparing them by NumPy's widest numbers loses; what is closer needs fractions.
 LOST_IN_COMPARING = 4.0 * float(np.finfo(np.longdouble).eps)
 
 # Instants of a picture that are apart by less than this part of the makespan are one.
@@ -20,7 +20,7 @@ TIME_TOLERANCE = 1e-12
 # measured to this part of one.
 LIMIT_TOLERANCE = 1e-6
 
-# Chunks of up to a part of the makespan, one of so many, may lie at relays besides what is stored.
+# Chunks of up to the makespan over this number may lie at relays besides what is stored.
 SHORT_CHUNKS = 100
 
 # The lower bound comes from solvers that work to this precision.

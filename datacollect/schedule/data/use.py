@@ -1,4 +1,4 @@
-"""What a schedule tells about itself: data stored at hosts, use of links, completion times.
+"""What follows from a schedule: data stored at hosts, use of links, completion times.
 
 Everything here follows from the transfers. The functions take a well-formed schedule for granted;
 `datacollect.schedule.check.judge` is the one that doubts.
@@ -158,13 +158,13 @@ def connections_by_link(schedule: ScheduleContents) -> dict[tuple[str, str], int
     >>> connections_by_link(dc.direct(problem))
     {('S', 'D'): 1}
     """
-    ways: dict[tuple[tuple[str, ...], bool, int], int] = {}
+    streams_of: dict[tuple[tuple[str, ...], bool, int], int] = {}
     for (number, hop), streams in streams_by_hop(schedule).items():
         route = schedule.routes[number]
         key = route.hosts, route.source == route.hosts[0], hop
-        ways[key] = max(streams, ways.get(key, 0))
+        streams_of[key] = max(streams, streams_of.get(key, 0))
     found: dict[tuple[str, str], int] = {}
-    for (hosts, _, hop), streams in ways.items():
+    for (hosts, _, hop), streams in streams_of.items():
         link = hosts[hop], hosts[hop + 1]
         found[link] = found.get(link, 0) + streams
     return found

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
 
 
-# A relay that was full takes data freely again when so much of its room is free.
+# A relay that was full takes data freely again when this part of its room is free.
 FREE_SHARE = 0.5
 ROOM_SLACK_BYTES = 0.5
-# Plans round what a slot carries up by so much; a range has to fit all the same.
+# Plans round what a slot carries up by this much; a range has to fit all the same.
 ROOM_ROUNDING = 1e-9
 
 UNBOUNDED = 0  # the place of all hosts whose room has no limit

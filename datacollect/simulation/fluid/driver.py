@@ -20,6 +20,7 @@ from datacollect.control.decisions import (
     require_possible,
 )
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     ConnectionHasRoom,
     ConnectionOpened,
@@ -85,7 +86,9 @@ class FluidDriver:
         self._known: dict[int, FluidConnection | None] = {}
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._n_planned = 0
-        self._n_changes = 0  # of the agenda: the network's next change, if there is one
+        # Of the agenda: the network's next change, if there is one, and the next look.
+        self._n_changes = 0
+        self._n_looks = 0
 
     # Others' traffic --------------------------------------------------------------------------
 
@@ -154,6 +157,7 @@ class FluidDriver:
         """Go from event to event until all is collected, or nothing more is to happen."""
         state = self.state
         self._decide(self.controller.start())
+        self._plan_look()
         state.settle()
         while not (self.recorder.is_complete or self.controller.finished):
             next_s = state.next_s(self.stall_s)
@@ -176,10 +180,11 @@ class FluidDriver:
 
     def _is_over(self) -> bool:
         """Whether nothing moves or will: all that is still to come is others' traffic."""
-        return len(self._agenda) <= self._n_changes and not self.state.active.any()
+        n_others = self._n_changes + self._n_looks
+        return len(self._agenda) <= n_others and not self.state.active.any()
 
     def _stop(self, time_limit_s: float) -> None:
-        """Count what has moved of ranges on their way."""
+        """Count what has moved of ranges under way."""
         state = self.state
         is_over = self.recorder.is_complete or self.controller.finished
         if not is_over and time_limit_s < math.inf:
@@ -223,7 +228,28 @@ class FluidDriver:
         if self._n_changes:
             self._plan(change_s, self._change)
 
+    def _plan_look(self) -> None:
+        every_s = self.controller.watches_every_s
+        if every_s is not None:
+            self._n_looks = 1
+            self._plan(self.state.now_s + every_s, self._look)
+
     # What happens -----------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Have what has left on each connection told once it has arrived."""
+        state = self.state
+        for connection in state.connections:
+            if connection.is_open:
+                behind_s = connection.queue[0].behind_s if connection.queue else 0.0
+                at_s = state.now_s + behind_s + connection.path.delay_s
+                moved = int(state.moved_bytes[state.n_background + connection.index])
+                self._plan(at_s, partial(self._tell_moved, connection, moved))
+        self._plan_look()
+
+    def _tell_moved(self, connection: FluidConnection, n_bytes: int) -> None:
+        if not connection.is_gone:
+            self._tell(BytesMoved(self.state.now_s, connection.number, n_bytes))
 
     def _tell(self, event: Event) -> None:
         self._decide(self.controller.handle(event))

@@ -86,13 +86,13 @@ def simulate_fluid(
     time_limit_s : float
         Simulated time after which the run ends, incomplete.
     stall_s : float
-        A connection with data to send that has not moved for so long is reported as stalled.
+        A connection with data to send that has not moved for this time is reported as stalled.
     relay_buffer_bytes : float
         Room for others' data at each relay, besides what a problem's hosts have. A relay that is
         full takes no more than it passes on, until half of that is free. Store-and-forward needs
         room for whole ranges: a relay that is full of parts of some can pass none of them on.
     warm_up_s : float
-        Others' traffic runs for so long before the collection starts at time 0; their goodput
+        Others' traffic runs for this time before the collection starts at time 0; their goodput
         before and after are averages over this time. With 0 they are those of a steady state.
     udp_on_off : bool
         Follow UDP's on and off times instead of its mean rate: slower, and depends on the seed.

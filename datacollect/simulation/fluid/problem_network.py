@@ -1,4 +1,4 @@
-"""A problem's links and limits as a network: no topology, no delays, nobody else's traffic."""
+"""A problem's links and limits as a network: no topology, no delays, no other traffic."""
 
 from __future__ import annotations
 

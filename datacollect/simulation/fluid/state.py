@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NO_FLOW = -1
 
-# Rows of closed connections are dropped once they are more than those of the others, and so many:
+# Rows of closed connections are dropped once they are more than the others and than this number:
 # each connection is moved a few times at most, however many there are one after the other.
 MOST_CLOSED_ROWS = 16
 
@@ -91,7 +91,7 @@ class FluidState:
     # What the driver does --------------------------------------------------------------------
 
     def refresh_network(self) -> None:
-        """Look at capacities and others' flows anew."""
+        """Read capacities and others' flows again."""
         # What rounding leaves before a change must not hide the change.
         soon_s = self.now_s + self.tie_s
         self._capacity = self.network.capacity_bytes_per_s(soon_s)
@@ -288,7 +288,7 @@ class FluidState:
         connection.since_s, connection.since_left = self.now_s, float(self.left[i])
         self.buffers.new_head(connection)
         self._dirty[connection.number] = connection
-        # The next range starts without an instant's rest: those behind it look again.
+        # The next range starts without a pause: those behind it look again.
         self._dirty |= connection.to_host.dependents
         if not connection.queue:
             self.rate[i], self._divisor[i] = 0.0, math.nan
@@ -327,7 +327,7 @@ class FluidState:
     ) -> tuple[float, FluidConnection | None]:
         """Bytes until the next gap (infinite: none before its end), and who brings more.
 
-        A gap of -1: its next byte is not there and not on its way.
+        A gap of -1: its next byte is not there and not under way.
         """
         i, host = connection.index, connection.from_host
         position = head.end_bytes - float(self.left[i])

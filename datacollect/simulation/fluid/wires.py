@@ -32,7 +32,7 @@ class FluidPath:
     ----------
     resources : tuple of int
     delay_s : float
-        One way.
+        In one direction.
     round_trip_s : float
     limit_bytes_per_s : float
         What its window allows; infinite where nothing does.
@@ -93,7 +93,7 @@ class FluidNetwork(Protocol):
         ...
 
     def path(self, from_host: str, to_host: str) -> FluidPath | None:
-        """Return what a connection uses, None where there is no way."""
+        """Return what a connection uses, None where there is no route."""
         ...
 
     def require_host(self, host: str) -> None:
@@ -193,7 +193,7 @@ class WireNetwork:
             raise ProblemError(f"host {host!r} is at no node of the network; place it")
 
     def path(self, from_host: str, to_host: str) -> FluidPath | None:
-        """Return the wires between two hosts, None where there is no way."""
+        """Return the wires between two hosts, None where there is no route."""
         node = self._network.host_node
         try:
             return self._between(node[from_host], node[to_host])

@@ -15,6 +15,7 @@ from datacollect.control.decisions import (
     require_possible,
 )
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     ConnectionHasRoom,
     ConnectionOpened,
@@ -26,7 +27,7 @@ from datacollect.control.plan_request import rest_planned
 from datacollect.simulation.ns3.messages import ConnectionAsked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from datacollect.control.controller import Controller
     from datacollect.control.decisions import Decision
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 # As the C++ program numbers what it reports, and why it has stopped.
 OPENED, STALLED, CLOSED, ARRIVED, ROOM, TIMER = range(6)
 EVENTS, TICK, LIMIT, COOLED, NOTHING = range(5)
+
+# The timer at which the driver itself looks at what has arrived; no controller has such a tag.
+LOOK = 2**62
 
 
 class Ns3Driver:
@@ -73,6 +77,8 @@ class Ns3Driver:
         self._plan_rest = plan_rest
         self._opened: set[int] = set()
         self._closed: set[int] = set()
+        self._carrying: set[int] = set()  # open by now
+        self._will_look = False
         self.log: list[LogEntry] = []
 
     def run(self, beat: Callable[[], None]) -> str:
@@ -113,10 +119,23 @@ class Ns3Driver:
         while events := list(self._simulation.TakeEvents()):
             any_event = True
             for raw in events:
-                event = self._event(raw)
-                if not self._simulation.Complete():
-                    self._apply(self._controller.handle(event))
+                for event in self._looked(raw.time_s) if _is_look(raw) else (self._event(raw),):
+                    if not self._simulation.Complete():
+                        self._apply(self._controller.handle(event))
         return any_event
+
+    def _looked(self, time_s: float) -> Iterator[Event]:
+        """Tell what has arrived; look again as long as there are connections."""
+        self._will_look = False
+        for connection in sorted(self._carrying):
+            yield BytesMoved(time_s, connection, self._simulation.Arrived(connection))
+        self._look_later()
+
+    def _look_later(self) -> None:
+        every_s = self._controller.watches_every_s
+        if every_s is not None and self._opened - self._closed and not self._will_look:
+            self._will_look = True
+            self._simulation.WakeAt(self._simulation.Now() + every_s, LOOK)
 
     def _event(self, raw: Any) -> Event:
         """Return what a report says; note it where it is about a connection itself."""
@@ -137,11 +156,13 @@ class Ns3Driver:
         event: ConnectionOpened | ConnectionStalled | ConnectionClosed
         if kind == OPENED:
             event = ConnectionOpened(time_s, connection)
+            self._carrying.add(connection)
         elif kind == STALLED:
             event = ConnectionStalled(time_s, connection)
         else:
             event = ConnectionClosed(time_s, connection)
             self._closed.add(connection)
+            self._carrying.discard(connection)
         self.log.append(event)
         return event
 
@@ -178,3 +199,8 @@ class Ns3Driver:
             wanted.window_bytes or 0,
             wanted.pace_bytes_per_s or 0.0,
         )
+        self._look_later()
+
+
+def _is_look(raw: Any) -> bool:
+    return bool(raw.kind == TIMER and raw.offset == LOOK)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.simulation.control import DELAYED, controlled
-from datacollect.simulation.ns3.messages import Request
+from datacollect.simulation.ns3.messages import RunRequest
 from datacollect.simulation.ns3.network_text import (
     check_network,
     hosts_of,
@@ -72,7 +72,7 @@ def simulate_ns3(
         simulated time. Pickled, as the controller is.
     control : {"delayed", "free"}
         Whether messages take time between a controller that decides at the destination and other
-        hosts: one propagation delay each way.
+        hosts: one propagation delay in each direction.
     name : str
         What errors call the run.
     progress : callable, optional
@@ -88,7 +88,7 @@ def simulate_ns3(
     ProblemError
         The network or the backlogs make no sense.
     SimulationError
-        ns-3 is not installed, aborted, or was told to do what it cannot; or the network is too
+        ns-3 is not installed, aborted, or was asked for what it cannot do; or the network is too
         large.
 
     Notes
@@ -115,7 +115,7 @@ def simulate_ns3(
         relay_buffer_bytes=relay_buffer_bytes,
     )
     controller = controlled(controller, network, destination, control)
-    request = Request(scenario, hosts, backlog, apart, controller, float(cool_down_s), plan_rest)
+    request = RunRequest(scenario, hosts, backlog, apart, controller, float(cool_down_s), plan_rest)
     what = name or describe(network, seed)
     result = worker().run(request, what, progress)
     settings = {

@@ -38,7 +38,7 @@ VARIANTS = (
 # Bytes per second of a wire: slower ones outlast ns-3's clock of 64 bits, faster ones outrun it.
 LEAST_RATE, MOST_RATE = 1.0, 1e12
 
-# Packets that have passed so many nodes are thrown away.
+# Packets that have passed this many nodes are thrown away.
 MOST_HOPS = 64
 
 # The first addresses after 10.0.0.0 are given to nodes.
@@ -183,7 +183,7 @@ def targets_of(network: SimulatedNetwork) -> list[int]:
 
 
 def hops_to_targets(network: SimulatedNetwork, targets: Sequence[int]) -> IntArray:
-    """Return the wires from every node to each target, -1 where there is no way.
+    """Return the wires from every node to each target, -1 where there is no route.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def hops_to_targets(network: SimulatedNetwork, targets: Sequence[int]) -> IntArr
 
 
 def check_network(network: SimulatedNetwork) -> set[tuple[str, str]]:
-    """Return the pairs of hosts that cannot reach each other, either way.
+    """Return the pairs of hosts that cannot reach each other in either direction.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from datacollect.control.decisions import Close, Open, Send, WakeMe
 from datacollect.control.events import RangeArrived, Timer
 from datacollect.errors import ProblemError
 from datacollect.simulation.ns3.engine import describe
-from datacollect.simulation.ns3.messages import Request
+from datacollect.simulation.ns3.messages import RunRequest
 from datacollect.simulation.ns3.network_text import check_network, hosts_of, scenario_text
 from datacollect.simulation.ns3.process import worker
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.simulation.run import OnProgress
 
-# A probe that is given up counts what has arrived, in so many parts.
+# A probe that is given up counts what has arrived, in this many parts.
 PARTS = 20
 
 # Between two probes, that the queues of the first do not slow down the second.
@@ -163,7 +163,7 @@ def probe_ns3(
     """Measure bandwidths by TCP transfers, one pair at a time, under the network's background.
 
     A sample's bandwidth is what arrived over the time from asking for the connections to the last
-    arrival: handshake and slow start count, as they do for who measures this way.
+    arrival: handshake and slow start count, as they do in such measurements.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def probe_ns3(
     warm_up_s : float
         How long the background runs before the first probe.
     give_up_s : float
-        A probe ends after this time; its sample then tells what had arrived.
+        A probe ends after this time; its sample then gives what had arrived.
     progress : callable, optional
         Called with the simulated time and 0.
 
@@ -211,7 +211,7 @@ def probe_ns3(
         stall_s=limit_s,
         relay_buffer_bytes=None,
     )
-    request = Request(scenario, hosts, backlog, apart, controller, 0.0)
+    request = RunRequest(scenario, hosts, backlog, apart, controller, 0.0)
     result = worker().run(request, f"probes, {describe(network, seed)}", progress)
     rows = result.answer
     return Probes(

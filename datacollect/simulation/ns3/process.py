@@ -23,7 +23,7 @@ from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.simulation.ns3.messages import Request
+    from datacollect.simulation.ns3.messages import RunRequest
     from datacollect.simulation.run import OnProgress
 
 NS3_VERSION = "3.44.post0"
@@ -92,7 +92,7 @@ class Worker:
 
     def run(
         self,
-        request: Request,
+        request: RunRequest,
         what: str,
         progress: OnProgress | None = None,
     ) -> Result:
@@ -134,7 +134,7 @@ class Worker:
         self._stderr.close()
 
 
-def _main_script(request: Request) -> str | None:
+def _main_script(request: RunRequest) -> str | None:
     """Return the script to load for its controller, as multiprocessing does, if it has one."""
     if type(request.controller).__module__ != "__main__":
         return None

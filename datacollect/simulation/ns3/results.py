@@ -41,7 +41,7 @@ def run_of(
     settings: Mapping[str, Any],
     what: str,
 ) -> Run:
-    """Return the run that a result tells of.
+    """Return the run that a result describes.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """The process that holds ns-3: it loads it once, then forks for every run.
 
 Run as ``python -m datacollect.simulation.ns3.worker FD``, where FD is one end of a pipe that goes
-both ways: it tells when ns-3 is loaded, and receives, for every run, the end of another such pipe
-and a file for what ns-3 says on stderr. ns-3 is GPL-2.0 software; only this process ever loads it.
-Children leave with ``os._exit``, so an abort within ns-3 ends a run and nothing else.
+in both directions: it reports when ns-3 is loaded, and receives, for every run, the end of another
+such pipe and a file for what ns-3 says on stderr. ns-3 is GPL-2.0 software; only this process ever
+loads it. Children leave with ``os._exit``, so an abort within ns-3 ends a run and nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from datacollect.control.controller import Controller
 from datacollect.control.decisions import Open, Send, WakeMe
 from datacollect.errors import SimulationError
 from datacollect.simulation.ns3.driver import Ns3Driver
-from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Request, Result
+from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Result, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +86,9 @@ def load_ns3() -> Any:
 
 
 class Rehearsal(Controller):
-    """Decides whatever a controller can."""
+    """Decides whatever a controller can, and watches."""
+
+    watches_every_s = 0.01
 
     def start(self) -> list[Decision]:
         """Relay, with and without a window and a pace, and over a chain."""
@@ -112,7 +114,7 @@ def rehearse(collect: Any) -> None:
 # A run ---------------------------------------------------------------------------------------
 
 
-def simulate(collect: Any, request: Request, beat: OnProgress) -> Result:
+def simulate(collect: Any, request: RunRequest, beat: OnProgress) -> Result:
     """Carry out one request."""
     simulation = collect.Simulation(request.scenario)
     driver = Ns3Driver(

@@ -39,22 +39,22 @@ def across_table(sweep: SweepFolder) -> pd.DataFrame:
     connections: dict[Labels, list[float]] = {}
     settings = list(settings_run(sweep))
     for setting in settings:
-        for way, runs in setting.ways.items():
-            of_way = ratios.setdefault(way, {name: [] for name in REFERENCES})
-            connections.setdefault(way, []).append(float(runs["connections"].mean()))
+        for treatment, runs in setting.treatments.items():
+            of_treatment = ratios.setdefault(treatment, {name: [] for name in REFERENCES})
+            connections.setdefault(treatment, []).append(float(runs["connections"].mean()))
             for name in REFERENCES:
-                ratio = paired_ratio(runs, setting.reference(way, name), "makespan_s")
+                ratio = paired_ratio(runs, setting.reference(treatment, name), "makespan_s")
                 if ratio.n:
-                    of_way[name].append(ratio)
+                    of_treatment[name].append(ratio)
     if len(settings) < 2:
         return pd.DataFrame()
     names = [axis.name for axis in paired(sweep.axes)]
     rows = []
-    for way, of_way in ratios.items():
-        row: dict[str, Any] = dict(zip(names, way, strict=True))
-        row["settings"] = len(connections[way])
-        row["connections"] = sum(connections[way]) / len(connections[way])
-        for name, found in of_way.items():
+    for treatment, of_treatment in ratios.items():
+        row: dict[str, Any] = dict(zip(names, treatment, strict=True))
+        row["settings"] = len(connections[treatment])
+        row["connections"] = sum(connections[treatment]) / len(connections[treatment])
+        for name, found in of_treatment.items():
             row |= _over(f"over_{name}", found)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -173,7 +173,7 @@ def _draw_lines(axes: Axes, panel: Panel, marks: Sequence[str]) -> None:
     step = 0.008 * (max(xs) - min(xs))
     for i, name in enumerate(marks):
         points = panel.points[panel.points["series"] == name]
-        # Side by side: error bars on top of each other cannot be told apart.
+        # Side by side: error bars on top of each other cannot be distinguished.
         shift = step * (i - (len(marks) - 1) / 2)
         axes.errorbar(
             points["x"].astype(float) + shift,

@@ -96,18 +96,18 @@ class SweepFolder:
         """Return the labels of every setting, in the file's order."""
         return combinations(unpaired(self.axes))
 
-    def ways(self) -> list[Labels]:
+    def treatments(self) -> list[Labels]:
         """Return the labels of every run of a setting and seed, in the file's order."""
         return combinations(paired(self.axes))
 
-    def labels(self, setting: Labels, way: Labels) -> dict[str, str]:
+    def labels(self, setting: Labels, treatment: Labels) -> dict[str, str]:
         """Return the label of every axis, by its name, in the file's order."""
-        return labels_by_axis(self.axes, setting, way)
+        return labels_by_axis(self.axes, setting, treatment)
 
     def scenario(self, labels: Mapping[str, str]) -> dict[str, Any]:
         """Return the scenario of a run with these labels, seed apart.
 
-        As it was written, not read anew: folders of earlier versions stay readable.
+        As it was written, not read again: folders of earlier versions stay readable.
         """
         tree = copy.deepcopy(dict(self.tree["scenario"]))
         for place, value in changes_of(self.axes, labels).items():
@@ -133,7 +133,7 @@ class SweepFolder:
         )
 
     def document(self, key: str) -> dict[str, Any] | None:
-        """Return what is kept of a run in ns-3; None where there is nothing that can be read."""
+        """Return what is kept of a run in ns-3; None where nothing can be read."""
         return self.store.document(key)
 
 

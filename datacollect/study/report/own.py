@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.kinds import shown_text
 from datacollect.numbers.intervals import mean_interval
+from datacollect.renamed import Renamed
 from datacollect.study.axes import paired, unpaired
 from datacollect.study.chance import Chance, chance_in
+from datacollect.study.cpu_cost import ProcessorTime, processor_time
 from datacollect.study.report.headings import axis_heading
 from datacollect.study.report.setting_runs import paired_ratio, settings_run
 from datacollect.study.report.tables import named
-from datacollect.study.spent import ProcessorTime, processor_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,12 +35,13 @@ class OwnResults:
     Attributes
     ----------
     table : DataFrame
-        A row for each setting and way, in the file's order. Columns: the axes with their labels;
-        ``seeds`` that are complete, ``incomplete``; ``connections``, their mean; ``makespan_s``
-        with ``makespan_s_low`` and ``_high``, the mean over seeds and its 95 % interval;
-        ``base``, the labels of what it is compared with; ``over_base`` with ``over_base_low`` and
-        ``_high``, its makespan over that one's: the geometric mean over the seeds of both, paired,
-        whose number is ``pairs``. NaN, empty and 0 where there is no such thing.
+        A row for each setting and treatment, in the file's order. Columns: the axes with their
+        labels; ``seeds`` that are complete, ``incomplete``; ``connections``, their mean;
+        ``makespan_s`` with ``makespan_s_low`` and ``_high``, the mean over seeds and its 95 %
+        interval; ``base``, the labels of what it is compared with; ``over_base`` with
+        ``over_base_low`` and ``_high``, its makespan over that one's: the geometric mean over the
+        seeds of both, paired, whose number is ``pairs``. NaN, empty and 0 where there is no such
+        thing.
     axes : tuple of str
         Those of which several labels have been run, or all where that leaves none; first those
         that make settings, as rows are sorted.
@@ -66,7 +68,7 @@ class SweepReport:
         What its axes are called, with their units, by name.
     chance : Chance
         Whether seeds differ at all.
-    spent : ProcessorTime
+    cpu_cost : ProcessorTime
     n_runs : int
     """
 
@@ -75,8 +77,10 @@ class SweepReport:
     own: OwnResults
     headings: Mapping[str, str]
     chance: Chance
-    spent: ProcessorTime
+    cpu_cost: ProcessorTime
     n_runs: int
+
+    spent = Renamed("cpu_cost")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it but the results, which `rows` has."""
@@ -84,14 +88,14 @@ class SweepReport:
             "name": self.name,
             "engine": self.engine,
             "runs": self.n_runs,
-            "cpu_s": self.spent.total_s,
-            "runs_cpu_s": self.spent.runs_s,
-            "measurements_cpu_s": self.spent.measurements_s,
+            "cpu_s": self.cpu_cost.total_s,
+            "runs_cpu_s": self.cpu_cost.runs_s,
+            "measurements_cpu_s": self.cpu_cost.measurements_s,
             "nothing_is_random": self.chance.has_no_part,
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return own results as plain data, one for each setting and way."""
+        """Return own results as plain data, one for each setting and treatment."""
         records = self.own.table.to_dict("records")
         return [{"sweep": self.name, **{str(k): v for k, v in row.items()}} for row in records]
 
@@ -104,7 +108,7 @@ def sweep_report(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> S
         own=own_results(sweep, over),
         headings={axis.name: axis_heading(axis) for axis in sweep.axes},
         chance=chance_in(sweep.table, sweep.axes),
-        spent=processor_time(sweep.table),
+        cpu_cost=processor_time(sweep.table),
         n_runs=len(sweep.table),
     )
 
@@ -118,19 +122,19 @@ def own_results(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> Ow
     over : mapping, optional
         Label by paired axis: what all others are compared with, alike in the axes that are not
         named. By default direct with one connection per source, or, where that was not run, the
-        first way in the file.
+        first treatment in the file.
     """
     import pandas as pd
 
     rows = []
     for setting in settings_run(sweep):
-        for way, runs in setting.ways.items():
-            base = _base(sweep, setting, way, over or {})
-            others = None if base is None else setting.ways[base]
+        for treatment, runs in setting.treatments.items():
+            base = _base(sweep, setting, treatment, over or {})
+            others = None if base is None else setting.treatments[base]
             ratio = paired_ratio(runs, others, "makespan_s")
             rows.append(
                 {
-                    **setting.labels(way),
+                    **setting.labels(treatment),
                     "seeds": int(runs["complete"].sum()),
                     "incomplete": int((~runs["complete"]).sum()),
                     "connections": float(runs["connections"].mean()),
@@ -176,22 +180,22 @@ def require_over(sweeps: Sequence[SweepFolder], over: Mapping[str, str]) -> None
 
 
 def _base(
-    sweep: SweepFolder, setting: SettingRuns, way: Labels, over: Mapping[str, str]
+    sweep: SweepFolder, setting: SettingRuns, treatment: Labels, over: Mapping[str, str]
 ) -> Labels | None:
-    """Labels of what a way is compared with; None where that has not been run."""
+    """Labels of what a treatment is compared with; None where that has not been run."""
     axes = paired(sweep.axes)
     if any(axis.name in over for axis in axes):
-        base = tuple(over.get(a.name, own) for a, own in zip(axes, way, strict=True))
-        return base if base in setting.ways else None
-    direct = setting.reference(way, "direct")
-    for other, runs in setting.ways.items():
+        base = tuple(over.get(a.name, own) for a, own in zip(axes, treatment, strict=True))
+        return base if base in setting.treatments else None
+    direct = setting.reference(treatment, "direct")
+    for other, runs in setting.treatments.items():
         if runs is direct:
             return other
-    return next(iter(setting.ways)) if axes else None
+    return next(iter(setting.treatments)) if axes else None
 
 
-def _words(sweep: SweepFolder, way: Labels) -> str:
-    """Labels of a way without those that never vary."""
+def _words(sweep: SweepFolder, treatment: Labels) -> str:
+    """Labels of a treatment without those that never vary."""
     several = [len(set(sweep.table[axis.name])) > 1 for axis in paired(sweep.axes)]
-    shown = [label for label, varies in zip(way, several, strict=True) if varies]
-    return ", ".join(shown or way)
+    shown = [label for label, varies in zip(treatment, several, strict=True) if varies]
+    return ", ".join(shown or treatment)

@@ -127,7 +127,7 @@ def sweep_tree(
     facts: Sequence[tuple[str, str]],
     panels: Sequence[Panel],
     tables: Mapping[str, Cells],
-    told: SweepReport,
+    report: SweepReport,
     runs: Sequence[str],
 ) -> dict[str, Any]:
     """Return what the page shows of a sweep.
@@ -141,7 +141,7 @@ def sweep_tree(
     tables : mapping
         ``own``, ``figure``, ``summary`` and ``prediction``; ``across`` where several settings
         were run.
-    told : SweepReport
+    report : SweepReport
         What is said of the sweep first.
     runs : sequence of str
         Keys of the runs that the page holds.
@@ -154,9 +154,9 @@ def sweep_tree(
         "title": str(sweep.tree.get("title") or ""),
         "facts": [list(fact) for fact in facts],
         "panels": [_panel_tree(panel) for panel in panels],
-        "base": told.own.base,
-        "own_axes": list(told.own.axes),
-        "chance": told.chance.words,
+        "base": report.own.base,
+        "own_axes": list(report.own.axes),
+        "chance": report.chance.words,
         "tables": {
             name: {**vars(cells), "headings": headings(cells.columns, sweep.axis)}
             for name, cells in tables.items()

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def ratio_of_means(
-    above: Iterable[float], below: Iterable[float], confidence: float = CONFIDENCE
-) -> Interval:
+def ratio_of_means(above: Iterable[float], below: Iterable[float]) -> Interval:
     """Return the mean of one over the mean of the other, and its confidence interval.
 
     Student's t of the residuals above - ratio * below, n - 1 degrees of freedom, as for a ratio
@@ -31,8 +29,6 @@ def ratio_of_means(
     above, below : iterable of float, of equal length
         Paired by place. Pairs in which one is NaN do not count; none of `above` is negative,
         `below` is positive.
-    confidence : float
-        Below 1.
 
     Returns
     -------
@@ -67,5 +63,5 @@ def ratio_of_means(
     residual = pairs[:, 0] - ratio * pairs[:, 1]
     # They add up to 0 by the choice of the ratio.
     error = math.sqrt(float(residual @ residual) / (n - 1) / n) / mean_below
-    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * error
+    half = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * error
     return Interval(ratio, ratio - half, ratio + half, n).from_zero()

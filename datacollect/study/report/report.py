@@ -121,7 +121,7 @@ def report(
         Folder to write to; by default ``report`` in `directory`. Made if need be.
     over : mapping, optional
         What makespans are compared with in own results: labels by paired axis. By default direct
-        with one connection per source, or, where that was not run, the first way in the file.
+        with one connection per source, or, where that was not run, the first treatment in the file.
     verdicts : callable, optional
         A hook that judges claims: it gets the sweeps, a list of
         `datacollect.study.report.folders.SweepFolder`, and returns
@@ -184,22 +184,22 @@ def report(
     folder = Path(directory, FOLDER) if output is None else Path(output)
     make_folder(folder, "the report")
     files: dict[str, bytes] = {}
-    told: list[SweepReport] = []
+    reports: list[SweepReport] = []
     trees: list[dict[str, Any]] = []
     runs: dict[str, Any] = {}
     quota = max(1, MOST_RUNS // len(sweeps))
     for sweep in sweeps:
         if sweep.table.empty:
             continue
-        with stage(f"drawing {sweep.name}") as told_of_it:
+        with stage(f"drawing {sweep.name}") as shown_of_it:
             parts = _Parts(sweep, over)
             files |= parts.files()
             shown = parts.runs(quota)
-            told_of_it.append(counted(len(sweep.table), "run"))
+            shown_of_it.append(counted(len(sweep.table), "run"))
         runs |= shown
-        told.append(parts.told)
+        reports.append(parts.report)
         trees.append(
-            sweep_tree(sweep, parts.facts(), parts.panels, parts.tables, parts.told, list(shown))
+            sweep_tree(sweep, parts.facts(), parts.panels, parts.tables, parts.report, list(shown))
         )
     judged = [cells_of(found.claims, CLAIMS)]
     judged += [cells_of(table, f"{name}.csv") for name, table in found.tables.items()]
@@ -218,7 +218,7 @@ def report(
     return Report(
         folder=folder,
         page=folder / PAGE if PAGE in files else None,
-        sweeps=tuple(told),
+        sweeps=tuple(reports),
         verdicts=found,
         known_hook=hook_for(sweeps) if verdicts is None else "",
         files=tuple(sorted(files)),
@@ -250,11 +250,11 @@ class _Parts:
 
     def __init__(self, sweep: SweepFolder, over: Mapping[str, str] | None) -> None:
         self.sweep, self.stem = sweep, file_stem(sweep.name)
-        self.told = sweep_report(sweep, over)
+        self.report = sweep_report(sweep, over)
         self.panels: list[Panel] = panels_of(sweep)
         self.summary = summary_table(sweep)
         self.tables = {
-            "own": self._cells("_own", self.told.own.table),
+            "own": self._cells("_own", self.report.own.table),
             "summary": self._cells("_summary", self.summary),
             "prediction": self._cells("_prediction", prediction_table(sweep)),
         }
@@ -305,7 +305,7 @@ class _Parts:
             ("settings run", f"{n_run} of {len(sweep.settings())}"),
             ("seeds of a setting", f"{seeds.min()} to {seeds.max()}"),
             ("precision", self._precision()),
-            ("processor time", format_duration(self.told.spent.total_s)),
+            ("processor time", format_duration(self.report.cpu_cost.total_s)),
             ("last run", str(table["finished_at"].max())),
             ("versions", ", ".join(f"{name} {word}" for name, word in versions.items()) or "?"),
             ("to add or tighten", sweep.command(2 * int(table["seed"].nunique()))),

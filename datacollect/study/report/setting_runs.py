@@ -38,7 +38,7 @@ class SettingRuns:
     sweep : SweepFolder
     setting : tuple of str
         Labels of the axes that are not paired.
-    ways : dict
+    treatments : dict
         Runs indexed by seed, by the labels of the paired axes.
     methods : dict
         What the scenario says in [method], likewise.
@@ -46,26 +46,26 @@ class SettingRuns:
 
     sweep: SweepFolder
     setting: Labels
-    ways: dict[Labels, pd.DataFrame]  # indexed by seed
+    treatments: dict[Labels, pd.DataFrame]  # indexed by seed
     methods: dict[Labels, Mapping[str, Any]]
 
-    def labels(self, way: Labels) -> dict[str, str]:
+    def labels(self, treatment: Labels) -> dict[str, str]:
         """Return the label of each axis, in the file's order."""
-        return self.sweep.labels(self.setting, way)
+        return self.sweep.labels(self.setting, treatment)
 
-    def reference(self, way: Labels, name: str) -> pd.DataFrame | None:
+    def reference(self, treatment: Labels, name: str) -> pd.DataFrame | None:
         """Runs of the reference that differs least otherwise.
 
         Coordinated is the first of the file that is, so that variants are compared with it rather
         than each with itself. Direct with as many connections is the variant of direct whose mean
         number is nearest, where it is near enough (`are_as_many`).
         """
-        own = self.methods[way]
+        own, own_runs = self.methods[treatment], self.treatments[treatment]
         if name == "as_many" and own["name"] == "direct":
             return None
         candidates = [w for w, method in self.methods.items() if _is_reference(method, name)]
         if name == "as_many":
-            candidates = [w for w in candidates if are_as_many(self.ways[w], self.ways[way])]
+            candidates = [w for w in candidates if are_as_many(self.treatments[w], own_runs)]
         if not candidates:
             return None
         # Of the labels those that have to be the same, as far as possible.
@@ -76,17 +76,17 @@ class SettingRuns:
         ]
 
         def likeness(other: Labels) -> tuple[float, ...]:
-            same = sum(way[i] == other[i] for i in at)
+            same = sum(treatment[i] == other[i] for i in at)
             if name in ("coordinated", "ours"):
                 return (same,)
             theirs = self.methods[other]
             alike = sum(theirs.get(key) == value for key, value in own.items())
             if name == "direct":
                 return same, alike
-            apart = abs(_connections(self.ways[other]) - _connections(self.ways[way]))
+            apart = abs(_connections(self.treatments[other]) - _connections(own_runs))
             return same, -apart, theirs.get("streams_as") == own["name"], alike
 
-        return self.ways[max(candidates, key=likeness)]
+        return self.treatments[max(candidates, key=likeness)]
 
 
 def _is_reference(method: Mapping[str, Any], name: str) -> bool:
@@ -147,14 +147,14 @@ def settings_run(sweep: SweepFolder) -> Iterator[SettingRuns]:
         if setting not in found:
             continue
         runs = dict(_by_labels(found[setting], paired(sweep.axes)))
-        ways: dict[Labels, pd.DataFrame] = {}
+        treatments: dict[Labels, pd.DataFrame] = {}
         methods: dict[Labels, Mapping[str, Any]] = {}
-        for way in sweep.ways():
-            if way in runs:
-                ways[way] = runs[way].set_index("seed").sort_index()
-                scenario = sweep.scenario(sweep.labels(setting, way))
-                methods[way] = {"name": "coordinated", **scenario.get("method", {})}
-        yield SettingRuns(sweep, setting, ways, methods)
+        for treatment in sweep.treatments():
+            if treatment in runs:
+                treatments[treatment] = runs[treatment].set_index("seed").sort_index()
+                scenario = sweep.scenario(sweep.labels(setting, treatment))
+                methods[treatment] = {"name": "coordinated", **scenario.get("method", {})}
+        yield SettingRuns(sweep, setting, treatments, methods)
 
 
 def _by_labels(table: pd.DataFrame, axes: Sequence[Axis]) -> Iterator[tuple[Labels, pd.DataFrame]]:

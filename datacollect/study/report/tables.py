@@ -40,15 +40,15 @@ def summary_table(sweep: SweepFolder) -> pd.DataFrame:
 
     rows = []
     for setting in settings_run(sweep):
-        for way, runs in setting.ways.items():
-            row: dict[str, Any] = {**setting.labels(way), **_counts(runs)}
+        for treatment, runs in setting.treatments.items():
+            row: dict[str, Any] = {**setting.labels(treatment), **_counts(runs)}
             makespan = mean_interval(runs["makespan_s"])
             row |= named("makespan_s", makespan.from_zero())
             row["relative_half_width"] = finite(makespan.relative_half_width)
             for name in REFERENCES:
-                other = setting.reference(way, name)
+                other = setting.reference(treatment, name)
                 row |= named(f"over_{name}", paired_ratio(runs, other, "makespan_s"))
-            direct = setting.reference(way, "direct")
+            direct = setting.reference(treatment, "direct")
             row |= named("storage_over_direct", storage_ratio(runs, direct))
             row |= named("storage_mean", mean_interval(runs["storage_mean"]).from_zero())
             row["storage_max"] = float(runs["storage_max"].max())
@@ -70,13 +70,13 @@ def prediction_table(sweep: SweepFolder) -> pd.DataFrame:
 
     rows = []
     for setting in settings_run(sweep):
-        for way, runs in setting.ways.items():
+        for treatment, runs in setting.treatments.items():
             ratio = ratio_interval(runs["predicted_s"], runs["makespan_s"])
-            as_many = setting.reference(way, "as_many")
+            as_many = setting.reference(treatment, "as_many")
             wires = runs.loc[runs["busiest_wire"] != "", "busiest_wire"].value_counts()
             rows.append(
                 {
-                    **setting.labels(way),
+                    **setting.labels(treatment),
                     **_counts(runs),
                     "predicted_s": float(runs["predicted_s"].mean()),
                     "makespan_s": float(runs["makespan_s"].mean()),

@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import socket
-import threading
 import time
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -151,13 +150,6 @@ def run_agent(agent: Agent, ready: Callable[[], None]) -> None:
     signal.signal(signal.SIGHUP, lambda *_: agent.reread_collectors())
     ready()
     agent.run()
-
-
-def run_in_thread(agent: Agent) -> threading.Thread:
-    """Run an agent in a thread, as tests and tools do; `agent.stop()` and join it in the end."""
-    thread = threading.Thread(target=agent.run, name="agent", daemon=True)
-    thread.start()
-    return thread
 
 
 def _failed(config: AgentConfig, what: str, error: Exception) -> TransferError:

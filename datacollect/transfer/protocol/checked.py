@@ -1,4 +1,4 @@
-"""Values in JSON that others have sent: checked for type, length and encoding, whoever they are."""
+"""Values in JSON from peers, checked for type, length and encoding."""
 
 from __future__ import annotations
 
@@ -17,15 +17,6 @@ TIME_STOP_NS = 2**96
 
 # Names are paths, of which each byte may have been escaped.
 MOST_NAME_CHARACTERS = 4 * PATH_BYTES
-
-
-def is_utf_8(text: str) -> bool:
-    """Whether a text can be written as UTF-8: it has no lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # One for all: a page of an inventory has ten thousand objects.
@@ -95,7 +86,7 @@ def require_list(tree: dict[str, Any], key: str, most: int) -> list[Any]:
     if not isinstance(items, list):
         raise ProblemError(f"{key} must be a list, got {shown(items)}")
     if len(items) > most:
-        raise ProblemError(f"{key}: at most {most} may be told, got {len(items)}")
+        raise ProblemError(f"{key}: at most {most} are allowed, got {len(items)}")
     return items
 
 

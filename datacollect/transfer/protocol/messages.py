@@ -58,15 +58,15 @@ __all__ = [
     "REASONS",
     "TAIL_BYTES",
     "AgentFacts",
-    "Confirmation",
     "FileEntry",
     "FolderEntry",
     "InventoryPage",
     "LeftOut",
     "Read",
     "ReadAnswer",
-    "Segment",
     "SessionFacts",
+    "WireConfirmation",
+    "WireSegment",
     "confirm_body",
     "confirmation_body",
     "digests_body",
@@ -101,7 +101,7 @@ MOST_READ_BYTES = 16 * 2**20
 MOST_BODY_BYTES = 4 * 2**20
 MOST_ANSWER_BYTES = 16 * 2**20
 
-# What a peer may tell of others: names, sessions, files of a confirmation.
+# The most names, sessions, or files of a confirmation that a peer may list.
 MOST_TOLD_NAMES = 10_000
 MOST_CONFIRMED = 2**18
 
@@ -112,7 +112,7 @@ TAIL_BYTES = 1 + DIGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class WireSegment:
     """Bytes of one file: `n_bytes` from `offset_bytes` on, of the file as it was listed."""
 
     file: FileEntry
@@ -126,12 +126,12 @@ class Read:
 
     Examples
     --------
-    >>> read = Read((Segment(FileEntry("a", 5, 0, 1), 0, 5),))
+    >>> read = Read((WireSegment(FileEntry("a", 5, 0, 1), 0, 5),))
     >>> read.n_bytes, parse_read(read_body(read)) == read
     (5, True)
     """
 
-    segments: tuple[Segment, ...]
+    segments: tuple[WireSegment, ...]
 
     @property
     def n_bytes(self) -> int:
@@ -149,21 +149,21 @@ class ReadAnswer:
         Bytes received into the buffer: all that were asked for, or none.
     status : int
         0: the files were as listed before and after; 1: one has changed; 2: one could not be read
-        to its end and the rest is zeros. Only with 0 do the bytes count.
+        to its end and the remainder is zeros. Only with 0 do the bytes count.
     blake3 : bytes
         The source's hash of the bytes, 32 bytes; to be compared with the receiver's own.
-    confirmation : Confirmation
+    confirmation : WireConfirmation
         Which files have changed or gone, where the source knew before it sent anything.
     """
 
     n_bytes: int
     status: int
     blake3: bytes
-    confirmation: Confirmation
+    confirmation: WireConfirmation
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class WireConfirmation:
     """Which of some files are no more as they were listed, or cannot be read.
 
     Attributes
@@ -171,7 +171,7 @@ class Confirmation:
     changed, gone : tuple of str
         Paths.
     unreadable : tuple of (str, str)
-        Paths, and why, in the words of the agent's system. Old agents do not tell them.
+        Paths, and why, in the words of the agent's system. Old agents do not send them.
     """
 
     changed: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """What an agent tells everybody.
+    """What an agent says of itself to everybody.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ def read_body(read: Read) -> bytes:
 def parse_read(body: bytes) -> Read:
     """Return the request to read that a body holds; raise `ProblemError` where it holds none."""
     rows = _rows(body, "segments", 6)
-    read = Read(tuple(Segment(_entry(row), row[4], row[5]) for row in rows))
+    read = Read(tuple(WireSegment(_entry(row), row[4], row[5]) for row in rows))
     if len(rows) > MOST_SEGMENTS:
         raise ProblemError(f"segments: at most {MOST_SEGMENTS} at a time, got {len(rows)}")
     for i, segment in enumerate(read.segments):
@@ -271,7 +271,7 @@ def parse_confirm(body: bytes) -> tuple[FileEntry, ...]:
 # Answers -------------------------------------------------------------------------------------
 
 
-def confirmation_body(confirmation: Confirmation) -> bytes:
+def confirmation_body(confirmation: WireConfirmation) -> bytes:
     """Return the JSON of a confirmation."""
     return json_body(
         {
@@ -282,14 +282,14 @@ def confirmation_body(confirmation: Confirmation) -> bytes:
     )
 
 
-def parse_confirmation(body: bytes) -> Confirmation:
+def parse_confirmation(body: bytes) -> WireConfirmation:
     """Return the confirmation that an answer holds."""
     tree = parse_object(body)
     rows = require_list({"unreadable": [], **tree}, "unreadable", MOST_CONFIRMED)
     for row in rows:
         if not (isinstance(row, list) and len(row) == 2 and _are_texts(row) and is_path(row[0])):
             raise ProblemError(f"unreadable must hold paths and reasons, got {shown(row)}")
-    return Confirmation(
+    return WireConfirmation(
         require_paths(tree, "changed", MOST_CONFIRMED),
         require_paths(tree, "gone", MOST_CONFIRMED),
         tuple((path, safe_text(why)) for path, why in rows),
@@ -306,7 +306,7 @@ def digests_body(digests: Iterable[tuple[int, bytes]]) -> bytes:
 
 
 def parse_digests(body: bytes, n: int) -> tuple[bytes | None, ...]:
-    """Return the BLAKE3 of each of so many segments, None for those that were not as listed."""
+    """Return the BLAKE3 of each of `n` segments, None for those that were not as listed."""
     if len(body) != n * TAIL_BYTES:
         raise ProblemError(f"{n} hashes have {n * TAIL_BYTES} bytes, got {len(body)}")
     rows = [body[i : i + TAIL_BYTES] for i in range(0, len(body), TAIL_BYTES)]
@@ -329,7 +329,7 @@ def facts_body(facts: AgentFacts) -> bytes:
 
 
 def parse_facts(body: bytes) -> AgentFacts:
-    """Return what an agent tells."""
+    """Return what an agent says of itself."""
     tree = parse_object(body)
     if tree.get("format") != FACTS_FORMAT:
         got = shown(tree.get("format"))
@@ -355,7 +355,7 @@ def sessions_body(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def parse_sessions(body: bytes) -> list[SessionFacts]:
-    """Return the sessions that an agent tells of."""
+    """Return the sessions that an agent lists."""
     rows = require_list(parse_object(body), "sessions", MOST_TOLD_NAMES)
     return [_session_facts(row) for row in rows]
 

@@ -12,14 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.kinds import shown
+from datacollect.files.kinds import is_utf_8, shown
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.protocol.checked import (
     MOST_NAME_CHARACTERS,
     PATH_BYTES,
     is_path,
     is_time_ns,
-    is_utf_8,
     is_whole,
     json_body,
     name_text,
@@ -31,7 +30,7 @@ from datacollect.transfer.protocol.source import LeftOut
 # Of one page.
 MOST_ENTRIES = 10_000
 
-# Ranges with data that are told of a file; of more, the file counts as one without holes.
+# Ranges with data that are listed of a file; with more, the file counts as one without holes.
 MOST_EXTENTS = 1000
 # Of one page: what a peer may have a reader keep in memory.
 MOST_PAGE_EXTENTS = 100_000
@@ -56,7 +55,7 @@ class FileEntry:
     inode : int
         Number of the file at its host: another file under the same name has another.
     mode : int or None
-        Permission bits, where they are told. Who compares files compares them no more than holes.
+        Permission bits, where they are listed. Who compares files compares them no more than holes.
     extents : tuple of (int, int), or None
         Offset and length of each range with data, where the file has holes; None: no holes.
     """
@@ -171,7 +170,7 @@ def _after_of(line: bytes) -> str | None:
 
 
 def _entry_of(line: bytes, place: str, most_extents: int) -> FileEntry | FolderEntry | LeftOut:
-    """Return what a line tells; of one that tells nothing that can be, that it does not."""
+    """Return what a line lists; an entry that is left out for a line that cannot be read."""
     if len(line) > MOST_LINE_BYTES:
         return LeftOut(place, f"its line in the list has more than {MOST_LINE_BYTES} bytes")
     try:

@@ -116,7 +116,7 @@ class Segment(NamedTuple):
     file: Listed
 
 
-class Answer(NamedTuple):
+class FetchResult(NamedTuple):
     """What came of a request: the bytes are in the buffer.
 
     Attributes
@@ -164,14 +164,14 @@ class Peer(Protocol):
     def request(self, segments: Sequence[Segment]) -> None:
         """Ask for segments; answers come in the order of requests."""
 
-    def receive(self, buffer: memoryview) -> Answer:
+    def receive(self, buffer: memoryview) -> FetchResult:
         """Wait for the next answer."""
 
     def confirm(self, segments: Sequence[Segment]) -> Confirmation:
         """Return which files are not as listed any more; nothing is under way."""
 
     def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
-        """Return the BLAKE3 of each segment at the source, None for those that it cannot tell.
+        """Return the BLAKE3 of each segment at the source, None for those that it cannot compute.
 
         None in all: this source hashes nothing without sending it.
         """
@@ -198,7 +198,7 @@ class Reached(NamedTuple):
     relays_to : tuple of str
         The hosts that it connects others to.
     clock_ahead_s : float or None
-        Its clock less ours, where it has told.
+        Its clock less ours, where it is known.
     """
 
     relays: tuple[str, ...]
@@ -305,5 +305,5 @@ class Assurance(NamedTuple):
             if n
         ]
         if not self.is_protected:
-            words.append("without TLS: anybody on the way could read and change what came")
+            words.append("without TLS: anybody between could read and change what came")
         return "; ".join(words)

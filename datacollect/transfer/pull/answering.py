@@ -15,12 +15,11 @@ from datacollect.transfer.store.state.state import FileState, Missing
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from datacollect.files.choices import RunMethod
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.store.state.state import State
 
-# So many files of a source that is given up are named, each with its reason; the rest is counted.
+# The most files of a source given up that are named, each with its reason; others are counted.
 MOST_NAMED = 1000
 LATE = "nothing came of it, or too little, when it was asked for"
 
@@ -66,7 +65,7 @@ def answer_of(
     state: State,
     sources: Mapping[str, Source],
     ended: Mapping[str, str],
-    method: RunMethod,
+    method: str,
     use: Use,
 ) -> Pulled:
     """Return the answer of a start that is over.
@@ -114,14 +113,14 @@ def _not_here(
         n, n_bytes = waiting.get(name, (0, 0))
         why = without_secrets(ended.get(name) or trouble or "")
         if is_listed and n:
-            rest = f"{counted(n, 'file')}, {format_bytes(n_bytes)}"
+            others = f"{counted(n, 'file')}, {format_bytes(n_bytes)}"
             if why:
                 found += (named := _waiting_files(state, name, why, late.get(name, ())))
-                more = f"{counted(n - len(named), 'file')} more of {rest}"
-                rest = f"{more}, which are all that is listed and not in the folder yet"
+                more = f"{counted(n - len(named), 'file')} more of {others}"
+                others = f"{more}, which are all that is listed and not in the folder yet"
                 n -= len(named)
             if n:
-                found.append(Missing(name, "", f"{rest}: {why or NOT_YET}"))
+                found.append(Missing(name, "", f"{others}: {why or NOT_YET}"))
         elif not is_listed:
             why = why or "not listed to its end"
             n_done = len(state.done_paths(name))
@@ -147,10 +146,10 @@ def _named_files(state: State, source: Source | None, why: str) -> list[Missing]
     if source is None or not source.named:
         return []
     done = state.done_paths(source.name)
-    rest = [path for path in source.named if path not in done]
-    found = [Missing(source.name, path, why) for path in rest[:MOST_NAMED]]
-    if len(rest) > MOST_NAMED:
-        more = counted(len(rest) - MOST_NAMED, "file")
+    others = [path for path in source.named if path not in done]
+    found = [Missing(source.name, path, why) for path in others[:MOST_NAMED]]
+    if len(others) > MOST_NAMED:
+        more = counted(len(others) - MOST_NAMED, "file")
         found.append(Missing(source.name, "", f"{more} more of those that it names: {why}"))
     return found
 

@@ -17,13 +17,13 @@ from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.store.history import planned_routes
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import RunMethod
+    from datacollect.methods.execution import Carrying
+    from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.core.todo import SourceWork
     from datacollect.transfer.pull.hosts import Hosts
-    from datacollect.transfer.pull.planning import Planned
 
-# A round goes on for so long at least before more is planned; for longer, the more often it was.
+# A round lasts at least this time before more is planned; longer, the more often that was done.
 REGROUP_S = 1.0
 # After a round that has brought nothing.
 IDLE_S = 0.5
@@ -37,13 +37,13 @@ class Collecting:
     Parameters
     ----------
     hosts : Hosts
-    method : str
+    how : PlanningOptions
     """
 
-    def __init__(self, hosts: Hosts, method: RunMethod) -> None:
+    def __init__(self, hosts: Hosts, how: PlanningOptions) -> None:
         self._hosts, self._store, self._log = hosts, hosts.store, hosts.log
-        self._method = method
-        self._planner = Planner(hosts.collection, method)
+        self._method = how.name
+        self._planner = Planner(hosts.collection, how)
         self._use = Use()
         self._n_regroups = 0
 
@@ -116,14 +116,14 @@ class Collecting:
             self._require_any_room()
             if not work and not hosts.any_awaited():
                 break
-        self._store.settle_rest()
+        self._store.settle_remaining()
 
     def _require_any_room(self) -> None:
         if not self._hosts.any_awaited() and not self._use.routes:
             self._hosts.require_any_room()
 
-    def _plan(self, work: dict[str, SourceWork]) -> Planned | None:
-        """Plan; sources without a way are given up."""
+    def _plan(self, work: dict[str, SourceWork]) -> Carrying | None:
+        """Plan; sources without a route are given up."""
         hosts = self._hosts
         return self._planner.plan(work, dict(hosts.reached), self._store.state.rates(), hosts.end)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from datacollect.errors import StoreError
 from datacollect.net.fan_out import LOOK_S, Begun, Outcome
 from datacollect.transfer.pull.core.todo import Remains, SourceWork
-from datacollect.transfer.pull.far import HowFar, how_far
+from datacollect.transfer.pull.notices import Notices
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
-from datacollect.transfer.pull.telling import Telling
+from datacollect.transfer.pull.pull_progress import PullProgress, progress_of
 from datacollect.transfer.pull.words import named, why_of
 from datacollect.transfer.store.folder.log import without_secrets
 
@@ -74,7 +74,7 @@ class Hosts:
     network: Network
     store: Store
     log: Log
-    watch: Callable[[Callable[[], HowFar]], None]
+    watch: Callable[[Callable[[], PullProgress]], None]
     tell: Callable[[str], None]
     gate: Gate = field(default_factory=Gate)
     reached: dict[str, Reached] = field(default_factory=dict)
@@ -82,13 +82,13 @@ class Hosts:
     ready: set[str] = field(default_factory=set)
     new: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
-    _telling: Telling = field(init=False)
+    _telling: Notices = field(init=False)
     _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
     _preparing: dict[str, Begun[bool]] = field(default_factory=dict)
     _relistings: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._telling = Telling(self.collection.limits, self.tell)
+        self._telling = Notices(self.collection.limits, self.tell)
 
     # Asking -----------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class Hosts:
         """Let whoever watches look how far it is, and say who does not answer."""
         self._telling.look(core)
         self.watch(
-            lambda: how_far(
+            lambda: progress_of(
                 self.store.state, core, filter(self._is_wanted, list(self._preparing)), self.ended
             )
         )

@@ -17,13 +17,13 @@ from datacollect.transfer.pull.planning import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.files.choices import RunMethod
+    from datacollect.methods.execution import Carrying
+    from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
-    from datacollect.transfer.pull.planning import Planned
 
-# Where nothing comes for so long by the links of the file, others are tried.
+# Where nothing comes for this time by the links of the file, others are tried.
 STRANDED_S = 8.0
 
 
@@ -33,7 +33,7 @@ class Planner:
     Parameters
     ----------
     collection : Collection
-    method : str
+    how : PlanningOptions
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ class Planner:
         Sources for which links are used, too, that agents allow and the file does not name.
     """
 
-    def __init__(self, collection: Collection, method: RunMethod) -> None:
-        self._collection, self._method = collection, method
+    def __init__(self, collection: Collection, how: PlanningOptions) -> None:
+        self._collection, self._how = collection, how
         self._says_links = says_links(collection)
         self.last_resorts: set[str] = set()
 
@@ -52,19 +52,19 @@ class Planner:
         reached: Mapping[str, Reached],
         observed: Mapping[tuple[str, ...], tuple[float, float]],
         give_up: Callable[[str, str], None],
-    ) -> Planned | None:
-        """Plan; None where no source has a way.
+    ) -> Carrying | None:
+        """Plan; None where no source has a route.
 
         Parameters
         ----------
         work : dict of str to SourceWork
-            What is to be fetched; sources without a way are taken out.
+            What is to be fetched; sources without a route are taken out.
         reached : mapping of str to Reached
             What hosts have said.
         observed : mapping of tuple of str to (float, float)
             Rates of links, and how many seconds ago they were learned.
         give_up : callable
-            Takes each source without a way, and why.
+            Takes each source without a route, and why.
         """
         links = possible_links(self._collection.destination, reached)
         rates = recent_rates(observed)
@@ -79,7 +79,7 @@ class Planner:
             try:
                 return planned(
                     problem,
-                    self._method,
+                    self._how,
                     connections=self._collection.limits.connections,
                     piece_bytes=largest_piece(work),
                     is_known=is_known,

@@ -3,54 +3,28 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from datacollect.control.adaptive.controller import AdaptiveController
-from datacollect.control.chained.controller import ChainedController
-from datacollect.control.chained.learning import LearningController
-from datacollect.control.connections import Recovery
-from datacollect.control.relaying import CHAINS
-from datacollect.errors import DatacollectError, ProblemError
+from datacollect.errors import DatacollectError
 from datacollect.files.clock import zone_of
-from datacollect.methods.choice import plan
-from datacollect.methods.execution import ExecutionOptions
-from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, carrying
 from datacollect.problem.host_limits import HourlyRate
 from datacollect.problem.problem import Problem
-from datacollect.schedule.progress import Progress, remaining_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from datacollect.control.controller import Controller
-    from datacollect.files.choices import RunMethod
-    from datacollect.schedule.schedule import Schedule
+    from datacollect.methods.execution import Carrying
+    from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
 
-METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
-# What links count for as long as nobody knows: one as much as another.
-UNKNOWN_BYTES_PER_S = 1e6
-# Hosts that come back are used again: they are tried for ever, ever more seldom up to a limit.
-RETRY_S, LONGEST_WAIT_S, MOST_RETRIES = 0.5, 5.0, 2**30
 # Rates that were observed longer ago are learned anew.
 OLDEST_RATES_S = 24 * 3600.0
-
-
-class Planned(NamedTuple):
-    """A plan and what carries it out.
-
-    ``predicted_s`` is None where bandwidths are not known.
-    """
-
-    problem: Problem
-    schedule: Schedule
-    controller: Controller
-    predicted_s: float | None
-    plan_rest: Callable[[Progress], Schedule]
 
 
 # Where no row of the file names a link, it counts for so little of the slowest that is named: it is
@@ -164,7 +138,7 @@ _NEEDED_LATER = (
 )
 
 
-def warm_up(collection: Collection, method: RunMethod) -> None:
+def warm_up(collection: Collection, how: PlanningOptions) -> None:
     """Import what a pull needs: plan a byte, so that all that planning imports is there, too.
 
     Whatever is imported later has to open files, of which a busy process may have none left. What
@@ -184,7 +158,7 @@ def warm_up(collection: Collection, method: RunMethod) -> None:
     }
     with suppress(DatacollectError):
         problem = Problem.from_dict(tree)
-        planned(problem, method, connections=4, piece_bytes=1, is_known=says_links(collection))
+        planned(problem, how, connections=4, piece_bytes=1, is_known=says_links(collection))
 
 
 def says_links(collection: Collection) -> bool:
@@ -193,14 +167,14 @@ def says_links(collection: Collection) -> bool:
 
 
 def planned(
-    problem: Problem, method: RunMethod, *, connections: int, piece_bytes: int, is_known: bool
-) -> Planned:
-    """Plan, and choose who carries the plan out.
+    problem: Problem, how: PlanningOptions, *, connections: int, piece_bytes: int, is_known: bool
+) -> Carrying:
+    """Plan, and choose who carries the plan out: as a scenario does that says so.
 
     Parameters
     ----------
     problem : Problem
-    method : str
+    how : PlanningOptions
     connections : int
         Most at a time.
     piece_bytes : int
@@ -215,60 +189,15 @@ def planned(
     InfeasibleError
         A source has no way to the destination.
     """
-    if method not in METHODS:
-        raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    recovery = Recovery(retry_s=RETRY_S, most_retries=MOST_RETRIES, longest_wait_s=LONGEST_WAIT_S)
-    schedule: Schedule
-    controller: Controller
-    if is_known or method == DIRECT:
-        schedule = plan(problem, ExecutionOptions(name=method).planning())
-        controller = ChainedController(
-            problem, schedule, piece_bytes=piece_bytes, recovery=recovery, connections=connections
-        )
-        if method == ADAPTIVE and connections >= _fewest(schedule):
-            controller = AdaptiveController(
-                problem,
-                connections,
-                relays=CHAINS,
-                piece_bytes=piece_bytes,
-                recovery=recovery,
-            )
-    else:
-        # As all links count alike, the way of fewest hops: straight, where there is a link.
-        schedule = plan(problem, ExecutionOptions(name=BEST_PATH).planning())
-        controller = LearningController(
-            problem,
-            schedule,
-            _trials(problem, {route.hosts for route in schedule.routes}),
-            piece_bytes=piece_bytes,
-            recovery=recovery,
-            connections=connections,
-        )
-
-    def plan_rest(progress: Progress) -> Schedule:
-        rest = remaining_problem(problem, progress)
-        return plan(rest, ExecutionOptions(name=method).planning())
-
-    predicted_s = schedule.makespan_s if is_known else None
-    return Planned(problem, schedule, controller, predicted_s, plan_rest)
-
-
-def _fewest(schedule: Schedule) -> int:
-    """Return how many connections a plan's longest chain takes."""
-    return max((len(route.hosts) - 1 for route in schedule.routes), default=1)
-
-
-def _trials(problem: Problem, used: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the chains over one relay that nobody has planned to use."""
-    destination, names = problem.destination, problem.names
-    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
-    links = {(names[tail], names[head]) for tail, head in ends}
-    chains = [
-        (source, relay, destination)
-        for source, relay in sorted(links)
-        if (relay, destination) in links and relay != destination
-    ]
-    return [hosts for hosts in chains if hosts not in used]
+    execution = replace(
+        PULLS,
+        name=how.name,
+        options=how.options,
+        connections=connections,
+        piece_bytes=piece_bytes,
+        is_known=is_known,
+    )
+    return carrying(problem, execution)
 
 
 def _there(work: SourceWork) -> list[tuple[int, int]]:

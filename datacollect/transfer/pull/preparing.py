@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Source,
     )
     from datacollect.transfer.pull.config.file import Collection
-    from datacollect.transfer.pull.telling import Telling
+    from datacollect.transfer.pull.notices import Notices
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.folder.log import Log
     from datacollect.transfer.store.store import Store
@@ -107,7 +107,7 @@ class Gate:
 
 @dataclass
 class Preparation:
-    """One source on its way to being ready.
+    """One source until it is ready.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Preparation:
     gate : Gate
     reached : dict of str to Reached
         Takes what the source has said, as soon as it is reached.
-    telling : Telling
+    notices : Notices
         Takes why a try has failed, and what a user wants to know at once.
     """
 
@@ -131,7 +131,7 @@ class Preparation:
     network: Network
     gate: Gate
     reached: dict[str, Reached]
-    telling: Telling
+    notices: Notices
     _best_pages: int = 0
 
     def run(self) -> bool:
@@ -164,7 +164,7 @@ class Preparation:
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
                     raise
-            # Whatever was missing: a relay that becomes known may be the way.
+            # Whatever was missing: a relay that becomes known may lead there.
             self.network.wait_for_news(seen, min(wait_s, left_s))
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
 
@@ -179,7 +179,7 @@ class Preparation:
 
     def _asking(self, what: str) -> AbstractContextManager[None]:
         """Ask the source; who does not answer is named."""
-        return self.telling.asking(self.source.name, what)
+        return self.notices.asking(self.source.name, what)
 
     def _note_reached(self, reached: Reached) -> bool:
         """Note what a host has said; return whether its files are wanted."""
@@ -205,7 +205,7 @@ class Preparation:
         self.log.write("not reached", host=name, why=why)
         with self.gate:
             self.store.state.note_trouble(name, why)
-        self.telling.has_failed(name, why)
+        self.notices.has_failed(name, why)
 
     def _list(self) -> None:
         """List it, page by page into the state."""
@@ -220,7 +220,7 @@ class Preparation:
         with self.gate:
             patterns = listing.end()
         for pattern in patterns:
-            self.telling.tell(unused(name, pattern))
+            self.notices.tell(unused(name, pattern))
 
     def _pages(self, known: Mapping[str, Listed]) -> Iterator[Page]:
         """Yield the pages of its list."""
@@ -233,7 +233,7 @@ class Preparation:
             yield page
 
     def _settle_in(self, relays: tuple[str, ...]) -> None:
-        """Find out what is there already, and whether there is room for the rest."""
+        """Find out what is there already, and whether there is room for what is missing."""
         name = self.source.name
         given = self.collection.limits.piece_bytes
         size = piece_size(self.store.state.wanted_bytes(name)) if given is None else given

@@ -12,6 +12,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from datacollect.control.plan_request import require_planner
 from datacollect.errors import StoreError
 from datacollect.net.fan_out import Begun
 from datacollect.transfer.pull.core.messages import (
@@ -39,13 +40,13 @@ from datacollect.transfer.pull.core.messages import (
     Woken,
 )
 from datacollect.transfer.pull.sessions import Sessions
-from datacollect.transfer.store.history import MOVED, Moved
+from datacollect.transfer.store.history import MOVED, RouteTotals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from datacollect.control.plan_request import RestPlanner
     from datacollect.net.fan_out import Outcome
-    from datacollect.schedule.progress import Progress
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.pull.sessions import OpenPeer
@@ -64,8 +65,8 @@ class Round:
     store : Store
     open_peer : callable
     log : Log
-    plan_rest : callable
-        Returns a schedule for what a progress leaves.
+    plan_rest : callable or None
+        Returns a schedule for what a progress leaves, for a controller that asks for it.
     watch : callable, optional
         Called with the core every tick.
     is_more : callable, optional
@@ -78,7 +79,7 @@ class Round:
         store: Store,
         open_peer: OpenPeer,
         log: Log,
-        plan_rest: Callable[[Progress], Schedule],
+        plan_rest: RestPlanner | None,
         watch: Callable[[CollectorCore], None] | None = None,
         is_more: Callable[[float], bool] | None = None,
     ) -> None:
@@ -92,7 +93,7 @@ class Round:
         self._begun_s = time.monotonic()
         self._next_tick_s = TICK_S
         self._sessions = Sessions(open_peer, store, self._events.put, self._now_s)
-        self._moved = Moved()
+        self._moved = RouteTotals()
         self._changed_sources: set[str] = set()
         self._failure: Exception | None = None
 
@@ -176,7 +177,7 @@ class Round:
         return arrived
 
     def _plan(self, wanted: Plan) -> None:
-        """Plan the rest, in a thread of its own; the controller gets an answer in every case."""
+        """Plan the remainder in its own thread; the controller gets an answer in every case."""
 
         def tell(outcome: Outcome[Schedule]) -> None:
             if outcome.error is not None:
@@ -184,7 +185,7 @@ class Round:
                 self._log.write("not planned", why=why)
             self._events.put(Planned(self._now_s(), wanted.number, outcome.value))
 
-        Begun("plan", lambda _: self._plan_rest(wanted.progress), tell)
+        Begun("plan", lambda _: require_planner(self._plan_rest)(wanted.progress), tell)
 
     def _carry_out(self, actions: Iterable[Action]) -> None:
         for action in actions:

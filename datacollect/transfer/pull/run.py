@@ -7,17 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import ProblemError
+from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
+from datacollect.methods.places import require_fit
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.protocol.kind import Surroundings
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.hosts import Hosts
-from datacollect.transfer.pull.planning import METHODS, warm_up
+from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.sources.agent.network import Network
-from datacollect.transfer.sources.kinds import AGENTS, KINDS, Surroundings
+from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store, StoreOptions
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.far import HowFar
+    from datacollect.transfer.pull.pull_progress import PullProgress
 
 
 def pull(
@@ -45,7 +49,7 @@ def pull(
     overwrite: bool = False,
     modes: bool = True,
     times: bool = True,
-    watch: Callable[[Callable[[], HowFar]], None] | None = None,
+    watch: Callable[[Callable[[], PullProgress]], None] | None = None,
     tell: Callable[[str], None] | None = None,
     log: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Pulled:
@@ -93,7 +97,7 @@ def pull(
     ProblemError
         The collection, its key or the folder are not what they should be.
     InfeasibleError
-        No source has a way to the destination.
+        No source has a route to the destination.
     TransferError
         There is no room, or the disk fails.
 
@@ -104,20 +108,18 @@ def pull(
     Traceback (most recent call last):
     datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
-    if method not in METHODS:
-        raise ProblemError(
-            f"method must be one of {', '.join(METHODS)}, got {method!r}"
-            + nearest_hint(str(method), METHODS)
-        )
+    spec = METHODS.get(method)
     if not isinstance(collection, Collection):
         if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
             collection = Collection.from_file(collection)
         else:
             collection = Collection.from_dict(collection)
+    how = PlanningOptions(method, collection.planning)
+    require_fit(spec, how.options, "pull", "planning.{}".format)
     collection = _only(collection, include, exclude)
     key = read_private_key(collection.key)
     # All that a pull needs is imported before anybody is asked: later there may be no room for it.
-    warm_up(collection, method)
+    warm_up(collection, how)
     store = Store(Path(into), StoreOptions(overwrite=overwrite, modes=modes, times=times))
     gate = Gate()
     try:
@@ -126,7 +128,7 @@ def pull(
             sources, network = _sources_of(collection, key, _number(store))
             tell, watch = tell or _unheard, watch or _unheard
             hosts = Hosts(collection, sources, network, store, written, watch, tell, gate)
-            return Collecting(hosts, method).run(plan_only=plan_only, verify=verify)
+            return Collecting(hosts, how).run(plan_only=plan_only, verify=verify)
         finally:
             written.close()
     finally:
@@ -164,7 +166,7 @@ def _number(store: Store) -> str:
 def _sources_of(
     collection: Collection, key: PrivateKey, number: str
 ) -> tuple[dict[str, Source], Network]:
-    """Return all hosts of a collection by name, and the ways through those that relay."""
+    """Return all hosts of a collection by name, and the routes through those that relay."""
     limits = collection.limits
     network = Network(
         collection.entries[AGENTS],
@@ -174,11 +176,11 @@ def _sources_of(
         connections=limits.connections,
     )
     sources = {
-        name: kind.make(
+        name: KINDS.get(kind).make(
             entry,
             Surroundings(network, collection.patterns(name), limits.timeout_s, limits.patience_s),
         )
-        for kind in KINDS
-        for name, entry in collection.entries[kind.key].items()
+        for kind, entries in collection.entries.items()
+        for name, entry in entries.items()
     }
     return sources, network

@@ -1,6 +1,6 @@
 """Sessions: one thread for each, which connects, asks, receives, verifies and writes.
 
-They carry out the core's actions and tell it what came of them; they decide nothing.
+They carry out the core's actions and report the outcomes; they decide nothing.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Peer, Segment
     from datacollect.transfer.store.store import Store
 
-    # Opens the way to a source, over relays.
+    # Opens the connection to a source, over relays.
     OpenPeer: TypeAlias = Callable[[str, tuple[str, ...]], Peer]
 
 
 class Sessions:
     """All sessions of a collection, as long as the core knows them.
 
-    A session is known from `open` until `forget`, which is called when the core is told of its end:
+    A session is known from `open` until `forget`, which is called when the core learns of its end:
     whatever its thread has come to, the core may name it until then.
 
     Parameters
@@ -80,7 +80,7 @@ class Sessions:
         self._threads[session].end(is_stuck=is_stuck)
 
     def forget(self, session: int) -> int:
-        """A session's end is told to the core; return what it has received in all."""
+        """Report a session's end to the core; return what it has received in all."""
         return self._threads.pop(session).received_bytes
 
     def arrived_bytes(self) -> dict[int, int]:
@@ -149,7 +149,8 @@ class _SessionThread(threading.Thread):
         except (DatacollectError, OSError) as error:
             why, is_final = str(error), is_final_error(error)
             wait_s = asked_wait_s(error)
-            # Who answers over a relay is for the relay to say: another way may lead to the source.
+            # Who answers over a relay is for the relay to say: another route may lead to the
+            # source.
             is_final = is_final and not (self._opening.relays and isinstance(error, IdentityError))
         except Exception as error:  # noqa: BLE001 - the core is to know, whatever it is
             why = f"{type(error).__name__}: {error}"
@@ -213,7 +214,7 @@ class _SessionThread(threading.Thread):
     def _refused_file(
         self, wanted: Request, segments: list[Segment], verdict: Verdict
     ) -> dict[str, Any]:
-        """Return what an event tells of a refused file: of other servers a piece is of one."""
+        """Return what an event says of a refused file: of other servers a piece is of one."""
         if verdict is not Verdict.REFUSED:
             return {}
         file = segments[0].span.file

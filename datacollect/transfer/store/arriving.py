@@ -1,4 +1,4 @@
-"""Pieces of known sources: what is needed, writing what comes, and carrying it on.
+"""Pieces of known sources: what is needed, writing what arrives, and recording it.
 
 `store` says in which order, and why.
 """
@@ -23,7 +23,7 @@ from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.failures import not_written
 from datacollect.transfer.store.state.holes import is_hole, written_parts
 from datacollect.transfer.store.state.pieces import piece_range
-from datacollect.transfer.store.state.recording import PieceKey, Recorder, Written
+from datacollect.transfer.store.state.recording import PieceKey, PieceRecorder, Written
 from datacollect.transfer.store.state.state import FileState, Settled, SpanHash
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Arriving:
         self._books = threading.RLock()  # what is recorded, and what is known of sources, agree
         self._places = Places(root_fd, state, options)
         self._checks = Checks(staging.of, self._checked)
-        self._recorder = Recorder(folder, self._carry_on, lambda: self._checks.is_busy)
+        self._recorder = PieceRecorder(folder, self._carry_on, lambda: self._checks.is_busy)
         self._n_writing, self._is_closed = 0, False
 
     # Sources ----------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Arriving:
         """Return how a source's files lie end to end."""
         return self._sources[source].layout
 
-    def settle_rest(self) -> None:
+    def settle_remaining(self) -> None:
         """Let files that need no more pieces, such as empty ones, have their names."""
         self.start(lambda _, __: None)
         self.stop()
@@ -256,9 +256,9 @@ class Arriving:
     def _failure(self) -> Exception | None:
         return self._recorder.failure
 
-    def start(self, tell: Callable[[list[PieceKey], Exception | None], None]) -> None:
+    def start(self, report: Callable[[list[PieceKey], Exception | None], None]) -> None:
         """Begin to record what is written, in a thread."""
-        self._recorder.start(tell)
+        self._recorder.start(report)
 
     def look(self) -> None:
         """Raise `StoreError` where nothing can be recorded any more."""

@@ -33,19 +33,19 @@ class Checks:
     ----------
     folder_of : callable
         Returns the descriptor of the folder in which a source's files lie under their numbers.
-    tell : callable
+    report : callable
         Called by the thread when a check is done.
 
     Attributes
     ----------
     n_under_way : int
-        Checks that are wanted, less those that `tell` has taken off.
+        Checks that are wanted, less those that `report` has taken off.
     verdicts : dict of int to (str or None)
         Why files that were checked are not what they should be; None where they are.
     """
 
-    def __init__(self, folder_of: Callable[[str], int], tell: Callable[[Check], None]) -> None:
-        self._folder_of, self._tell = folder_of, tell
+    def __init__(self, folder_of: Callable[[str], int], report: Callable[[Check], None]) -> None:
+        self._folder_of, self._report = folder_of, report
         self.n_under_way = 0
         self.verdicts: dict[int, str | None] = {}
         self._is_cancelled = False
@@ -98,7 +98,7 @@ class Checks:
         why = self._why_not(check)
         if not self._is_cancelled:
             self.verdicts[check.file] = why
-            self._tell(check)
+            self._report(check)
 
     def _why_not(self, check: Check) -> str | None:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC

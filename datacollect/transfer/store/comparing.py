@@ -87,10 +87,9 @@ class Comparing:
     ) -> None:
         self._folders, self._source = folders, source
         self._options, self._digests, self._go_on = options, digests, go_on
-        self._hashes: dict[int, list[SpanHash]] = {}
 
     def all(self, rows: Sequence[FileRow]) -> Iterator[tuple[FileRow, Adopted | str]]:
-        """Yield what came of each: it is adopted, or what is to be told besides."""
+        """Yield what came of each: it is adopted, or what is to be reported besides."""
         batch: list[FileRow] = []
         n_bytes = 0
         for row in rows:
@@ -186,9 +185,9 @@ def _spans(row: FileRow) -> Iterator[Span]:
 
 
 def _why_unequal(own: bytes, asked: list[bytes | None] | None, i: int) -> str | None:
-    """Return what to tell where a source's hash is not ours; None where it is."""
+    """Return what to report where a source's hash is not ours; None where it is."""
     if asked is None:
-        return "this source tells no hashes to compare it by"
+        return "this source gives no hashes to compare it by"
     if i >= len(asked) or asked[i] is None:
-        return "the source told no hash of it now"
+        return "the source gave no hash of it now"
     return None if asked[i] == own else ""

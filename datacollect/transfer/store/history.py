@@ -1,4 +1,4 @@
-"""What a pull's log tells of rates over time: what was planned, what came, what went wrong."""
+"""Rates over time from a pull's log: what was planned, what arrived, what went wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
     from datacollect.schedule.schedule import Schedule
 
-# What has come is noted so often, and less often the longer a pull takes.
+# How often arrivals are noted; less often the longer a pull takes.
 NOTED_S, NOTED_PART = 0.5, 1 / 500
 MOVED = "bytes by route"
 # What is drawn where it happened.
@@ -33,12 +33,12 @@ TROUBLES = {
 }
 
 
-class Moved:
+class RouteTotals:
     """Adds up what arrives on each route, and says when that is to be noted.
 
     Examples
     --------
-    >>> moved = Moved()
+    >>> moved = RouteTotals()
     >>> moved.opened(1, ("S1", "R"))
     >>> moved.arrived({1: 700})
     >>> moved.line()
@@ -99,7 +99,7 @@ def planned_routes(schedule: Schedule) -> list[list[Any]]:
 
 @dataclass(frozen=True)
 class PlannedRoute:
-    """What a plan expected of a route: so many bytes between two instants."""
+    """What a plan expected of a route: bytes between two instants."""
 
     hosts: tuple[str, ...]
     n_bytes: int
@@ -196,7 +196,7 @@ def _starts(path: Path) -> Iterator[History]:
             yield history
             history, before, last = History(str(line.get("method", ""))), Counter(), {}
         elif what == "planned":
-            before.update(last)  # each round counts anew
+            before.update(last)  # each round counts from zero
             last = {}
             _take_plan(history, line, time_s)
         elif what == MOVED:

@@ -1,4 +1,4 @@
-"""Listing what sources hold: page by page into the state, each entry judged on its way."""
+"""Listing what sources hold: page by page into the state, each entry judged first."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.transfer.store.attributes import is_as_placed
-from datacollect.transfer.store.looking import ABOUT_NAMES, Found, Kind, Looking
+from datacollect.transfer.store.path_lookup import ABOUT_NAMES, PathFound, PathKind, PathLookup
 
 if TYPE_CHECKING:
     from datacollect.transfer.store.attributes import StoreOptions
@@ -27,7 +27,7 @@ class Taken(NamedTuple):
     may_equal: bool = False
 
 
-class Places(Looking):
+class Places(PathLookup):
     """Places of one destination folder. Not for several threads.
 
     Parameters
@@ -76,7 +76,7 @@ class Places(Looking):
             return taken.why
         fd_from, name = staging
         try:
-            if found.kind is Kind.FOLDER or found.at != f"{source}/{path}":
+            if found.kind is PathKind.FOLDER or found.at != f"{source}/{path}":
                 self._clear(found, number, staging)
             fd = self.folders.open(tuple(above), make=True)
             os.rename(name, last, src_dir_fd=fd_from, dst_dir_fd=fd)
@@ -93,16 +93,16 @@ class Places(Looking):
     # What is found ----------------------------------------------------------------------------
 
     def _judged(
-        self, found: Found, number: int, source: str, path: str, n_bytes: int
+        self, found: PathFound, number: int, source: str, path: str, n_bytes: int
     ) -> Taken | None:
-        if found.kind is Kind.NOTHING:
+        if found.kind is PathKind.NOTHING:
             return None
-        if found.kind is Kind.CLOSED:
+        if found.kind is PathKind.CLOSED:
             return Taken(
                 f"{found.at} cannot be written: {found.why}; mend that, and start the same "
                 "command again"
             )
-        if found.kind is Kind.MOUNT:
+        if found.kind is PathKind.MOUNT:
             return Taken(
                 f"{found.at} is a file system of its own, and no file can be renamed into it: "
                 f"unmount it, or mount it at {source} itself"
@@ -113,22 +113,22 @@ class Places(Looking):
                 "are not followed: move it away, or mount there what it is to lead to"
             )
         if found.at != f"{source}/{path}":
-            return self._judged_way(found, number, source)
-        if found.kind is Kind.FILE:
+            return self._judged_above(found, number, source)
+        if found.kind is PathKind.FILE:
             return self._judged_file(found, number, path, n_bytes)
         if self._options.overwrite:
             return None
-        if found.kind is Kind.FOLDER:
+        if found.kind is PathKind.FOLDER:
             return Taken(
                 f"{found.at} is a folder here, and a file at the source: {_OVERWRITE}, with all "
                 "that lies in it"
             )
         return Taken(f"{found.at} is there already and is {found.kind.value}: {_OVERWRITE}")
 
-    def _judged_way(self, found: Found, number: int, source: str) -> Taken | None:
-        """Judge what lies where a folder is wanted: a file of ours that is gone makes way."""
+    def _judged_above(self, found: PathFound, number: int, source: str) -> Taken | None:
+        """Judge what lies where a folder is wanted: a file of ours that is gone is replaced."""
         path = found.at.removeprefix(f"{source}/")
-        if found.kind is Kind.FILE and self._is_ours(found, number, path):
+        if found.kind is PathKind.FILE and self._is_ours(found, number, path):
             if not self._state.is_expected(number, path):
                 return None
             return Taken(f"{found.at} is both a file and a folder at the source")
@@ -136,11 +136,11 @@ class Places(Looking):
             return None
         return Taken(
             f"{found.at} is {found.kind.value} where a folder is wanted"
-            + ("; links are not followed: " if found.kind is Kind.LINK else ": ")
+            + ("; links are not followed: " if found.kind is PathKind.LINK else ": ")
             + _OVERWRITE
         )
 
-    def _judged_file(self, found: Found, number: int, path: str, n_bytes: int) -> Taken | None:
+    def _judged_file(self, found: PathFound, number: int, path: str, n_bytes: int) -> Taken | None:
         assert found.stat is not None
         if self._is_ours(found, number, path):
             return None
@@ -149,25 +149,25 @@ class Places(Looking):
             return None
         return Taken(why_kept(found.at, altered=bool(self._state.stamps(number, path))), may_equal)
 
-    def _is_ours(self, found: Found, number: int, path: str) -> bool:
+    def _is_ours(self, found: PathFound, number: int, path: str) -> bool:
         assert found.stat is not None
         stamps = self._state.stamps(number, path)
         return any(is_as_placed(found.stat, stamp) for stamp in stamps)
 
-    def _clear(self, found: Found, number: int, staging: tuple[int, str]) -> None:
-        """Take away what is to make way: forgotten first, so that no crash finds it lost."""
-        if found.kind is Kind.NOTHING:
+    def _clear(self, found: PathFound, number: int, staging: tuple[int, str]) -> None:
+        """Remove what is replaced: forgotten first, so that no crash finds it lost."""
+        if found.kind is PathKind.NOTHING:
             return
-        source, *rest = found.at.split("/")
-        above, path = (source, *rest[:-1]), "/".join(rest)
-        if found.kind is Kind.FOLDER:
+        source, *below = found.at.split("/")
+        above, path = (source, *below[:-1]), "/".join(below)
+        if found.kind is PathKind.FOLDER:
             self.folders.close()
         fd = self.folders.open(above, make=False)
         self._state.make_way(number, path)
-        if found.kind is Kind.FOLDER:
-            os.rename(rest[-1], f"replaced-{staging[1]}", src_dir_fd=fd, dst_dir_fd=staging[0])
+        if found.kind is PathKind.FOLDER:
+            os.rename(below[-1], f"replaced-{staging[1]}", src_dir_fd=fd, dst_dir_fd=staging[0])
         else:
-            os.unlink(rest[-1], dir_fd=fd)
+            os.unlink(below[-1], dir_fd=fd)
         self.folders.changed.add(above)
 
 

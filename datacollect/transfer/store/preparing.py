@@ -14,9 +14,9 @@ from datacollect.transfer.store.attributes import (
 from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
 from datacollect.transfer.store.folder.paths import names_in
 from datacollect.transfer.store.folder.syncing import sync_placed
-from datacollect.transfer.store.looking import Found, Kind
+from datacollect.transfer.store.path_lookup import PathFound, PathKind
 from datacollect.transfer.store.places import Places
-from datacollect.transfer.store.state.failures import CLOSED, DiskErrors, passing_over
+from datacollect.transfer.store.state.failures import CLOSED, disk_errors, passing_over
 from datacollect.transfer.store.state.pieces import touched, whole_files
 from datacollect.transfer.store.state.state import FileRow, FileState, Settled, Stamp
 from datacollect.transfer.store.verifying import is_as_recorded
@@ -81,7 +81,7 @@ class Preparing:
         settled, lost = [], []
         for row in self._state.placed(number):
             found = self._places.look(name, row.listed.path)
-            if found.stat is not None and found.kind is Kind.FILE:
+            if found.stat is not None and found.kind is PathKind.FILE:
                 is_same = found.at == f"{name}/{row.listed.path}"
                 if is_same and is_as_placed(found.stat, row.placed):
                     if row.placed.mtime_ns is None:  # an old state did not note it
@@ -97,10 +97,12 @@ class Preparing:
         self._state.again(lost)
         return len(lost)
 
-    def _after_change(self, number: int, name: str, row: PlacedRow, found: Found) -> Settled | None:
-        """Return what is to become of a file that is not as it was placed; None: fetched anew."""
+    def _after_change(
+        self, number: int, name: str, row: PlacedRow, found: PathFound
+    ) -> Settled | None:
+        """Return what is to become of a file that is not as it was placed; None: fetched again."""
         path, n_bytes = row.listed.path, row.listed.n_bytes
-        if found.kind is Kind.FILE and found.at == f"{name}/{path}":
+        if found.kind is PathKind.FILE and found.at == f"{name}/{path}":
             with suppress(OSError), open_placed(self._places.folders, name, path) as fd:
                 hashes = self._state.hashes_of(row.number)
                 if is_as_recorded(fd, n_bytes, hashes):
@@ -108,7 +110,7 @@ class Preparing:
                     return Settled(row.number, FileState.DONE, None, stamp, row.set_mode)
         if row.is_gone:
             return Settled(row.number, FileState.OLD)
-        if found.kind is Kind.NOTHING or self._options.overwrite:
+        if found.kind is PathKind.NOTHING or self._options.overwrite:
             return None
         taken = self._places.taken(number, name, path, n_bytes)
         return None if taken is None else Settled(row.number, FileState.KEPT, taken.why)
@@ -134,7 +136,7 @@ class Preparing:
             if stamp is None and file in all_recorded:  # an old state did not note it
                 stamp = Stamp(row.n_bytes, None)
             found = self._places.look(name, row.path)
-            is_file = found.kind is Kind.FILE and found.at == f"{name}/{row.path}"
+            is_file = found.kind is PathKind.FILE and found.at == f"{name}/{row.path}"
             if is_file and found.stat and stamp is not None and is_as_placed(found.stat, stamp):
                 settled.append(Settled(file, FileState.DONE, None, stamp_of(found.stat)))
             elif file in begun:
@@ -236,7 +238,7 @@ class Preparing:
                 self._places.close()
 
     def _why_kept(self, number: int, name: str, row: FileRow, besides: str) -> str:
-        with DiskErrors(self._folder):
+        with disk_errors(self._folder):
             taken = self._places.taken(number, name, row.listed.path, row.listed.n_bytes)
         if taken is None:
             return besides or "what lay in its place is gone; start the same command again"
@@ -246,7 +248,7 @@ class Preparing:
         """Make sure that files are on disk, then note that they are there."""
         if not adopted:
             return
-        with DiskErrors(self._folder):
+        with disk_errors(self._folder):
             sync_placed(self._places.folders, name, [each.row.listed.path for each in adopted])
         self._state.record([], (span for each in adopted for span in each.hashes))
         self._state.settle(

@@ -32,7 +32,10 @@ def why_no_room(
     fd = staging.of(source)
     device = os.fstat(fd).st_dev
     needing = [each for each in others if each != source and state.needs([each])[0]]
-    sharing = [source, *(other for other in needing if _device(staging, other) == device)]
+    sharing = [
+        source,
+        *(other for other in needing if os.fstat(staging.of(other)).st_dev == device),
+    ]
     n_files, n_bytes = state.needs(sharing)
     where = folder / source if staging.is_apart(source) else folder
     n_bytes = max(0, n_bytes - _begun_bytes(state, staging, sharing))
@@ -50,10 +53,6 @@ def why_no_room(
             "take files away, or name another folder with --into"
         )
     return None
-
-
-def _device(staging: Staging, source: str) -> int:
-    return os.fstat(staging.of(source)).st_dev
 
 
 def _begun_bytes(state: State, staging: Staging, sources: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, StoreError
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
-from datacollect.transfer.store.looking import displaced_files
+from datacollect.transfer.store.path_lookup import displaced_files
 from datacollect.transfer.store.state.holes import data_bytes
 from datacollect.transfer.store.state.reading import FileState, Missing, Wanted
 from datacollect.transfer.store.state.snapshot import snapshot_of
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
 
-    from datacollect.transfer.store.looking import Displaced
+    from datacollect.transfer.store.path_lookup import Displaced
     from datacollect.transfer.store.state.reading import Reading
-    from datacollect.transfer.store.verifying import Progress, Verified
+    from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def status_of(folder: str | PathLike[str]) -> Status:
 
 
 def verify_of(
-    folder: str | PathLike[str], tell: Callable[[Progress], None] = lambda _: None
+    folder: str | PathLike[str], report: Callable[[VerifyProgress], None] = lambda _: None
 ) -> Verified:
     """Read all files again that have come into a folder, and compare them with what came.
 
@@ -147,7 +147,7 @@ def verify_of(
     """
     state = _state_of(folder)
     try:
-        return verified_files(Path(folder), state, tell)
+        return verified_files(Path(folder), state, report)
     except OSError as error:
         raise _unreadable(folder, error) from error
     finally:

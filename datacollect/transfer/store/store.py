@@ -24,7 +24,7 @@ from datacollect.transfer.store.listing import Listing
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.preparing import Preparing
 from datacollect.transfer.store.room import why_no_room
-from datacollect.transfer.store.state.failures import CLOSED, DiskErrors
+from datacollect.transfer.store.state.failures import CLOSED, disk_errors
 from datacollect.transfer.store.state.recording import PieceKey
 from datacollect.transfer.store.state.state import FileState, State
 from datacollect.transfer.store.verifying import verified_files
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.folder.paths import Folding
     from datacollect.transfer.store.state.state import FileRow
-    from datacollect.transfer.store.verifying import Progress, Verified
+    from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
 __all__ = ["PieceKey", "Store", "StoreOptions"]
 
@@ -61,7 +61,6 @@ class Store(Arriving):
     """
 
     def __init__(self, folder: Path, options: StoreOptions = DEFAULT) -> None:
-        self._on_disk = DiskErrors(folder)
         with ExitStack() as undo:
             opened = open_folder(folder)
             undo.callback(opened.close)
@@ -97,10 +96,10 @@ class Store(Arriving):
         int
             How many files were there before, and are to be fetched again.
         """
-        with self._on_disk:
+        with disk_errors(self.folder):
             return self._preparing().mend()
 
-    def verify(self, tell: Callable[[Progress], None] = lambda _: None) -> Verified:
+    def verify(self, report: Callable[[VerifyProgress], None] = lambda _: None) -> Verified:
         """Read all that is done again; what is not as it came is to be fetched again.
 
         Raises
@@ -108,8 +107,8 @@ class Store(Arriving):
         StoreError
             The disk fails.
         """
-        with self._on_disk:
-            found = verified_files(self.folder, self.state, tell)
+        with disk_errors(self.folder):
+            found = verified_files(self.folder, self.state, report)
             self.state.again([each.number for each in found.altered + found.gone])
             return found
 
@@ -143,7 +142,7 @@ class Store(Arriving):
             Files whose place is taken by one of the same size, which may be them: to be compared.
         """
         self._cuts[name] = piece_bytes, apart
-        with self._on_disk:
+        with disk_errors(self.folder):
             return self._preparing().prepare(name)
 
     def compare(
@@ -163,13 +162,13 @@ class Store(Arriving):
 
     def why_no_room(self, name: str) -> str | None:
         """Return why what a source needs does not fit beside what known ones need, or None."""
-        with self._on_disk:
+        with disk_errors(self.folder):
             others = [other for other in self._sources if other not in self._put_off]
             return why_no_room(self.folder, self.state, self._staging, name, others)
 
     def clean(self) -> None:
         """Take away what was begun and is not waited for any more."""
-        with self._on_disk:
+        with disk_errors(self.folder):
             there = [(fd, set(names_in(fd))) for fd in self._staging.all()]
             # Asked afterwards: what is begun meanwhile is not among the names.
             live = {
@@ -186,7 +185,7 @@ class Store(Arriving):
         """Make a source's empty folders, and give all of them their modes and times."""
         number = self.state.source_id(name)
         folders, whys = Folders(self._opened.root_fd), {}
-        with self._on_disk:
+        with disk_errors(self.folder):
             try:
                 for path, mode, mtime_ns in self.state.folders(number):
                     try:

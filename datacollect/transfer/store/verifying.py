@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.state.reading import Reading
 
 NOTED_IN = "verified.jsonl"
-# So often progress is told, and what was read is put on disk.
-TOLD_S = 0.2
+# How often progress is reported, and what was read is put on disk.
+REPORT_S = 0.2
 _READ_BYTES = 2**20
 
 
-class Progress(NamedTuple):
+class VerifyProgress(NamedTuple):
     """How much was read again, of how much."""
 
     n_files: int
@@ -72,7 +72,7 @@ class Verified(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        told = {
+        wrong = {
             key: [{"source": each.source, "path": each.path, "why": each.why} for each in found]
             for key, found in (
                 ("altered", self.altered),
@@ -80,11 +80,11 @@ class Verified(NamedTuple):
                 ("unverifiable", self.unverifiable),
             )
         }
-        return {"files": self.n_files, "bytes": self.n_bytes, **told}
+        return {"files": self.n_files, "bytes": self.n_bytes, **wrong}
 
 
 def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes]]) -> bool | None:
-    """Whether an open file has the hashes of its parts; None where these do not tell all of it."""
+    """Whether an open file has the hashes of its parts; None where these do not cover all of it."""
     end = 0
     for offset, length, _ in hashes:
         if offset != end:
@@ -98,7 +98,7 @@ def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes
 
 
 def verified_files(
-    folder: Path, state: Reading, tell: Callable[[Progress], None] = lambda _: None
+    folder: Path, state: Reading, report: Callable[[VerifyProgress], None] = lambda _: None
 ) -> Verified:
     """Read all files again that are done, and compare them with what came.
 
@@ -107,21 +107,21 @@ def verified_files(
     """
     root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return _Verifying(folder, root_fd, state, tell).run()
+        return _Verifying(folder, root_fd, state, report).run()
     finally:
         os.close(root_fd)
 
 
 class _Verifying:
     def __init__(
-        self, folder: Path, root_fd: int, state: Reading, tell: Callable[[Progress], None]
+        self, folder: Path, root_fd: int, state: Reading, report: Callable[[VerifyProgress], None]
     ) -> None:
-        self._state, self._tell = state, tell
+        self._state, self._report = state, report
         self._folders = Folders(root_fd)
         self._notes = _Notes(folder / STATE_FOLDER / NOTED_IN)
         self._found = Verified(0, 0, [], [], [])
         self._n_files = self._n_bytes = self._sound_files = self._sound_bytes = 0
-        self._told_s = 0.0
+        self._reported_s = 0.0
         done = [each.get(FileState.DONE, (0, 0)) for each in state.counts().values()]
         self._all = sum(n for n, _ in done), sum(n_bytes for _, n_bytes in done)
 
@@ -170,14 +170,14 @@ class _Verifying:
         for row in rows:
             at = row_of.get(row.number)
             pieces = () if at is None else layout.pieces_of(at)
-            told = []
+            found = []
             for piece in pieces:
                 if piece not in verdicts:
                     verdicts[piece] = self._is_piece(number, name, layout, piece, done)
-                told.append(verdicts[piece])
-            if row.listed.n_bytes == 0 or (told and all(told)):
+                found.append(verdicts[piece])
+            if row.listed.n_bytes == 0 or (found and all(found)):
                 self._sound(row, None)
-            elif False in told:
+            elif False in found:
                 self._altered(name, row)
             else:
                 why = "no hash of it alone is known: it came by an older version"
@@ -224,10 +224,10 @@ class _Verifying:
         self._n_files += n_files
         self._n_bytes += n_bytes
         now_s = time.monotonic()
-        if at_once or now_s >= self._told_s + TOLD_S:
-            self._told_s = now_s
+        if at_once or now_s >= self._reported_s + REPORT_S:
+            self._reported_s = now_s
             self._notes.flush()
-            self._tell(Progress(self._n_files, self._n_bytes, *self._all))
+            self._report(VerifyProgress(self._n_files, self._n_bytes, *self._all))
 
 
 class _Notes:

@@ -86,7 +86,7 @@ def slack_of(problem: Problem, plan: dc.Schedule) -> float:
 
 @example(problem=released_over_a_wire_crossed_twice())
 @given(problem=shared_problems(most_hosts=3))
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_the_first_instants_are_best_in_their_order(problem):
     assume(problem.total_bytes >= 10**6 and with_room_for_returns(problem) is None)
     try:

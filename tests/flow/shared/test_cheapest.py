@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from instances.shared_problems import (
     shared_problems,
 )
@@ -29,7 +29,6 @@ def flow_by(problem: Problem, prefer: str, end_s: float | None = None) -> Cheape
 
 
 @given(shared_problems(), st.sampled_from([1.0, 1.1, 2.0]), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_the_cheapest_flow_agrees_with_an_independent_program(problem, later, priced):
     earliest = fluid_makespan_s(problem)
     assume(problem.parcels and earliest is not None)
@@ -50,7 +49,6 @@ def test_the_cheapest_flow_agrees_with_an_independent_program(problem, later, pr
 
 
 @given(shared_problems())
-@settings(max_examples=40, deadline=None)
 def test_too_early_an_end_is_infeasible(problem):
     earliest = fluid_makespan_s(problem)
     assume(problem.parcels and earliest is not None)

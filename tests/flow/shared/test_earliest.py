@@ -35,13 +35,11 @@ def agrees_with_one_commodity_per_source(problem: Problem, solver: str) -> None:
 
 
 @given(shared_problems())
-@settings(max_examples=30, deadline=None)
 def test_any_mix_of_constraints_agrees_with_one_commodity_per_source(problem):
     agrees_with_one_commodity_per_source(problem, "ortools")
 
 
 @given(shared_problems())
-@settings(max_examples=25, deadline=None)
 def test_cbc_agrees_with_one_commodity_per_source(problem):
     agrees_with_one_commodity_per_source(problem, "pulp")
 

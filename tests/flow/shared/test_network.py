@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.flow.shared.network import SharedNetwork, ways_to_sink, widest_ways
+from datacollect.flow.shared.network import SharedNetwork, arcs_to_sink, widest_arcs
 
 
 def network_of(arcs, supply):
@@ -27,7 +27,7 @@ def test_every_node_has_a_way_by_fewest_arcs_and_of_these_the_widest():
         [(1, 0, 4), (2, 0, 5), (3, 1, 9), (3, 2, 8), (4, 3, 2), (1, 2, 9), (4, 5, 9), (5, 0, 0)],
         [0] * 6,
     )
-    arcs, width = ways_to_sink(network)
+    arcs, width = arcs_to_sink(network)
     assert sorted(arcs.tolist()) == [0, 1, 3, 4]
     assert width.tolist() == [np.inf, 4, 5, 5, 2, 0]
 
@@ -40,8 +40,8 @@ def test_sources_begin_with_the_ways_by_which_most_arrives_behind_their_own_limi
     relays = range(3, 15)
     arcs = [(1, 2, 99), *((2, r, 50) for r in relays), *((r, 0, r) for r in relays)]
     network = network_of(arcs, [0, 10] + [0] * 13)
-    _, width = ways_to_sink(network)
-    chosen = widest_ways(network, width)
+    _, width = arcs_to_sink(network)
+    chosen = widest_arcs(network, width)
     assert sorted(network.head[chosen].tolist()) == [2, *range(7, 15)]
 
 
@@ -52,7 +52,7 @@ def test_each_node_takes_the_widest_of_its_shortest_ways(seed):
     n_nodes, n_arcs = draws.randint(2, 9), draws.randint(1, 30)
     ends = [draws.sample(range(n_nodes), 2) for _ in range(n_arcs)]
     room = [float(draws.choice([0, 1, 1, 2, 5, math.inf])) for _ in range(n_arcs)]
-    width, way = {0: math.inf}, {}
+    width, chosen_arcs = {0: math.inf}, {}
     while True:
         found: dict[int, tuple[float, int]] = {}
         for arc, (tail, head) in enumerate(ends):
@@ -62,10 +62,10 @@ def test_each_node_takes_the_widest_of_its_shortest_ways(seed):
         if not found:
             break
         width |= {node: least for node, (least, _) in found.items()}
-        way |= {node: arc for node, (_, arc) in found.items()}
+        chosen_arcs |= {node: arc for node, (_, arc) in found.items()}
     network = network_of(
         [(*pair, most) for pair, most in zip(ends, room, strict=True)], [0] * n_nodes
     )
-    arcs, widths = ways_to_sink(network)
-    assert arcs.tolist() == [way[node] for node in sorted(way)]
+    arcs, widths = arcs_to_sink(network)
+    assert arcs.tolist() == [chosen_arcs[node] for node in sorted(chosen_arcs)]
     assert widths.tolist() == [width.get(node, 0.0) for node in range(n_nodes)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
@@ -151,7 +151,7 @@ def test_a_relay_that_nothing_points_to_at_first_is_found():
 
 
 def test_small_costs_count_beside_very_dear_arcs():
-    """Two of three ways cost 1e9; the third forks: by node 2 for 3, by node 3 for 2."""
+    """Two of three paths cost 1e9; the third forks: by node 2 for 3, by node 3 for 2."""
     none = np.zeros(0, dtype=int)
     tail, head = np.array([1, 1, 1, 1, 2, 3]), np.array([0, 0, 2, 3, 0, 0])
     cost = np.array([1e9, 1e9, 1.5, 1.0, 1.5, 1.0])
@@ -212,9 +212,8 @@ def test_a_small_source_counts_as_much_as_a_large_one(ratio):
 
 
 @given(st.integers(0, 10**6), st.lists(st.booleans(), min_size=8, max_size=8))
-@settings(max_examples=40)
 def test_arcs_that_begin_full_change_the_way_not_the_answer(seed, full):
-    """Two ways of two arcs each, and one straight, of random cost; two of them share room."""
+    """Two paths of two arcs each, and a direct one, of random cost; two of them share room."""
     rng = np.random.default_rng(seed)
     network = SharedNetwork(
         n_nodes=5,

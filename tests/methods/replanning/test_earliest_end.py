@@ -129,7 +129,7 @@ def test_where_only_the_wire_binds_no_other_link_is_looked_at(monkeypatch):
 
 
 @given(problems(), st.lists(st.booleans(), min_size=1, max_size=12))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 def test_whichever_links_come_first_the_end_is_that_of_an_independent_program(problem, chosen):
     assume(problem.total_bytes > 0)
     old = np.flatnonzero(np.resize(chosen, problem.n_links))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from instances.replanned import (
-    FEW_EXAMPLES,
+    MANY_DISCARDED,
     bytes_over,
     in_large_units,
     into_d_from,
@@ -65,7 +65,7 @@ def test_time_is_not_spent_where_it_spares_no_new_link():
 
 
 @given(problems(), st.floats(0.0, 1.0))
-@FEW_EXAMPLES
+@MANY_DISCARDED
 def test_without_news_the_rest_ends_no_later_than_planned(problem, part):
     problem = in_large_units(problem)
     plan = planned(problem, chunk_s=0.0)
@@ -81,7 +81,7 @@ def test_without_news_the_rest_ends_no_later_than_planned(problem, part):
 
 
 @given(problems(FEATURES - {"shared", "forecast", "release", "storage"}), st.floats(0.0, 1.0))
-@FEW_EXAMPLES
+@MANY_DISCARDED
 def test_with_chunks_the_rest_ends_a_chunk_per_hop_later_at_most(problem, part):
     problem = in_large_units(problem)
     plan = planned(problem)
@@ -99,7 +99,7 @@ def test_with_chunks_the_rest_ends_a_chunk_per_hop_later_at_most(problem, part):
     st.floats(0.0, 1.0),
     st.sampled_from([0.0, 0.01, 0.3]),
 )
-@FEW_EXAMPLES
+@MANY_DISCARDED
 def test_the_bound_is_that_of_an_independent_program(problem, factors, part, stability):
     """Links become faster, slower or useless; the old plan knows nothing of that."""
     problem = in_large_units(problem)
@@ -134,7 +134,7 @@ def test_the_bound_is_that_of_an_independent_program(problem, factors, part, sta
 
 
 @given(problems(FEATURES - {"shared", "forecast", "release"}), st.integers(0, 6))
-@FEW_EXAMPLES
+@MANY_DISCARDED
 def test_slots_go_on_where_they_stopped(problem, n_done):
     plan = planned(problem, slot_s=0.5)
     assume(plan.makespan_s <= 20.0)

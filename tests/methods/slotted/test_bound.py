@@ -97,7 +97,6 @@ def _compare(problem):
 
 
 @given(problems(most_hosts=3))
-@settings(max_examples=40, deadline=None)
 def test_the_bound_is_never_above_the_fewest_slots(problem):
     _compare(problem)
 

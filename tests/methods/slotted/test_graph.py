@@ -7,7 +7,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances.hand_made import links
 from instances.slotted_plans import overlay
 from instances.small_problems import MB, figure_1, relay
@@ -271,7 +271,6 @@ def test_the_graph_for_networkx_carries_slots_and_demands():
 
 
 @given(problems(features=frozenset({"limits", "forecast", "release", "storage", "held"})))
-@settings(max_examples=40)
 def test_networkx_and_our_solver_bring_the_same_amount(problem):
     graph = time_expanded_graph(problem, slot_s=1.0, n_slots=3)
     if not graph.pools:

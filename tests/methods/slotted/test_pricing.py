@@ -47,7 +47,7 @@ def test_few_arcs_cost_no_more_than_all(few_arcs, prefer, seed):
 
 
 @given(problems(features=WITHOUT_SHARED, most_hosts=3))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_plans_cost_what_networkx_pays(few_arcs, problem):
     _compare_costs(problem)
 

@@ -35,13 +35,13 @@ from datacollect.solvers.budget import Budget
 
 
 @given(problems(features=WITHOUT_SHARED, most_hosts=4))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_few_arcs_need_no_more_slots_than_all(few_arcs, problem):
     _compare_slots(problem)
 
 
 @given(problems(most_hosts=3))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_few_arcs_need_no_more_slots_with_shared_bottlenecks(few_arcs, problem):
     _compare_slots(problem)
 
@@ -107,7 +107,6 @@ def test_nothing_comes_from_a_relay_before_data_have_got_there():
 
 
 @given(problems(features=WITHOUT_SHARED, most_hosts=4))
-@settings(max_examples=30)
 def test_the_fewest_slots_in_which_a_flow_empties_all_pools_may_suffice(problem):
     for n_slots in range(1, 12):
         part = partial_graph(problem, 1.0, n_slots, np.arange(problem.n_links))

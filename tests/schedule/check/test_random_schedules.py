@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from instances.hand_made import plan
 from instances.random_schedules import cases, chains
 from judges.contract_check import judge
@@ -48,7 +48,6 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@settings(max_examples=40)
 @given(chains(least_bytes=10_000), st.randoms(use_true_random=False))
 def test_chain_with_one_transfer_changed_is_invalid(change, chain, random):
     """Enough bytes that the change concerns more of them than the one per route tolerated."""
@@ -74,7 +73,6 @@ def test_chain_with_wrong_makespan_or_slower_link_is_invalid(chain, share):
     assert "link" in verdict(problem.replace(bandwidth_bytes_per_s=narrow), schedule)
 
 
-@settings(max_examples=25)
 @given(
     st.integers(1, 10**12), st.integers(1, 30), st.integers(1, 3), st.sampled_from([0.1, 0.7, 60.0])
 )
@@ -106,7 +104,6 @@ def test_slots_with_bytes_rounded_in_any_way_are_valid(n_bytes, n_slots, n_relay
     assert "off the grid" in verdict(problem, late)
 
 
-@settings(max_examples=100)
 @given(cases())
 def test_two_judges_agree(case):
     problem, schedule = case

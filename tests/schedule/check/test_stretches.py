@@ -58,7 +58,7 @@ def test_the_worst_of_those_that_hang_together_is_told():
     rows = [(0, 0, 1), (0, 2, 3)]
     found = worst([2.0, -0.5, 3.0], rows)
     assert (found.first, found.last, found.n_bytes) == (0, 2, 4.5)
-    # Room for 2 bytes and more between them: nothing is gained by both; the first is told.
+    # Room for 2 bytes and more between them: nothing is gained by both; the first is named.
     found = worst([2.0, -2.5, 3.0], rows)
     assert (found.first, found.last, found.n_bytes) == (0, 0, 2.0)
 

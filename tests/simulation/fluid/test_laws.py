@@ -1,6 +1,6 @@
 """What holds of any problem and plan that the fluid engine carries out."""
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.small_problems import MB
 from instances.strategies import problems
@@ -18,7 +18,6 @@ SCHEDULES = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(SCHEDULES)
 def test_any_schedule_is_carried_out_byte_for_byte(case):
     problem, slot_s, shared = case
@@ -39,7 +38,6 @@ def test_any_schedule_is_carried_out_byte_for_byte(case):
         assert run.makespan_s <= 2 * plan.makespan_s + 1e-6
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     problems(frozenset({"limits", "shared", "release", "held", "storage"}), most_hosts=5),
     st.booleans(),
@@ -66,7 +64,6 @@ def test_no_pipelined_collection_comes_to_a_standstill_at_storage_limits(problem
                 assert peaks.get(name, 0.0) <= room * (1 + 1e-6) + 1
 
 
-@settings(max_examples=30, deadline=None)
 @given(problems(most_hosts=5), st.booleans(), st.sampled_from([0.2, 0.7, 30.0]))
 def test_nothing_is_sent_twice_where_connections_stall(problem, shared, stall_s):
     """Links carry nothing in some periods: connections are replaced, and go on where they were.
@@ -89,7 +86,6 @@ def test_nothing_is_sent_twice_where_connections_stall(problem, shared, stall_s)
         assert into <= problem.total_bytes
 
 
-@settings(max_examples=30, deadline=None)
 @given(problems(frozenset({"limits"})))
 def test_paced_plan_takes_as_long_as_it_says(problem):
     """Rates are constant on every route, and sum to no more than any capacity: all are had.
@@ -109,7 +105,6 @@ def test_paced_plan_takes_as_long_as_it_says(problem):
     assert run.makespan_s >= plan.lower_bound_s * (1 - 1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(problems(frozenset({"limits", "shared"})), st.integers(1, 3))
 def test_nothing_beats_the_lower_bound(problem, lanes):
     assume(problem.total_bytes >= MB or not problem.total_bytes)

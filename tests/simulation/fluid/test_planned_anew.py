@@ -6,7 +6,7 @@ import math
 import pickle
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.planned_anew import triangle
 from instances.small_problems import shared_relay
@@ -112,7 +112,6 @@ ANY_BUT_FORECASTS = frozenset({"limits", "shared", "release", "storage", "held"}
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(
     problems(ANY_BUT_FORECASTS),
     st.sampled_from([0.3, 1.0, 2.5]),

@@ -48,6 +48,7 @@ def test_same_seed_same_result(elsewhere):
     assert found[0] != found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc to see processes")
 def test_nothing_runs_on_after_its_caller_was_killed(elsewhere):
     caller = elsewhere.begin(os.getpid).result()

@@ -16,6 +16,8 @@ from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.tables import summary_table
 from datacollect.study.rows import table_of
 
+pytestmark = pytest.mark.usefixtures("empty_pictures")
+
 
 def test_the_command_that_adds_seeds_can_be_typed(tmp_path, cloud_grids):
     sweep = EXPERIMENTS / "drift.toml"
@@ -88,7 +90,8 @@ def test_folders_of_earlier_versions_stay_readable(tmp_path):
     assert len(sweep.table) == 2
     assert sweep.scale == 1.0
     assert sweep.settings() == [("none",), ("60",)]
-    assert sweep.ways() == [("direct", "0 %"), ("coordinated", "0 %"), ("coordinated", "+70 %")]
+    treatments = [("direct", "0 %"), ("coordinated", "0 %"), ("coordinated", "+70 %")]
+    assert sweep.treatments() == treatments
     labels = sweep.labels(("none",), ("coordinated", "+70 %"))
     assert labels == {"method": "coordinated", "flows": "none", "error": "+70 %"}
     assert sweep.scenario(labels) == {

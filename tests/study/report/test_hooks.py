@@ -15,6 +15,8 @@ import datacollect as dc
 from datacollect.commands.main import run
 from datacollect.study.report.hooks import load_hook
 
+pytestmark = pytest.mark.usefixtures("empty_pictures")
+
 OTHER_PAPER = {
     "__init__.py": '"""Another paper."""\nfrom other_paper.claims import judge, none\n',
     "claims.py": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from instances.made_sweeps import write_sweep
 from instances.small_experiments import experiment_of
 
@@ -11,6 +12,8 @@ import datacollect as dc
 from datacollect.commands.main import run
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.known_hooks import hook_for
+
+pytestmark = pytest.mark.usefixtures("empty_pictures")
 
 # One setting of the paper's Figure 3.
 ONE = {"flows": ["60"], "ratio": ["1:1"], "udp": ["5 %"]}

@@ -15,6 +15,8 @@ from datacollect.commands.main import run
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.own import own_results
 
+pytestmark = pytest.mark.usefixtures("empty_pictures")
+
 FIXED = {**SCENARIO, "backlog": {"least_bytes": 4_000_000, "most_bytes": 4_000_000}}
 
 

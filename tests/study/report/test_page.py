@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from instances import made_hooks
 from instances.made_sweeps import cells_in
 from instances.small_experiments import SCENARIO, experiment_of
 from instances.watched_pages import wait_until
 
 import datacollect as dc
+
+pytestmark = pytest.mark.usefixtures("empty_pictures")
 
 # A busy machine takes long to load a page of some megabytes; what never comes still ends the test.
 PATIENCE_MS = 300_000

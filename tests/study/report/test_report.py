@@ -40,7 +40,7 @@ def reported(swept):
 
 
 @pytest.fixture(scope="module")
-def told(swept, tmp_path_factory):
+def reports(swept, tmp_path_factory):
     """Its report once more, by the command, into a folder; and what the command prints."""
     folder = tmp_path_factory.mktemp("told") / "out"
     hook = ["--verdicts", made_hooks.__file__]
@@ -77,13 +77,14 @@ def test_a_report_has_pictures_tables_and_a_page(reported):
     assert len(cells_in(found.folder / "figure3_runs.csv")) == found.n_runs == 144
 
 
-def test_the_same_sweep_gives_the_same_files(reported, told):
-    again, _ = told
+def test_the_same_sweep_gives_the_same_files(reported, reports):
+    again, _ = reports
     assert {file.name for file in again.iterdir()} == set(reported.files)
     for name in reported.files:
         assert (reported.folder / name).read_bytes() == (again / name).read_bytes(), name
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_several_sweeps_of_one_name_do_not_overwrite_each_other(tmp_path):
     only = {**SMALL, "flows": ["0"], "ratio": ["1:1"]}
     for scale in (0.1, 1.0):
@@ -107,14 +108,15 @@ def test_all_rows_are_printed(tmp_path, monkeypatch, capsys):
     """All settings of the study's figure: more than a screen, and none is hidden."""
     flows = ("0", "20", "40", "60")
     write_sweep(tmp_path, "figure3", gains, only={"flows": list(flows)})
-    told = sweep_report(*read_sweeps(tmp_path))
-    found = replace(PAGELESS, sweeps=(told,))
+    reports = sweep_report(*read_sweeps(tmp_path))
+    found = replace(PAGELESS, sweeps=(reports,))
     monkeypatch.setattr("datacollect.study.report.report.report", lambda *_, **__: found)
     assert run(["report", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum(line.split(" ")[0] in flows for line in lines) == len(told.own.table) > 60
+    assert sum(line.split(" ")[0] in flows for line in lines) == len(reports.own.table) > 60
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_a_real_sweep_has_a_report(tmp_path):
     experiment = dc.Experiment.from_dict(
         {
@@ -148,8 +150,8 @@ def test_a_real_sweep_has_a_report(tmp_path):
     assert 10 < float(slow["makespan_s"]) < 11
 
 
-def test_the_command_prints_verdicts_and_where_the_page_is(told):
-    folder, text = told
+def test_the_command_prints_verdicts_and_where_the_page_is(reports):
+    folder, text = reports
     lines = text.splitlines()
     head = lines.index("ns3:")
     assert lines[head + 1].split("  ")[0] == "claim"
@@ -162,6 +164,7 @@ def test_the_command_prints_verdicts_and_where_the_page_is(told):
     assert str(folder / "index.html") in text
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_without_plotly_all_is_there_but_the_page(sweep_folder, capsys, monkeypatch):
     """A page of a report before, which would speak of other numbers, is taken away."""
     folder = sweep_folder / "report"
@@ -182,6 +185,7 @@ def test_without_plotly_all_is_there_but_the_page(sweep_folder, capsys, monkeypa
     assert f"none; for one: {command_for_extra('report')}" in shown
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_two_seeds_show_no_time_below_zero(tmp_path, capsys):
     """At twice the rate they take half as long: t is 12.7, so its interval begins below 0."""
     write_sweep(tmp_path, "figure3", gains, only=SMALL, noise=1.0, seeds=2)
@@ -196,6 +200,7 @@ def test_two_seeds_show_no_time_below_zero(tmp_path, capsys):
     assert "[0, …: seeds too few or too far apart to bound it from below; add --seeds" in text
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_an_output_that_cannot_be_made_is_named(sweep_folder, capsys):
     (sweep_folder / "taken").write_text("")
     assert run(["report", str(sweep_folder), "-o", str(sweep_folder / "taken" / "x")]) == 2

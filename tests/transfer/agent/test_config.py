@@ -8,7 +8,7 @@ from instances.agents import KEY
 
 from datacollect.errors import ProblemError
 from datacollect.transfer.agent.config.fields import AGENT, LIMITS
-from datacollect.transfer.agent.config.file import AgentConfig, Limits
+from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits
 
 MINIMAL = f"""\
 format = "datacollect-agent/1"
@@ -35,7 +35,7 @@ def test_a_small_file_and_its_defaults(read, tmp_path):
     config = read(MINIMAL)
     assert (config.name, config.listen) == ("S1", ("127.0.0.1", 7443))
     assert config.serve == tmp_path / "data"
-    assert (config.connect_to, config.limits, config.congestion) == ({}, Limits(), None)
+    assert (config.connect_to, config.limits, config.congestion) == ({}, AgentLimits(), None)
     assert config.certificate == tmp_path / "a.cert.pem"
     assert config.own_certificate
     assert not config.has_spool
@@ -52,7 +52,7 @@ def test_everything_that_the_contract_shows(read, tmp_path):
     assert config.connect_to == {"S2": ("s2.example", 7443), "S3": ("2001:db8::1", 7443)}
     assert (config.certificate, config.own_certificate) == (tmp_path / "cert.pem", False)
     assert config.has_spool
-    assert config.limits == Limits(sessions=5, drain_s=0.0)
+    assert config.limits == AgentLimits(sessions=5, drain_s=0.0)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_what_is_wrong_is_said_with_its_place(read, old, new, message):
 
 
 def test_the_documents_list_every_key():
-    text = (REPOSITORY / "docs/transfers.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs/formats.md").read_text(encoding="utf-8")
     for field in AGENT.fields:
         assert f"\n| `{field.name}` | " in text
     for field in LIMITS.fields:
         assert f"\n| `{field.name}` | " in text
         assert f"| {field.default:g} |\n" in text
-    assert Limits() == Limits(**LIMITS.read({}, "limits"))
+    assert AgentLimits() == AgentLimits(**LIMITS.read({}, "limits"))
 
 
 def test_the_key_of_the_agent_is_never_served(read, tmp_path):

@@ -1,4 +1,4 @@
-"""The agent's mind alone: ways through it, limits, its end; no sockets and no clock."""
+"""The agent's core alone: relaying, limits, its end; no sockets and no clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from instances.agents import KEY
 from datacollect.net.connect import connect_request
 from datacollect.net.tickets import sign_ticket
 from datacollect.transfer.agent.core import actions, events
-from datacollect.transfer.agent.core.room import REFUSED_AT_ONCE, REFUSED_FROM_ONE
+from datacollect.transfer.agent.core.admission import REFUSED_AT_ONCE, REFUSED_FROM_ONE
 
 
 def test_a_way_opens_once_its_ticket_is_kept(tmp_path):
@@ -39,7 +39,7 @@ def test_a_ticket_opens_one_way_only(tmp_path):
     one = establish(agent, 1)
     status, text = refused(ask_way(agent, 2, head(sign_ticket(one, KEY)), 1.0))
     assert (status, text) == (407, "the ticket does not count: it has been used")
-    # Nor where the first way has long ended, or was never opened.
+    # Nor where the first connection has long ended, or was never opened.
     agent.handle(events.Ended(at(2), 1, "done"))
     assert refused(ask_way(agent, 3, head(sign_ticket(one, KEY)), 3.0))[0] == 407
 
@@ -124,9 +124,9 @@ def test_sockets_of_one_collection_are_counted(tmp_path):
 def test_a_way_ends_when_its_bytes_are_spent(tmp_path):
     agent = core(tmp_path)
     establish(agent, 1, most_bytes=10)
-    assert agent.handle(events.Moved(at(1), 1, 4, 5)) == []
-    [close] = agent.handle(events.Moved(at(2), 1, 0, 1, spent=True))
-    assert close == actions.Close(1, "its ticket's bytes are spent", True)
+    assert agent.handle(events.Passed(at(1), 1, 4, 5)) == []
+    [close] = agent.handle(events.Passed(at(2), 1, 0, 1, spent=True))
+    assert close == actions.EndSession(1, "its ticket's bytes are spent", True)
     [log] = agent.handle(events.Ended(at(3), 1, "its ticket's bytes are spent"))
     assert (log.facts["up_bytes"], log.facts["down_bytes"]) == (4, 6)
 
@@ -152,19 +152,23 @@ def test_silent_and_slow_clients_are_let_go(tmp_path):
     tls(agent, 3)  # never shows a ticket
     tls(agent, 4)
     ask(agent, "/v1/inventory", source(), number=4)
-    agent.handle(events.Answered(at(1), 4))
+    agent.handle(events.Sent(at(1), 4))
     establish(agent, 5)
     assert agent.handle(events.Tick(at(19.9))) == []
-    done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.Log)]
+    done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.WriteLog)]
     why = "nothing was asked in time"
     assert done == [
-        actions.Close(1, why),
+        actions.EndSession(1, why),
         actions.Refuse(2, 408, "the request took too long"),
-        actions.Close(3, why),
+        actions.EndSession(3, why),
     ]
-    agent.handle(events.Moved(at(90), 5, 1, 0))
-    assert agent.handle(events.Tick(at(101))) == [actions.Close(4, "nothing has moved for long")]
-    assert agent.handle(events.Tick(at(190))) == [actions.Close(5, "nothing has moved for long")]
+    agent.handle(events.Passed(at(90), 5, 1, 0))
+    assert agent.handle(events.Tick(at(101))) == [
+        actions.EndSession(4, "nothing has moved for long")
+    ]
+    assert agent.handle(events.Tick(at(190))) == [
+        actions.EndSession(5, "nothing has moved for long")
+    ]
 
 
 @pytest.mark.parametrize("port", [443, 7443])
@@ -238,7 +242,7 @@ def test_new_connections_from_one_address_are_limited_in_rate(tmp_path):
     closed = 0
     for number in range(50):  # within a second
         done = agent.handle(events.Accepted(at(number / 50), number, "a"))
-        closed += any(isinstance(action, actions.Close) for action in done)
+        closed += any(isinstance(action, actions.EndSession) for action in done)
         agent.handle(events.Ended(at(number / 50), number, ""))
     assert closed == 50 - 20 - 1  # ten seconds' worth at once, and what a second adds but a bit
     assert agent.handle(events.Accepted(at(1), 99, "b")) == []
@@ -248,7 +252,7 @@ def test_strangers_cannot_fill_the_log(tmp_path):
     agent = core(tmp_path)
     logs = []
     for number in range(1000):
-        logs += [a for a in ask_way(agent, number, b"x\r\n\r\n") if isinstance(a, actions.Log)]
+        logs += [a for a in ask_way(agent, number, b"x\r\n\r\n") if isinstance(a, actions.WriteLog)]
         agent.handle(events.Ended(at(0), number, ""))
     assert len(logs) == 200
     [log, _] = ask_way(agent, 1000, b"x\r\n\r\n", 1.0)
@@ -278,16 +282,16 @@ def test_a_session_that_this_host_could_not_carry_is_logged(tmp_path):
 
 
 def test_an_answer_that_moves_is_not_idle_however_long_it_takes(tmp_path):
-    """A large file over a slow line: nothing else is told for hours."""
+    """A large file over a slow line: nothing else is reported for hours."""
     agent = core(tmp_path, idle_s=900.0)
     tls(agent)
     ask(agent, "/v1/files/run7/a.tar", source(expires_s=START_S + 80_000))
     for s in range(100, 20_000, 500):
-        agent.handle(events.Moved(at(s), 1, 0, 1))
+        agent.handle(events.Passed(at(s), 1, 0, 1))
         assert agent.handle(events.Tick(at(s + 499))) == []
     last_s = 19_600.0
     [close] = agent.handle(events.Tick(at(last_s + 900)))
-    assert close == actions.Close(1, "nothing has moved for long")
+    assert close == actions.EndSession(1, "nothing has moved for long")
 
 
 def test_whoever_drips_has_one_time_for_all(tmp_path):
@@ -297,8 +301,8 @@ def test_whoever_drips_has_one_time_for_all(tmp_path):
         agent.handle(events.Accepted(at(0), number, "a"))
         agent.handle(events.FirstByte(at(15), number, byte))
     assert agent.handle(events.Tick(at(19.9))) == []
-    done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.Log)]
-    assert [type(action) for action in done] == [actions.Refuse, actions.Close]
+    done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.WriteLog)]
+    assert [type(action) for action in done] == [actions.Refuse, actions.EndSession]
 
 
 def test_withdrawn_keys_end_their_sessions_only(tmp_path):
@@ -310,7 +314,7 @@ def test_withdrawn_keys_end_their_sessions_only(tmp_path):
     assert status_of(ask(agent, "/v1/inventory", sign_ticket(theirs, STRANGER), number=2)) == 200
     log, close = agent.handle(events.CollectorsRead(at(1), frozenset({KEY.public})))
     assert log.facts == {"n": 1, "withdrawn": [STRANGER.public]}
-    assert close == actions.Close(2, "its collector's key was withdrawn")
+    assert close == actions.EndSession(2, "its collector's key was withdrawn")
 
 
 def test_it_ends_after_what_is_under_way(tmp_path):
@@ -319,17 +323,17 @@ def test_it_ends_after_what_is_under_way(tmp_path):
     for number in (2, 3):
         tls(agent, number)
         ask(agent, "/v1/inventory", source(), number=number)
-    agent.handle(events.Answered(at(1), 3))
-    agent.handle(events.Moved(at(5), 1, 1, 1))
+    agent.handle(events.Sent(at(1), 3))
+    agent.handle(events.Passed(at(5), 1, 1, 1))
     stop, _, close = agent.handle(events.StopAsked(at(5)))
     assert stop == actions.StopListening()
-    assert close == actions.Close(3, "the agent ends", False)  # it waits for nothing
+    assert close == actions.EndSession(3, "the agent ends", False)  # it waits for nothing
     agent.handle(events.Ended(at(5), 3, ""))
     assert agent.handle(events.Tick(at(5.5))) == []
-    assert agent.handle(events.Answered(at(5.6), 2)) == [actions.Close(2, "the agent ends", False)]
+    assert agent.handle(events.Sent(at(5.6), 2)) == [actions.EndSession(2, "the agent ends", False)]
     agent.handle(events.Ended(at(5.7), 2, ""))
     # Nothing has been relayed for a second.
-    assert agent.handle(events.Tick(at(6.0))) == [actions.Close(1, "the agent ends", False)]
+    assert agent.handle(events.Tick(at(6.0))) == [actions.EndSession(1, "the agent ends", False)]
     *_, last = agent.handle(events.Ended(at(6.1), 1, ""))
     assert last == actions.Exit()
 
@@ -340,7 +344,7 @@ def test_it_does_not_wait_for_ever_and_not_at_all_if_told_again(tmp_path):
         tls(agent)
         ask(agent, "/v1/inventory", source())
         agent.handle(events.StopAsked(at(5)))
-        assert agent.handle(event) == [actions.Close(1, "the agent ends", reset)]
+        assert agent.handle(event) == [actions.EndSession(1, "the agent ends", reset)]
 
 
 @pytest.mark.parametrize("is_told_again", [False, True])
@@ -352,7 +356,7 @@ def test_it_does_not_wait_for_sessions_that_hang(tmp_path, is_told_again):
     agent.handle(events.StopAsked(at(5)))
     told_s = 10.0 if is_told_again else 65.0
     told = events.StopAsked(at(told_s)) if is_told_again else events.Tick(at(told_s))
-    assert agent.handle(told) == [actions.Close(1, "the agent ends", True)]
+    assert agent.handle(told) == [actions.EndSession(1, "the agent ends", True)]
     assert agent.handle(events.Tick(at(told_s + 4.9))) == []
     log, last = agent.handle(events.Tick(at(told_s + 5.0)))
     assert (log.what, last) == ("failed", actions.Exit())

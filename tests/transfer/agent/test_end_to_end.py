@@ -14,7 +14,7 @@ from instances.agents import running, session_with, source_ticket, write_agent
 
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.tls import client_context
-from datacollect.transfer.protocol.messages import Read, Segment
+from datacollect.transfer.protocol.messages import Read, WireSegment
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_all_bytes_arrive_through_any_number_of_relays(chain, tmp_path, n_relays
         assert (facts.name, facts.serves, facts.relays_to) == ("S1", True, ())
         page = session.inventory(source_ticket("S1"))
         assert [file.path for file in page.files] == ["a.bin", "empty", "x/b"]
-        read = Read(tuple(Segment(file, 0, file.n_bytes) for file in page.files))
+        read = Read(tuple(WireSegment(file, 0, file.n_bytes) for file in page.files))
         expected = (tmp_path / "data/a.bin").read_bytes() + b"hello"
         for _ in range(3):  # sent before the first is answered
             session.send_read(read)
@@ -86,7 +86,7 @@ def test_detail_reasons_and_hashes_over_a_session(tmp_path):
         page = session.inventory(source_ticket("S1"), detail=True)
         a, b = page.files
         assert (a.mode, [folder.path for folder in page.folders]) == (0o600, ["x"])
-        read = Read((Segment(a, 2, 5), Segment(b, 0, 5), Segment(a, 0, 0)))
+        read = Read((WireSegment(a, 2, 5), WireSegment(b, 0, 5), WireSegment(a, 0, 0)))
         expected = [blake3.blake3(part).digest() for part in (b"23456", b"hello", b"")]
         assert list(session.digests(read)) == expected
         (tmp_path / "data/a").write_bytes(b"changed")
@@ -113,7 +113,7 @@ def test_a_read_that_fails_is_told_by_file_in_the_same_session(tmp_path, monkeyp
         files = session.inventory(source_ticket("S1")).files
         monkeypatch.setattr(os, "preadv", preadv)
         buffer = bytearray(30)
-        session.send_read(Read(tuple(Segment(file, 0, 10) for file in files)))
+        session.send_read(Read(tuple(WireSegment(file, 0, 10) for file in files)))
         assert session.receive_into(memoryview(buffer)).status == 2
         monkeypatch.undo()
         found = session.confirm(files)
@@ -132,7 +132,7 @@ def test_an_answer_under_way_is_told_as_it_moves(tmp_path):
         asked_s = other.active_s
         file = session.inventory().files[0]
         for _ in range(4):
-            session.send_read(Read((Segment(file, 0, 16 * 2**20),)))
+            session.send_read(Read((WireSegment(file, 0, 16 * 2**20),)))
         until_s = time.monotonic() + 20
         while (other.active_s <= asked_s or not other.busy) and time.monotonic() < until_s:
             time.sleep(0.01)

@@ -15,9 +15,9 @@ from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
     CUT_SHORT,
-    Confirmation,
     FileEntry,
-    Segment,
+    WireConfirmation,
+    WireSegment,
     parse_page,
 )
 
@@ -89,18 +89,18 @@ def test_folders_that_are_links_are_not_entered(folder, tmp_path):
 def test_a_pipe_is_no_file_and_nobody_waits_for_it(folder, tmp_path):
     os.mkfifo(tmp_path / "data/pipe")
     file = entry(tmp_path / "data", "pipe")
-    assert folder.confirm([file]) == Confirmation(gone=("pipe",))
-    assert folder.stale([file]) == Confirmation(gone=("pipe",))
-    assert read(folder, [Segment(FileEntry("pipe", 5, 0, 0), 0, 5)]) == (bytes(5), CUT_SHORT)
+    assert folder.confirm([file]) == WireConfirmation(gone=("pipe",))
+    assert folder.stale([file]) == WireConfirmation(gone=("pipe",))
+    assert read(folder, [WireSegment(FileEntry("pipe", 5, 0, 0), 0, 5)]) == (bytes(5), CUT_SHORT)
 
 
 def test_what_has_changed_or_gone(folder, tmp_path):
     root = tmp_path / "data"
     files = [entry(root, "a"), entry(root, "x/y/b")]
-    assert folder.confirm(files) == Confirmation()
+    assert folder.confirm(files) == WireConfirmation()
     os.utime(root / "a", ns=(0, files[0].mtime_ns + 1))
     (root / "x/y/b").unlink()
-    assert folder.confirm([*files, *files]) == Confirmation(changed=("a",), gone=("x/y/b",))
+    assert folder.confirm([*files, *files]) == WireConfirmation(changed=("a",), gone=("x/y/b",))
     # Another file under the old name, of the same size and time.
     (root / "x/y/c").write_bytes(b"HELLO")
     (root / "x/y/c").rename(root / "x/y/b")
@@ -115,7 +115,12 @@ def test_what_has_changed_or_gone(folder, tmp_path):
 def test_segments_follow_each_other_in_blocks_of_any_size(folder, tmp_path):
     root = tmp_path / "data"
     a, b = entry(root, "a"), entry(root, "x/y/b")
-    segments = [Segment(a, 3, 7), Segment(b, 0, 5), Segment(a, 0, 0), Segment(b, 4, 1)]
+    segments = [
+        WireSegment(a, 3, 7),
+        WireSegment(b, 0, 5),
+        WireSegment(a, 0, 0),
+        WireSegment(b, 4, 1),
+    ]
     for block in (1, 2, 3, 7, 12, 13, 14, 100):
         assert read(folder, segments, block) == (b"3456789hello" + b"o", AS_LISTED)
 
@@ -124,14 +129,14 @@ def test_a_file_that_shrinks_is_filled_with_zeros_and_said_to_be_cut_short(folde
     root = tmp_path / "data"
     a = entry(root, "a")
     (root / "a").write_bytes(b"01234")
-    data, status = read(folder, [Segment(a, 0, 10), Segment(entry(root, "x/y/b"), 0, 5)])
+    data, status = read(folder, [WireSegment(a, 0, 10), WireSegment(entry(root, "x/y/b"), 0, 5)])
     assert (data, status) == (b"01234" + bytes(5) + b"hello", CUT_SHORT)
 
 
 def test_a_change_while_it_is_read_is_noticed(folder, tmp_path):
     root = tmp_path / "data"
     a = entry(root, "a")
-    reader = SegmentReader(folder, [Segment(a, 0, 10)])
+    reader = SegmentReader(folder, [WireSegment(a, 0, 10)])
     blocks = reader.blocks(memoryview(bytearray(5)))
     assert bytes(next(blocks)) == b"01234"
     (root / "a").write_bytes(b"abcdefghij")
@@ -187,10 +192,10 @@ def test_a_file_that_may_not_be_opened_is_unreadable_in_the_systems_words(folder
     with as_nobody():
         found = folder.confirm(files)
         stale = folder.stale(files)
-        data, status = read(folder, [Segment(files[1], 0, 5), Segment(files[0], 0, 10)])
-    assert found == Confirmation(unreadable=(("a", "Permission denied"),))
+        data, status = read(folder, [WireSegment(files[1], 0, 5), WireSegment(files[0], 0, 10)])
+    assert found == WireConfirmation(unreadable=(("a", "Permission denied"),))
     # Reading goes on with the others, and tells it at the end.
-    assert stale == Confirmation()
+    assert stale == WireConfirmation()
     assert (data, status) == (b"hello" + bytes(10), CUT_SHORT)
 
 
@@ -201,7 +206,7 @@ def test_a_file_in_a_folder_that_may_not_be_entered_is_not_gone(folder, tmp_path
     with as_nobody():
         found = folder.confirm([file])
     (root / "x").chmod(0o755)
-    assert found == Confirmation(unreadable=(("x/y/b", "Permission denied"),))
+    assert found == WireConfirmation(unreadable=(("x/y/b", "Permission denied"),))
 
 
 def test_a_read_that_failed_is_remembered_until_one_succeeds(folder, tmp_path, monkeypatch):
@@ -215,34 +220,34 @@ def test_a_read_that_failed_is_remembered_until_one_succeeds(folder, tmp_path, m
         return real(number, buffers, offset)
 
     def once():
-        reader = SegmentReader(folder, [Segment(a, 0, 10), Segment(b, 0, 5)], failures)
+        reader = SegmentReader(folder, [WireSegment(a, 0, 10), WireSegment(b, 0, 5)], failures)
         return b"".join(map(bytes, reader.blocks(memoryview(bytearray(99))))), reader.status
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "preadv", preadv)
         assert once() == (bytes(10) + b"hello", CUT_SHORT)
     assert failures == {"a": "Input/output error"}
-    told = folder.confirm([a, b], failures)
-    assert told == Confirmation(unreadable=(("a", "Input/output error"),))
+    confirmation = folder.confirm([a, b], failures)
+    assert confirmation == WireConfirmation(unreadable=(("a", "Input/output error"),))
     assert once() == (b"0123456789hello", AS_LISTED)
-    assert folder.confirm([a, b], failures) == Confirmation()
+    assert folder.confirm([a, b], failures) == WireConfirmation()
 
 
 def test_a_file_that_changed_is_not_called_unreadable(folder, tmp_path):
     root = tmp_path / "data"
     a = entry(root, "a")
     (root / "a").write_bytes(b"01")
-    reader = SegmentReader(folder, [Segment(a, 0, 10)])
+    reader = SegmentReader(folder, [WireSegment(a, 0, 10)])
     list(reader.blocks(memoryview(bytearray(99))))
     assert reader.failures == {"a": ENDS_EARLY}
-    assert folder.confirm([a], reader.failures) == Confirmation(changed=("a",))
+    assert folder.confirm([a], reader.failures) == WireConfirmation(changed=("a",))
 
 
 def test_only_so_many_failures_are_remembered(folder, monkeypatch):
     monkeypatch.setattr("datacollect.transfer.agent.shell.files.MOST_FAILURES", 3)
     failures = {}
     for i in range(9):
-        segments = [Segment(FileEntry(f"no{i}", 5, 0, 0), 0, 5)]
+        segments = [WireSegment(FileEntry(f"no{i}", 5, 0, 0), 0, 5)]
         list(SegmentReader(folder, segments, failures).blocks(memoryview(bytearray(9))))
     assert list(failures) == ["no6", "no7", "no8"]
 
@@ -264,7 +269,7 @@ def test_a_file_that_fails_in_between_takes_no_others_with_it(
         monkeypatch.setattr(
             os, "fstat", lambda n: fails() if real_fstat(n).st_ino == a.inode else real_fstat(n)
         )
-    data, status = read(folder, [Segment(a, 0, 10), Segment(b, 0, 5)])
+    data, status = read(folder, [WireSegment(a, 0, 10), WireSegment(b, 0, 5)])
     assert (data[10:], status) == (b"hello", CUT_SHORT)
 
 
@@ -281,4 +286,4 @@ def test_a_file_number_beyond_63_bits_travels(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fstat", fstat)
     [file] = parse_page(Inventory(folder).page(None, 1, None)).files
     assert file.inode == 77
-    assert folder.confirm([file]) == Confirmation()
+    assert folder.confirm([file]) == WireConfirmation()

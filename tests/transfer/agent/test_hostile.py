@@ -15,6 +15,7 @@ import pytest
 from instances.agents import (
     KEY,
     RunningAgent,
+    received,
     relay_ticket,
     running,
     session_with,
@@ -50,14 +51,6 @@ def plain(agent: RunningAgent, raw: bytes, timeout_s: float = 5.0) -> bytes:
         with suppress(OSError):
             connection.sendall(raw)
         return received(connection)
-
-
-def received(connection: socket.socket) -> bytes:
-    data = b""
-    with suppress(ConnectionResetError, ssl.SSLError):
-        while part := connection.recv(65536):
-            data += part
-    return data
 
 
 def over_tls(agent: RunningAgent, raw: bytes) -> bytes:

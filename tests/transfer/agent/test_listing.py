@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NO_PROC
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from instances.inventories import OddFolder, as_nobody, detailed, listed
 
@@ -44,7 +44,6 @@ NAMES = st.lists(
 )
 
 
-@settings(max_examples=30)
 @given(names=NAMES, most=st.integers(1, 5), afresh=st.booleans())
 def test_pages_hold_every_file_once_in_order(tmp_path_factory, names, most, afresh):
     root, made = tmp_path_factory.mktemp("data"), set()
@@ -148,7 +147,7 @@ def test_a_served_folder_that_is_lost_never_looks_empty(tmp_path, is_back):
     [left_out] = page.left_out
     assert (page.files, left_out.name, page.after) == ((), ".", None)
     assert left_out.why.startswith("the folder that is served is ")
-    assert left_out.why.endswith("put it back, or start the agent anew")
+    assert left_out.why.endswith("put it back, or start the agent again")
     if is_back:
         (served / "b").unlink()
         served.rmdir()

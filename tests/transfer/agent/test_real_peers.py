@@ -13,7 +13,7 @@ import pytest
 from conftest import NO_CURL, NO_OPENSSL
 from instances.agents import relay_ticket, running, session_with, source_ticket, write_agent
 
-from datacollect.transfer.protocol.messages import Read, Segment
+from datacollect.transfer.protocol.messages import Read, WireSegment
 
 needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason=NO_CURL)
 needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason=NO_OPENSSL)
@@ -68,7 +68,7 @@ def test_curl_uses_an_agent_as_its_proxy(tmp_path, source, basic):
         options = ["--proxy", f"http://{r1.place}", "--proxytunnel", *proof]
         done = curl(tmp_path, source, *options, "https://S1/v1/files/a%20b.bin")
         assert done.stdout == DATA, done.stderr
-        # Once only: the same ticket opens no second way.
+        # Once only: the same ticket opens no second connection.
         again = curl(tmp_path, source, *options, "https://S1/v1/files/a%20b.bin")
         assert again.returncode != 0
         assert b"407" in again.stderr
@@ -89,7 +89,7 @@ def test_openssl_greets(tmp_path, source, version, fits):
 
 @contextmanager
 def capture(to: tuple[str, int]):
-    """A wire that keeps all that crosses it, both ways; yield its address and its bytes."""
+    """A wire that keeps all that crosses it in both directions; yield its address and its bytes."""
     kept, ends = bytearray(), []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -132,7 +132,7 @@ def test_relays_see_bytes_and_none_of_the_text(tmp_path):
         with session_with(s1, r1, r2) as session:
             [file] = session.inventory(ticket).files
             buffer = bytearray(file.n_bytes)
-            session.send_read(Read((Segment(file, 0, file.n_bytes),)))
+            session.send_read(Read((WireSegment(file, 0, file.n_bytes),)))
             assert session.receive_into(memoryview(buffer)).status == 0
             assert buffer == text
         for wire in (last, middle):

@@ -10,11 +10,18 @@ import time
 from contextlib import closing, suppress
 
 import pytest
-from instances.agents import relay_ticket, running, session_with, source_ticket, write_agent
+from instances.agents import (
+    received,
+    relay_ticket,
+    running,
+    session_with,
+    source_ticket,
+    write_agent,
+)
 
 from datacollect.errors import RefusedError
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import Hop, open_way
+from datacollect.net.dialling import RelayHop, open_route
 from datacollect.transfer.agent.shell.splicing import pipe_bytes
 
 
@@ -33,25 +40,17 @@ def relay(tmp_path, target):
         yield agent
 
 
-def way(relay, name="T", **fields) -> socket.socket:
-    hop = Hop("R", relay.address, relay_ticket(["R"], name, **fields))
-    return open_way([hop], name, ("unused", 1), deadline=Deadline(10))
+def dial_relay(relay, name="T", **fields) -> socket.socket:
+    hop = RelayHop("R", relay.address, relay_ticket(["R"], name, **fields))
+    return open_route([hop], name, ("unused", 1), deadline=Deadline(10))
 
 
 @pytest.fixture
 def ends(relay, target):
-    """Both ends of a way through the relay."""
-    with way(relay) as near, closing(target.accept()[0]) as far:
+    """Both ends of a connection through the relay."""
+    with dial_relay(relay) as near, closing(target.accept()[0]) as far:
         far.settimeout(10)
         yield near, far
-
-
-def received(connection: socket.socket) -> bytes:
-    """Return all that comes until the other side has ended."""
-    data = b""
-    while part := connection.recv(65536):
-        data += part
-    return data
 
 
 def test_a_half_close_passes_on_and_the_other_half_goes_on(ends, relay):
@@ -131,7 +130,7 @@ def test_a_receiver_that_waits_makes_the_sender_wait(ends):
 
 
 def test_a_tickets_bytes_are_all_that_pass(relay, target):
-    with way(relay, most_bytes=100_000) as near, closing(target.accept()[0]) as far:
+    with dial_relay(relay, most_bytes=100_000) as near, closing(target.accept()[0]) as far:
         threading.Thread(target=lambda: _send_on(near), daemon=True).start()
         far.settimeout(10)
         n_bytes = 0
@@ -157,12 +156,12 @@ def test_a_ticket_cannot_be_used_twice_not_even_after_a_restart(tmp_path, target
     token = relay_ticket(["R"], "T")
     for status in (200, 407):
         with running(path) as relay:
-            hop = Hop("R", relay.address, token)
+            hop = RelayHop("R", relay.address, token)
             if status == 200:
-                open_way([hop], "T", ("unused", 1), deadline=Deadline(10)).close()
+                open_route([hop], "T", ("unused", 1), deadline=Deadline(10)).close()
                 relay.logged("relaying")
             with pytest.raises(RefusedError, match="has been used") as caught:
-                open_way([hop], "T", ("unused", 1), deadline=Deadline(10))
+                open_route([hop], "T", ("unused", 1), deadline=Deadline(10))
             assert caught.value.status == 407
 
 
@@ -171,7 +170,7 @@ def test_a_next_host_that_is_not_there(tmp_path):
         place = f"127.0.0.1:{free.getsockname()[1]}"
     with running(write_agent(tmp_path, "R", connect_to={"T": place})) as relay:
         with pytest.raises(RefusedError, match="T cannot be reached: Connection refused") as caught:
-            way(relay)
+            dial_relay(relay)
         assert caught.value.status == 502
 
 
@@ -179,7 +178,7 @@ def test_a_name_that_leads_back_to_this_host_is_refused(tmp_path, target):
     place = f"localhost:{target.getsockname()[1]}"
     with running(write_agent(tmp_path, "R", connect_to={"T": place})) as relay:
         with pytest.raises(RefusedError, match="the name 'localhost' leads to") as caught:
-            way(relay)
+            dial_relay(relay)
         assert caught.value.status == 502
 
 
@@ -190,28 +189,28 @@ def test_agents_that_relay_to_each_other_make_no_circle(tmp_path):
         write_agent(tmp_path, "R1", connect_to={"R2": r2.place})
         with running(tmp_path / "R1.toml") as r1:
             hops = [
-                Hop("R1", r1.address, relay_ticket(["R1"], "R2")),
-                Hop("R2", r2.address, relay_ticket(["R1", "R2"], "R1")),
+                RelayHop("R1", r1.address, relay_ticket(["R1"], "R2")),
+                RelayHop("R2", r2.address, relay_ticket(["R1", "R2"], "R1")),
             ]
             with pytest.raises(RefusedError, match="loop"):
-                open_way(hops, "R1", ("unused", 1), deadline=Deadline(10))
+                open_route(hops, "R1", ("unused", 1), deadline=Deadline(10))
 
 
 def test_many_sessions_have_small_pipes_and_all_move(relay, target):
-    """A hundred ways at once: what 32 MiB of pipes allow each, and every byte arrives."""
+    """A hundred connections at once: what 32 MiB of pipes allow each, and every byte arrives."""
     assert pipe_bytes(100) == 131072
-    ways = []
+    dialled = []
     try:
         for i in range(100):
-            near = way(relay)
+            near = dial_relay(relay)
             far = target.accept()[0]
-            ways.append((near, far))
+            dialled.append((near, far))
             near.sendall(i.to_bytes(2, "big") * 500)
-        for i, (near, far) in enumerate(ways):
+        for i, (near, far) in enumerate(dialled):
             near.shutdown(socket.SHUT_WR)
             assert received(far) == i.to_bytes(2, "big") * 500
     finally:
-        for pair in ways:
+        for pair in dialled:
             for end in pair:
                 end.close()
     relay.logged("ended", n=100)
@@ -220,7 +219,7 @@ def test_many_sessions_have_small_pipes_and_all_move(relay, target):
 def test_withdrawn_keys_and_the_end_close_ways(tmp_path, target):
     path = write_agent(tmp_path, "R", connect_to={"T": f"127.0.0.1:{target.getsockname()[1]}"})
     with running(path) as relay:
-        with way(relay) as near, closing(target.accept()[0]):
+        with dial_relay(relay) as near, closing(target.accept()[0]):
             path.write_text(path.read_text().replace("ed25519:", "x"))
             relay.agent.reread_collectors()
             deadline_s = time.monotonic() + 60
@@ -248,7 +247,7 @@ def test_a_file_that_cannot_be_read_to_its_end_holds_nobody_up(tmp_path, target)
         path.unlink()
         os.mkfifo(path)
         relay.agent.reread_collectors()
-        with way(relay) as near, target.accept()[0] as far:
+        with dial_relay(relay) as near, target.accept()[0] as far:
             near.sendall(b"goes on")
             assert far.recv(7) == b"goes on"
             # Asked again once the file is there, it counts; what hung before does not.
@@ -287,4 +286,4 @@ def test_whatever_asking_for_a_name_raises_is_told_and_holds_nobody_up(relay, ta
 
     monkeypatch.setattr("datacollect.transfer.agent.shell.plain.addresses_of", fails)
     with pytest.raises(RefusedError, match="a mistake"):
-        way(relay)
+        dial_relay(relay)

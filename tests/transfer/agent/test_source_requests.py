@@ -74,12 +74,12 @@ def test_bytes_are_counted_over_all_sessions_of_a_ticket(tmp_path):
         assert status_of(ask(agent, "/v1/read", token, body=reading(), number=number)) == 200
     # Ten bytes of each are promised, none is sent.
     assert status_of(ask(agent, "/v1/read", body=reading())) == 403
-    agent.handle(events.Answered(at(1), 1, 0))  # it had changed: nothing was sent
+    agent.handle(events.Sent(at(1), 1, 0))  # it had changed: nothing was sent
     assert status_of(ask(agent, "/v1/read", body=reading())) == 200
-    agent.handle(events.Answered(at(1), 1, 10))
+    agent.handle(events.Sent(at(1), 1, 10))
     [send] = ask(agent, "/v1/files/run7/a.tar")
     assert send.most_bytes == 5
-    agent.handle(events.Answered(at(1), 1, 5))
+    agent.handle(events.Sent(at(1), 1, 5))
     assert status_of(ask(agent, "/v1/read", body=reading(n_bytes=1), number=2)) == 403
 
 
@@ -103,7 +103,7 @@ def test_a_clock_that_is_set_back_gives_no_ticket_its_bytes_anew(tmp_path):
     token = source(most_bytes=10)
     tls(agent)
     assert status_of(ask(agent, "/v1/read", token, body=reading())) == 200
-    agent.handle(events.Answered(at(1), 1, 10))
+    agent.handle(events.Sent(at(1), 1, 10))
     agent.handle(events.Ended(at(1), 1, "done"))
     agent.handle(events.Tick(at(601)))
     tls(agent, 2)
@@ -171,10 +171,10 @@ def test_hashes_cost_as_many_bytes_as_reading(tmp_path):
     [action] = ask(agent, "/v1/hash", token, body=reading())
     assert action == actions.HashSegments(1, action.read)
     assert status_of(ask(agent, "/v1/hash", body=reading(path="run8/a"))) == 403
-    agent.handle(events.Answered(at(1), 1, 10, only_hashed=True))
+    agent.handle(events.Sent(at(1), 1, 10, only_hashed=True))
     assert agent.sessions[1].down_bytes == 0
     assert status_of(ask(agent, "/v1/hash", body=reading())) == 200
-    agent.handle(events.Answered(at(1), 1, 10, only_hashed=True))
+    agent.handle(events.Sent(at(1), 1, 10, only_hashed=True))
     assert status_of(ask(agent, "/v1/hash", body=reading())) == 403
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NO_PROC
-from instances.agents import running, session_with, source_ticket, write_agent
+from instances.agents import received, running, session_with, source_ticket, write_agent
 
 from datacollect.net.tls import client_context
 from datacollect.transfer.agent.run import NO_SPOOL
@@ -28,14 +28,6 @@ POST = b"POST /v1/confirm HTTP/1.1\r\nHost: x\r\n"
 
 def greeted(address) -> ssl.SSLSocket:
     return client_context().wrap_socket(socket.create_connection(address, timeout=20))
-
-
-def received(connection) -> bytes:
-    data = b""
-    with contextlib.suppress(ConnectionResetError, ssl.SSLError):
-        while part := connection.recv(65536):
-            data += part
-    return data
 
 
 def test_silent_connections_of_one_address_leave_others_their_room(tmp_path):

@@ -18,14 +18,14 @@ from datacollect.transfer.protocol.messages import (
     CHANGED,
     FEATURES,
     AgentFacts,
-    Confirmation,
     FileEntry,
     FolderEntry,
     InventoryPage,
     LeftOut,
     Read,
-    Segment,
     SessionFacts,
+    WireConfirmation,
+    WireSegment,
     entry_line,
     last_line,
     parse_page,
@@ -263,12 +263,12 @@ def test_names_that_are_told_are_so_many_at_most(key):
 
 
 def test_a_confirmation_comes_back_as_it_was():
-    told = Confirmation(("a",), ("b", "c"), (("d", "Permission denied"),))
-    assert messages.parse_confirmation(messages.confirmation_body(told)) == told
+    confirmation = WireConfirmation(("a",), ("b", "c"), (("d", "Permission denied"),))
+    assert messages.parse_confirmation(messages.confirmation_body(confirmation)) == confirmation
 
 
 def test_confirmations_of_agents_of_the_version_before_give_no_reasons():
-    assert messages.parse_confirmation(b'{"changed":["a"],"gone":[]}') == Confirmation(("a",))
+    assert messages.parse_confirmation(b'{"changed":["a"],"gone":[]}') == WireConfirmation(("a",))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_sessions_that_cannot_be_are_refused_or_made_safe(key, wrong):
 def test_times_of_any_size_can_be_asked_for():
     for mtime_ns in (-(2**96), 2**96, 0):
         file = FileEntry("a", 5, mtime_ns, 9)
-        read = Read((Segment(file, 0, 5),))
+        read = Read((WireSegment(file, 0, 5),))
         assert messages.parse_read(messages.read_body(read)) == read
         assert messages.parse_confirm(messages.confirm_body([file])) == (file,)
     with pytest.raises(ProblemError, match="whole numbers"):

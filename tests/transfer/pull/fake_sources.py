@@ -12,6 +12,8 @@ from datacollect.transfer.pull.core.messages import (
     CloseSession,
     Confirmed,
     OpenSession,
+    Plan,
+    Planned,
     Request,
     Retire,
     SessionEnded,
@@ -147,3 +149,18 @@ class World:
     def retired(self):
         """What the core wanted retired."""
         return [action for action in self.actions if isinstance(action, Retire)]
+
+
+class PlanningWorld(World):
+    """A world that plans when it is asked to, at once."""
+
+    plan_rest = None
+    plans = 0
+
+    def _do(self, actions):
+        super()._do(actions)
+        for action in actions:
+            if isinstance(action, Plan):
+                self.plans += 1
+                schedule = self.plan_rest(action.progress)
+                self._at(self.now_s, Planned(self.now_s, action.number, schedule))

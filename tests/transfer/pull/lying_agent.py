@@ -184,7 +184,7 @@ class LyingAgent:
             changed = [f.path for f in asked if f.path in self.files and f != self._entry(f.path)]
             gone = [f.path for f in asked if f.path not in self.files]
             return 200, messages.confirmation_body(
-                messages.Confirmation(tuple(changed), tuple(gone))
+                messages.WireConfirmation(tuple(changed), tuple(gone))
             )
         return 200, self._read(messages.parse_read(body))
 

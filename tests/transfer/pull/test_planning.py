@@ -4,11 +4,11 @@ import itertools
 from datetime import datetime
 
 import pytest
-from transfer.pull.fake_sources import World
+from transfer.pull.fake_sources import PlanningWorld, World
 
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.core import CollectorCore
-from datacollect.transfer.pull.core.messages import Plan, Planned
 from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.planning import planned, problem_of
 
@@ -39,7 +39,9 @@ def core_of(rates, n_pieces, *, known, method="adaptive", connections=4):
         for name, n in n_pieces.items()
     }
     problem = problem_of(Collection.from_dict(tree), work, links, {})
-    found = planned(problem, method, connections=connections, piece_bytes=MB, is_known=known)
+    found = planned(
+        problem, PlanningOptions(method), connections=connections, piece_bytes=MB, is_known=known
+    )
     return CollectorCore(work, found.controller), found
 
 
@@ -62,7 +64,7 @@ def test_limits_of_hosts_change_at_the_hours_of_the_files_zone(method):
     """In Zurich Saturday begins in 30 s: 3 MB until then at 0.1 MB/s, 7 MB at 1 MB/s, 7 s."""
     uplink = "Mo-Fr 100 kB/s, Sa Su 1 MB/s"
     problem = of_one_source(timezone="Europe/Zurich", hosts={"S": {"uplink_bytes_per_s": uplink}})
-    found = planned(problem, method, connections=4, piece_bytes=MB, is_known=True)
+    found = planned(problem, PlanningOptions(method), connections=4, piece_bytes=MB, is_known=True)
     assert found.predicted_s == pytest.approx(37.0, rel=1e-3)
 
 
@@ -73,21 +75,6 @@ def test_limits_that_do_not_change_make_the_problem_of_before():
     zoned = of_one_source(timezone="Asia/Tokyo", hosts={"S": {"uplink_bytes_per_s": 1e6}})
     assert zoned.sha256 == constant.sha256
     assert zoned.clock is None
-
-
-class PlanningWorld(World):
-    """A world that plans when it is asked to, at once."""
-
-    plan_rest = None
-    plans = 0
-
-    def _do(self, actions):
-        super()._do(actions)
-        for action in actions:
-            if isinstance(action, Plan):
-                self.plans += 1
-                schedule = self.plan_rest(action.progress)
-                self._at(self.now_s, Planned(self.now_s, action.number, schedule))
 
 
 def came(world, source):

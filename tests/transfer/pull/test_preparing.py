@@ -9,8 +9,8 @@ from instances.stores import Held, pull
 from datacollect.errors import TransferError
 from datacollect.transfer.pull import preparing
 from datacollect.transfer.pull.config.file import Limits
+from datacollect.transfer.pull.notices import Notices
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
-from datacollect.transfer.pull.telling import Telling
 from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store
 
@@ -75,7 +75,7 @@ def test_a_source_that_stays_away_is_tried_for_its_patience_once(monkeypatch):
         network=SimpleNamespace(wait_for_news=wait_for_news),
         gate=Gate(),
         reached={},
-        telling=Telling(Limits(), lambda _: None),
+        notices=Notices(Limits(), lambda _: None),
     )
     with pytest.raises(TransferError, match="away"):
         preparation.run()

@@ -147,7 +147,7 @@ def test_a_source_that_hashes_nothing_has_files_kept(tmp_path, source):
     (tmp_path / "S/small").write_bytes(source.files["small"][1])
     source.digests = lambda _: None
     why = pull(tmp_path, source).missing["small"]
-    assert why.endswith("(this source tells no hashes to compare it by)")
+    assert why.endswith("(this source gives no hashes to compare it by)")
 
 
 def test_a_source_that_fails_meanwhile_leaves_files_kept(tmp_path, source):

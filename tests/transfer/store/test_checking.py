@@ -16,9 +16,9 @@ DATA = bytes(range(256)) * 40
 def made(tmp_path):
     (tmp_path / "1").write_bytes(DATA)
     fd = os.open(tmp_path, os.O_RDONLY)
-    told = []
-    checks = Checks(lambda _: fd, told.append)
-    yield checks, told
+    reports = []
+    checks = Checks(lambda _: fd, reports.append)
+    yield checks, reports
     checks.close()
     os.close(fd)
 
@@ -29,17 +29,17 @@ def listed(sha256):
 
 @pytest.mark.parametrize("is_right", [True, False])
 def test_a_file_has_the_hash_that_is_known_or_is_named(made, is_right):
-    checks, told = made
+    checks, reports = made
     right = hashlib.sha256(DATA).hexdigest()
     assert checks.take("W", 1, listed(right if is_right else "0" * 64))
-    while checks.is_busy and not told:
+    while checks.is_busy and not reports:
         pass
     why = checks.verdicts[1]
     assert why is None if is_right else f"and is {right}" in why
 
 
 def test_a_large_file_is_not_read_to_its_end_once_nobody_waits(made, monkeypatch):
-    checks, told = made
+    checks, reports = made
     n_read = []
 
     class Counting:
@@ -59,5 +59,5 @@ def test_a_large_file_is_not_read_to_its_end_once_nobody_waits(made, monkeypatch
     checks.close()
     assert n_read in ([1024], [])
     assert not checks.is_busy
-    assert not told
+    assert not reports
     assert not checks.verdicts

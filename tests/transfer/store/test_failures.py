@@ -1,4 +1,4 @@
-"""A full disk, one that fails, one that is read-only: told apart from damage, and nothing lost."""
+"""Full, failing and read-only disks are distinguished from damage, and nothing is lost."""
 
 import errno
 import os

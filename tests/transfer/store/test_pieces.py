@@ -53,7 +53,6 @@ def test_files_know_their_pieces(sizes):
             spread.setdefault(span.file, []).append(piece)
     for row, file in enumerate(layout.files.tolist()):
         assert list(layout.pieces_of(row)) == spread[file]
-        assert layout.pieces_per_file()[row] == len(spread[file])
 
 
 def test_many_small_files_make_pieces_of_a_bounded_number_of_files():

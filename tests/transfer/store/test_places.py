@@ -10,7 +10,7 @@ from conftest import NO_NAMESPACES
 from instances.inventories import as_nobody
 from instances.stores import UNIT, Held, pull
 
-from datacollect.transfer.store.looking import displaced_files
+from datacollect.transfer.store.path_lookup import displaced_files
 from datacollect.transfer.store.state.snapshot import snapshot_of
 from datacollect.transfer.store.store import Store
 

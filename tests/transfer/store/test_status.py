@@ -36,8 +36,8 @@ def test_a_folder_of_which_all_is_there(tmp_path):
     found = status_of(tmp_path)
     assert found.complete
     assert not found.at_work
-    told = found.to_dict()
-    assert told["sources"] == [
+    tree = found.to_dict()
+    assert tree["sources"] == [
         {
             "name": "S",
             "done_files": 2,
@@ -50,7 +50,7 @@ def test_a_folder_of_which_all_is_there(tmp_path):
             "trouble": None,
         }
     ]
-    json.dumps(told)
+    json.dumps(tree)
     assert contents(tmp_path) == before
 
 
@@ -149,7 +149,7 @@ def test_a_log_that_a_killed_pull_has_left_is_read(tmp_path):
 
 
 def test_beside_a_pull_at_work_each_look_is_of_one_instant(tmp_path):
-    """Two facts are changed together, over and over, with the log begun anew in between."""
+    """Two facts are changed together, over and over, with the log begun again in between."""
     store = Store(tmp_path)
     store.state.begin_start(["S"])
     store.state._db.execute("PRAGMA wal_autocheckpoint=20").fetchall()
@@ -238,8 +238,8 @@ def test_a_file_that_does_not_lie_where_it_was_placed_is_not_complete(tmp_path):
         ("a", "is not there any more"),
         ("b", "looks other than when it came"),
     ]
-    (told,) = found.sources
-    assert (told.done_files, told.done_bytes, told.missing_files) == (1, 30, 2)
+    (tree,) = found.sources
+    assert (tree.done_files, tree.done_bytes, tree.missing_files) == (1, 30, 2)
     assert found.recorded_bytes == 30
     (tmp_path / "S/b").unlink()
     assert pull(tmp_path, source).is_complete

@@ -54,11 +54,11 @@ def fetch(store, pieces=None, mangle=None):
 
 
 def carry_out(store, pieces=None):
-    told = []
-    store.start(lambda keys, failure: told.append((keys, failure)))
+    reports = []
+    store.start(lambda keys, failure: reports.append((keys, failure)))
     fetch(store, pieces)
     store.stop()
-    return told
+    return reports
 
 
 def collected(folder, files=FILES):
@@ -72,9 +72,9 @@ def whole(folder, files=FILES):
 def test_everything_arrives_under_its_name(tmp_path):
     store = Store(tmp_path)
     begin(store)
-    told = carry_out(store)
-    assert any(keys for keys, _ in told)
-    assert all(failure is None for _, failure in told)
+    reports = carry_out(store)
+    assert any(keys for keys, _ in reports)
+    assert all(failure is None for _, failure in reports)
     assert whole(tmp_path)
     assert store.needed("S") == []
     assert not store.state.waiting()
@@ -130,7 +130,7 @@ def test_a_crash_between_writing_and_recording_fetches_again(tmp_path):
 def test_a_crash_between_renaming_and_noting_it_fetches_nothing(tmp_path, monkeypatch):
     store = Store(tmp_path)
     begin(store)
-    store.settle_rest()  # the empty file
+    store.settle_remaining()  # the empty file
     settle = store.state.settle
 
     def crash(files):

@@ -29,8 +29,8 @@ def rot(path, at=0):
 
 def test_what_is_as_it_came_is_sound(tmp_path, source):
     pull(tmp_path, source)
-    told = []
-    verified = verify_of(tmp_path, told.append)
+    reports = []
+    verified = verify_of(tmp_path, reports.append)
     assert verified.is_sound
     assert verified.n_files == 5
     assert verified.to_dict() == {
@@ -40,7 +40,7 @@ def test_what_is_as_it_came_is_sound(tmp_path, source):
         "gone": [],
         "unverifiable": [],
     }
-    assert told[-1] == (5, 13 * UNIT + 206, 5, 13 * UNIT + 206)
+    assert reports[-1] == (5, 13 * UNIT + 206, 5, 13 * UNIT + 206)
     assert not (tmp_path / ".datacollect/verified.jsonl").exists()
 
 

@@ -115,6 +115,9 @@ class Simulation
 
     void WakeAt(double time_s, int64_t tag) { m_reports.WakeAt(time_s, tag); }
 
+    // How many bytes have arrived over a connection since it was opened.
+    uint64_t Arrived(int id) const { return m_connections.At(id)->arrived; }
+
     double Now() const { return m_reports.Now(); }
     bool Complete() const { return m_records.Complete(); }
     uint64_t Collected() const { return m_holdings.Collected(); }

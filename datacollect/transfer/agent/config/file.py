@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Limits:
+class AgentLimits:
     """What an agent takes upon itself.
 
     See ``LIMITS`` of `datacollect.transfer.agent.config.fields`.
 
-    >>> Limits().sessions
+    >>> AgentLimits().sessions
     1000
     """
 
@@ -56,7 +56,7 @@ class AgentConfig:
     nonces : Path
         Where used tickets are kept.
     congestion : str or None
-    limits : Limits
+    limits : AgentLimits
     has_spool : bool
         Whether the file gives room for others' pieces.
     """
@@ -72,7 +72,7 @@ class AgentConfig:
     own_certificate: bool
     nonces: Path
     congestion: str | None = None
-    limits: Limits = Limits()
+    limits: AgentLimits = AgentLimits()
     has_spool: bool = False
 
     @classmethod
@@ -131,7 +131,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         own_certificate=tls is None,
         nonces=nonces,
         congestion=values["congestion"],
-        limits=Limits(**limits),
+        limits=AgentLimits(**limits),
         has_spool=values["spool"] is not None,
     )
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartTls:
-    """Greet as TLS's server, then tell the head of each request by `Asked`."""
+    """Greet as TLS's server, then report the head of each request by `Asked`."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadHead:
-    """Read a request without TLS, and not a byte further; tell it by `HeadRead`."""
+    """Read a request without TLS, and not a byte further; report it by `HeadRead`."""
 
     session: int
 
@@ -51,7 +51,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Establish:
-    """Say that the way is open, then pass bytes on both ways, at most so many in all."""
+    """Say that the connection is open, then pass bytes in both directions, up to a limit."""
 
     session: int
     most_bytes: int | None
@@ -67,7 +67,7 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Respond:
     """Answer a request over TLS; `last`: and end the session."""
 
     session: int
@@ -109,7 +109,7 @@ class HashSegments:
 
 @dataclass(frozen=True, slots=True)
 class SendFile:
-    """Answer with a file, or the part of it that the headers ask for, at most so many bytes."""
+    """Answer with a file, or the part of it that the headers ask for, up to a limit of bytes."""
 
     session: int
     path: str
@@ -136,7 +136,7 @@ class TellSessions:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class EndSession:
     """End a session now; `reset`: so that the other side knows that something was cut off."""
 
     session: int
@@ -155,7 +155,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class WriteLog:
     """Write a record into the log."""
 
     what: str
@@ -170,15 +170,15 @@ Action: TypeAlias = (
     | Dial
     | Establish
     | Refuse
-    | Answer
+    | Respond
     | ListFiles
     | SendSegments
     | HashSegments
     | SendFile
     | ConfirmFiles
     | TellSessions
-    | Close
+    | EndSession
     | StopListening
     | Exit
-    | Log
+    | WriteLog
 )

@@ -14,9 +14,9 @@ from datacollect.net.addresses import origin_of
 from datacollect.net.connect import AS_CONFIGURED, parse_connect
 from datacollect.net.tickets import RELAY, judge_ticket, read_ticket
 from datacollect.transfer.agent.core import actions, events
+from datacollect.transfer.agent.core.admission import Admission, AdmissionCounts
 from datacollect.transfer.agent.core.limits import Bucket
-from datacollect.transfer.agent.core.room import Place, Room
-from datacollect.transfer.agent.core.sessions import Phase, Session
+from datacollect.transfer.agent.core.sessions import AgentSession, Phase
 from datacollect.transfer.agent.core.source_requests import CLOCK_SET_BACK_S, SourceRequests
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from datacollect.net.tickets import Ticket
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
-    from datacollect.transfer.agent.core.events import Event, Now
+    from datacollect.transfer.agent.core.events import ClockReading, Event
 
 TLS_FIRST_BYTE = 0x16
 
-# A relayed session that is idle for so long has nothing under way when the agent is to end.
+# A relayed session that is idle for this time has nothing under way when the agent is to end.
 QUIET_S = 1.0
 
 # So long after all sessions were told to end it leaves behind those that do not, as where a disk
@@ -62,14 +62,14 @@ class AgentCore:
         self.limits = config.limits
         self.connect_to = dict(config.connect_to)
         self.collectors = config.collectors
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[int, AgentSession] = {}
         self.used_until_s = dict(used_nonces or {})
         self.stopping_since_s: float | None = None
         # When the last sessions are told to end, once it is to end itself.
         self._drained_s = 0.0
         self.finished = False
         self._source = SourceRequests(config, version)
-        self._room = Room(config.limits.sessions, config.limits.sessions_per_address)
+        self._counts = AdmissionCounts(config.limits.sessions, config.limits.sessions_per_address)
         self._arrivals: dict[str, Bucket] = {}
         self._log = Bucket(LOGGED_PER_S, LOGGED_AT_ONCE)
         self._unlogged = 0
@@ -93,16 +93,16 @@ class AgentCore:
             return []
         return self._of_session(session, event)
 
-    def _of_session(self, session: Session, event: Event) -> list[Action]:
+    def _of_session(self, session: AgentSession, event: Event) -> list[Action]:
         """Handle what happens to a session that is not about to end."""
-        of_phase: dict[Phase, tuple[tuple[type, ...], Callable[[Session, Any], list[Action]]]] = {
+        of_phase: dict[Phase, tuple[tuple[type, ...], Callable[..., list[Action]]]] = {
             Phase.FIRST_BYTE: ((events.FirstByte,), self._first_byte),
             Phase.HEAD: ((events.HeadRead,), self._head_read),
             Phase.NONCE: ((events.NonceKept,), self._nonce_kept),
             Phase.DIALLING: ((events.Dialled,), self._dialled),
-            Phase.RELAYING: ((events.Moved,), self._moved),
+            Phase.RELAYING: ((events.Passed,), self._moved),
             Phase.TLS: (
-                (events.Asked, events.Malformed, events.BodyRead, events.Moved, events.Answered),
+                (events.Asked, events.Malformed, events.BodyRead, events.Passed, events.Sent),
                 self._tls,
             ),
         }
@@ -116,8 +116,8 @@ class AgentCore:
         """Count a connection before it has said anything: silence must not take others' room."""
         now_s = event.now.monotonic_s
         origin = origin_of(event.address)
-        place, why = self._room.enter(origin)
-        session = Session(
+        place, why = self._counts.enter(origin)
+        session = AgentSession(
             event.session, event.address, origin, place, Phase.FIRST_BYTE, now_s, now_s, now_s, why
         )
         self.sessions[session.number] = session
@@ -128,11 +128,11 @@ class AgentCore:
         )
         if not arrivals.take(now_s):
             return self._close_noted(session, "too many connections per second", event.now)
-        if place is Place.NOWHERE:
+        if place is Admission.NOWHERE:
             return self._close_noted(session, why or "", event.now)
         return []
 
-    def _first_byte(self, session: Session, event: events.FirstByte) -> list[Action]:
+    def _first_byte(self, session: AgentSession, event: events.FirstByte) -> list[Action]:
         if event.byte == TLS_FIRST_BYTE:
             if session.refused_for is not None:
                 return self._close_noted(session, session.refused_for, event.now)
@@ -143,7 +143,7 @@ class AgentCore:
 
     # Relaying --------------------------------------------------------------------------------
 
-    def _head_read(self, session: Session, event: events.HeadRead) -> list[Action]:
+    def _head_read(self, session: AgentSession, event: events.HeadRead) -> list[Action]:
         try:
             request = parse_connect(event.head)
             ticket = self._judged(session, request, event.now)
@@ -158,7 +158,7 @@ class AgentCore:
         self.used_until_s[ticket.nonce] = until_s
         return [actions.KeepNonce(session.number, ticket.nonce, until_s)]
 
-    def _judged(self, session: Session, request: ConnectRequest, now: Now) -> Ticket:
+    def _judged(self, session: AgentSession, request: ConnectRequest, now: ClockReading) -> Ticket:
         """Return the ticket of a request to connect, or refuse it."""
         if session.refused_for is not None:
             raise RefusedError(f"{session.refused_for}; try again later", 503)
@@ -194,7 +194,7 @@ class AgentCore:
                 return name
         raise RefusedError(
             "that host is not among those this agent connects to; write it into `connect_to` of "
-            "the agent's file, and start the agent anew",
+            "the agent's file, and start the agent again",
             403,
         )
 
@@ -206,18 +206,18 @@ class AgentCore:
             for other in self.sessions.values()
         )
 
-    def _nonce_kept(self, session: Session, event: events.NonceKept) -> list[Action]:
+    def _nonce_kept(self, session: AgentSession, event: events.NonceKept) -> list[Action]:
         if event.failure is not None:
             why = "this agent cannot keep used tickets"
             return [
-                actions.Log("failed", {**session.facts(), "why": event.failure}),
+                actions.WriteLog("failed", {**session.facts(), "why": event.failure}),
                 *self._refuse(session, 503, why, event.now),
             ]
         session.enter(Phase.DIALLING, event.now.monotonic_s)
         host, port = self.connect_to[session.next_host or ""]
         return [actions.Dial(session.number, host, port)]
 
-    def _dialled(self, session: Session, event: events.Dialled) -> list[Action]:
+    def _dialled(self, session: AgentSession, event: events.Dialled) -> list[Action]:
         if event.failure is not None:
             text = f"{session.next_host} cannot be reached: {event.failure}"
             return self._refuse(session, 502, text, event.now)
@@ -225,10 +225,10 @@ class AgentCore:
         most_bytes = session.ticket.most_bytes if session.ticket else 0
         return [
             actions.Establish(session.number, most_bytes),
-            actions.Log("relaying", session.facts()),
+            actions.WriteLog("relaying", session.facts()),
         ]
 
-    def _moved(self, session: Session, event: events.Moved) -> list[Action]:
+    def _moved(self, session: AgentSession, event: events.Passed) -> list[Action]:
         session.up_bytes += event.up_bytes
         session.down_bytes += event.down_bytes
         session.active_s = event.now.monotonic_s
@@ -238,16 +238,16 @@ class AgentCore:
 
     def _tls(
         self,
-        session: Session,
-        event: events.Asked | events.Malformed | events.BodyRead | events.Moved | events.Answered,
+        session: AgentSession,
+        event: events.Asked | events.Malformed | events.BodyRead | events.Passed | events.Sent,
     ) -> list[Action]:
         session.active_s = event.now.monotonic_s
-        if isinstance(event, events.Moved):
+        if isinstance(event, events.Passed):
             return []
         if isinstance(event, events.Malformed):
             facts = {**session.facts(), "status": event.status, "why": event.why}
             return self._noted("refused", facts, event.now)
-        if isinstance(event, events.Answered):
+        if isinstance(event, events.Sent):
             session.busy = False
             session.down_bytes += 0 if event.only_hashed else event.n_bytes
             self._source.sent(session, event.n_bytes)
@@ -264,14 +264,14 @@ class AgentCore:
         except RefusedError as error:
             last = unread or error.status in (401, 403, 429)
             facts = {**session.facts(), "status": error.status, "why": str(error)}
-            answer = actions.Answer(
+            answer = actions.Respond(
                 session.number, error.status, f"{error}\n".encode(), "text/plain", last
             )
             return [*self._noted("refused", facts, event.now), answer]
 
     # Ends ------------------------------------------------------------------------------------
 
-    def _tick(self, now: Now) -> list[Action]:
+    def _tick(self, now: ClockReading) -> list[Action]:
         for nonce in [
             nonce for nonce, until_s in self.used_until_s.items() if until_s <= now.unix_s
         ]:
@@ -284,7 +284,7 @@ class AgentCore:
             done += self._late(session, now)
         return done
 
-    def _late(self, session: Session, now: Now) -> list[Action]:
+    def _late(self, session: AgentSession, now: ClockReading) -> list[Action]:
         """Return what becomes of a session that has taken too long."""
         limits, now_s = self.limits, now.monotonic_s
         waited_s, idle_s = now_s - session.since_s, now_s - session.active_s
@@ -307,14 +307,16 @@ class AgentCore:
             return self._close(session, "nothing has moved for long")
         return []
 
-    def _stop(self, now: Now) -> list[Action]:
+    def _stop(self, now: ClockReading) -> list[Action]:
         first = self.stopping_since_s is None
         now_s = now.monotonic_s
         if first:
             self.stopping_since_s, self._drained_s = now_s, now_s + self.limits.drain_s
         else:
             self._drained_s = min(self._drained_s, now_s)
-        done: list[Action] = [actions.StopListening(), actions.Log("ending", {})] if first else []
+        done: list[Action] = (
+            [actions.StopListening(), actions.WriteLog("ending", {})] if first else []
+        )
         for session in list(self.sessions.values()):
             under_way = session.phase is Phase.RELAYING or session.busy
             if session.phase is not Phase.ENDING and not (first and under_way):
@@ -325,16 +327,16 @@ class AgentCore:
         withdrawn = self.collectors - collectors
         self.collectors = collectors
         done: list[Action] = [
-            actions.Log("collectors", {"n": len(collectors), "withdrawn": sorted(withdrawn)})
+            actions.WriteLog("collectors", {"n": len(collectors), "withdrawn": sorted(withdrawn)})
         ]
         for session in list(self.sessions.values()):
             if session.ticket is not None and session.ticket.issuer in withdrawn:
                 done += self._close(session, "its collector's key was withdrawn")
         return done
 
-    def _ended(self, session: Session, event: events.Ended) -> list[Action]:
+    def _ended(self, session: AgentSession, event: events.Ended) -> list[Action]:
         del self.sessions[session.number]
-        self._room.leave(session.origin, session.place)
+        self._counts.leave(session.origin, session.place)
         facts = session.facts() | {"why": event.why}
         noted = self._noted("failed", facts, event.now) if event.is_failure else []
         if session.ticket is None:
@@ -342,33 +344,35 @@ class AgentCore:
         if session.set_aside_bytes:  # what was not sent is the ticket's again
             self._source.sent(session, event.sent_bytes)
         life = {"up_bytes": session.up_bytes, "down_bytes": session.down_bytes, "why": event.why}
-        return [*noted, actions.Log("ended", session.facts() | life)]
+        return [*noted, actions.WriteLog("ended", session.facts() | life)]
 
-    def _end_if_done(self, now: Now) -> list[Action]:
+    def _end_if_done(self, now: ClockReading) -> list[Action]:
         if self.stopping_since_s is None or self.finished:
             return []
         if self.sessions and now.monotonic_s < self._drained_s + LEFT_AFTER_S:
             return []
         self.finished = True
         left = {"why": f"{len(self.sessions)} sessions do not end; it ends without them"}
-        return [*([actions.Log("failed", left)] if self.sessions else []), actions.Exit()]
+        return [*([actions.WriteLog("failed", left)] if self.sessions else []), actions.Exit()]
 
-    def _close(self, session: Session, why: str, *, reset: bool = True) -> list[Action]:
+    def _close(self, session: AgentSession, why: str, *, reset: bool = True) -> list[Action]:
         session.phase = Phase.ENDING
-        return [actions.Close(session.number, why, reset)]
+        return [actions.EndSession(session.number, why, reset)]
 
-    def _close_noted(self, session: Session, why: str, now: Now) -> list[Action]:
+    def _close_noted(self, session: AgentSession, why: str, now: ClockReading) -> list[Action]:
         return [
             *self._noted("refused", session.facts() | {"why": why}, now),
             *self._close(session, why),
         ]
 
-    def _refuse(self, session: Session, status: int, text: str, now: Now) -> list[Action]:
+    def _refuse(
+        self, session: AgentSession, status: int, text: str, now: ClockReading
+    ) -> list[Action]:
         noted = self._noted("refused", session.facts() | {"status": status, "why": text}, now)
         session.phase = Phase.ENDING
         return [*noted, actions.Refuse(session.number, status, text)]
 
-    def _noted(self, what: str, facts: dict[str, Any], now: Now) -> list[Action]:
+    def _noted(self, what: str, facts: dict[str, Any], now: ClockReading) -> list[Action]:
         """Log what strangers can bring about, so that they cannot fill the disk with it."""
         if not self._log.take(now.monotonic_s):
             self._unlogged += 1
@@ -376,4 +380,4 @@ class AgentCore:
         if self._unlogged:
             facts = {**facts, "not_logged_before": self._unlogged}
             self._unlogged = 0
-        return [actions.Log(what, facts)]
+        return [actions.WriteLog(what, facts)]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class ClockReading:
     """An instant by two clocks.
 
     Attributes
@@ -26,7 +26,7 @@ class Now:
 class Accepted:
     """Somebody has connected, from an address without its port."""
 
-    now: Now
+    now: ClockReading
     session: int
     address: str
 
@@ -35,7 +35,7 @@ class Accepted:
 class FirstByte:
     """The first byte is there, and not taken yet."""
 
-    now: Now
+    now: ClockReading
     session: int
     byte: int
 
@@ -44,7 +44,7 @@ class FirstByte:
 class HeadRead:
     """A request without TLS has arrived, to the end of its head, or to the most that one has."""
 
-    now: Now
+    now: ClockReading
     session: int
     head: bytes
 
@@ -53,7 +53,7 @@ class HeadRead:
 class NonceKept:
     """What `KeepNonce` asked for is done; or not, and why."""
 
-    now: Now
+    now: ClockReading
     session: int
     failure: str | None = None
 
@@ -62,19 +62,19 @@ class NonceKept:
 class Dialled:
     """The next host has accepted the connection; or not, and why."""
 
-    now: Now
+    now: ClockReading
     session: int
     failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Passed:
     """Bytes that have moved since the event before; `spent`: as many as `Establish` allowed.
 
-    Over TLS they are told while an answer is under way, and `Answered` tells all of them again.
+    Over TLS this comes while a response is sent, and `Sent` counts all of them again.
     """
 
-    now: Now
+    now: ClockReading
     session: int
     up_bytes: int
     down_bytes: int
@@ -93,7 +93,7 @@ class Asked:
         How long a body it announces.
     """
 
-    now: Now
+    now: ClockReading
     session: int
     method: str
     target: str
@@ -105,7 +105,7 @@ class Asked:
 class Malformed:
     """What came over TLS is no request that can be read; it is being refused."""
 
-    now: Now
+    now: ClockReading
     session: int
     status: int
     why: str
@@ -115,19 +115,19 @@ class Malformed:
 class BodyRead:
     """The body of the request has arrived, as `ReadBody` asked for it."""
 
-    now: Now
+    now: ClockReading
     session: int
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The answer to the last request has left, with so many bytes of files.
+class Sent:
+    """The answer to the last request has left, with `n_bytes` of files.
 
     ``only_hashed``: they were read and hashed, and did not leave.
     """
 
-    now: Now
+    now: ClockReading
     session: int
     n_bytes: int = 0
     only_hashed: bool = False
@@ -141,7 +141,7 @@ class Ended:
     peer to end it; this host, or this program, could not go on.
     """
 
-    now: Now
+    now: ClockReading
     session: int
     why: str
     sent_bytes: int = 0
@@ -152,21 +152,21 @@ class Ended:
 class Tick:
     """Time has passed; told about twice a second."""
 
-    now: Now
+    now: ClockReading
 
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
     """The agent is told to end: after what is under way, or, told again, at once."""
 
-    now: Now
+    now: ClockReading
 
 
 @dataclass(frozen=True, slots=True)
 class CollectorsRead:
     """Whose tickets count from now on."""
 
-    now: Now
+    now: ClockReading
     collectors: frozenset[str]
 
 
@@ -176,11 +176,11 @@ Event: TypeAlias = (
     | HeadRead
     | NonceKept
     | Dialled
-    | Moved
+    | Passed
     | Asked
     | Malformed
     | BodyRead
-    | Answered
+    | Sent
     | Ended
     | Tick
     | StopAsked

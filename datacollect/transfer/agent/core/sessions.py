@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datacollect.net.tickets import Ticket
+    from datacollect.transfer.agent.core.admission import Admission
     from datacollect.transfer.agent.core.events import Asked
-    from datacollect.transfer.agent.core.room import Place
 
 
 class Phase(StrEnum):
@@ -25,7 +25,7 @@ class Phase(StrEnum):
 
 
 @dataclass
-class Session:
+class AgentSession:
     """One connection, from accepting it to its end.
 
     Attributes
@@ -35,7 +35,7 @@ class Session:
         Where it comes from, without the port.
     origin : str
         Whom it is counted for: see `datacollect.net.addresses.origin_of`.
-    place : Place
+    place : Admission
         Where it is counted.
     phase : Phase
     accepted_s, since_s, active_s : float
@@ -59,7 +59,7 @@ class Session:
     number: int
     address: str
     origin: str
-    place: Place
+    place: Admission
     phase: Phase
     accepted_s: float
     since_s: float

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.core.events import Asked, BodyRead
     from datacollect.transfer.agent.core.requests import Wish
-    from datacollect.transfer.agent.core.sessions import Session
+    from datacollect.transfer.agent.core.sessions import AgentSession
 
 
 # What was used of a ticket is kept longer than it holds: a clock set back must not revive it.
@@ -50,9 +50,9 @@ class SourceRequests:
 
     def asked(
         self,
-        session: Session,
+        session: AgentSession,
         event: Asked,
-        sessions: Mapping[int, Session],
+        sessions: Mapping[int, AgentSession],
         collectors: Collection[str],
     ) -> list[Action]:
         """Judge the head of a request: return the answer, or let its body be read.
@@ -63,7 +63,7 @@ class SourceRequests:
             There is no answer; the body, if any, stays unread.
         """
         if require_route(event.method, event.target, event.body_bytes) == FACTS:
-            return [actions.Answer(session.number, 200, self._facts(event.now.unix_s))]
+            return [actions.Respond(session.number, 200, self._facts(event.now.unix_s))]
         ticket = self._ticket_of(session, event, sessions, collectors)
         if event.body_bytes:
             session.asked = event
@@ -71,7 +71,7 @@ class SourceRequests:
         return [self._answer(session, event, b"", ticket, sessions)]
 
     def body_read(
-        self, session: Session, event: BodyRead, sessions: Mapping[int, Session]
+        self, session: AgentSession, event: BodyRead, sessions: Mapping[int, AgentSession]
     ) -> list[Action]:
         """Return the answer to a request whose body is there; raise `RefusedError` for none."""
         asked, ticket = session.asked, session.ticket
@@ -82,7 +82,7 @@ class SourceRequests:
         self._judge(ticket, event.now.unix_s)
         return [self._answer(session, asked, event.body, ticket, sessions)]
 
-    def sent(self, session: Session, n_bytes: int) -> None:
+    def sent(self, session: AgentSession, n_bytes: int) -> None:
         """Count the bytes that were sent, in place of those that were set aside for them."""
         if session.ticket is not None:
             self._spend(session.ticket, n_bytes - session.set_aside_bytes)
@@ -100,11 +100,11 @@ class SourceRequests:
 
     def _answer(
         self,
-        session: Session,
+        session: AgentSession,
         event: Asked,
         body: bytes,
         ticket: Ticket,
-        sessions: Mapping[int, Session],
+        sessions: Mapping[int, AgentSession],
     ) -> Action:
         wish = wish_of(event.method, event.target, body)
         if isinstance(wish, WantsSessions):
@@ -121,9 +121,9 @@ class SourceRequests:
 
     def _ticket_of(
         self,
-        session: Session,
+        session: AgentSession,
         event: Asked,
-        sessions: Mapping[int, Session],
+        sessions: Mapping[int, AgentSession],
         collectors: Collection[str],
     ) -> Ticket:
         """Return the ticket that the request brings, or the session's, if it counts now."""
@@ -141,7 +141,7 @@ class SourceRequests:
         session.ticket = ticket
         return ticket
 
-    def _served(self, session: Session, wish: Wish, ticket: Ticket, event: Asked) -> Action:
+    def _served(self, session: AgentSession, wish: Wish, ticket: Ticket, event: Asked) -> Action:
         if isinstance(wish, WantsList):
             return actions.ListFiles(
                 session.number, wish.after, wish.most, ticket.files, wish.detail
@@ -194,7 +194,7 @@ class SourceRequests:
         self._spent_bytes[ticket.nonce] = (until_s, spent_bytes + n_bytes)
 
 
-def _rows(ticket: Ticket, sessions: Iterable[Session]) -> tuple[dict[str, object], ...]:
+def _rows(ticket: Ticket, sessions: Iterable[AgentSession]) -> tuple[dict[str, object], ...]:
     """Return facts of the sessions that tickets of the same collector have opened."""
     return tuple(
         {
@@ -209,9 +209,9 @@ def _rows(ticket: Ticket, sessions: Iterable[Session]) -> tuple[dict[str, object
     )
 
 
-def _is_held(ticket: Ticket, session: Session) -> bool:
+def _is_held(ticket: Ticket, session: AgentSession) -> bool:
     return session.ticket is not None and session.ticket.nonce == ticket.nonce
 
 
-def _n_holding(ticket: Ticket, sessions: Mapping[int, Session]) -> int:
+def _n_holding(ticket: Ticket, sessions: Mapping[int, AgentSession]) -> int:
     return sum(_is_held(ticket, session) for session in sessions.values())

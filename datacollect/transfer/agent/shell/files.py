@@ -13,8 +13,8 @@ from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
     CUT_SHORT,
-    Confirmation,
     FileEntry,
+    WireConfirmation,
 )
 from datacollect.transfer.protocol.pages import MOST_EXTENTS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from datacollect.transfer.protocol.messages import Segment
+    from datacollect.transfer.protocol.messages import WireSegment
 
 # linux/openat2.h; the number is the same on all of Linux' architectures but Alpha.
 _SYS_OPENAT2 = 437
@@ -46,7 +46,7 @@ _NO_OPENAT2 = (errno.ENOSYS, errno.EPERM)
 # What st_blocks counts in.
 BLOCK_UNIT_BYTES = 512
 
-REMEDY = "put it back, or start the agent anew"
+REMEDY = "put it back, or start the agent again"
 
 ENDS_EARLY = "it ends before the size that it was listed with"
 
@@ -139,8 +139,8 @@ class Folder:
             return None
         return AS_LISTED if is_as_listed(found, file) else CHANGED
 
-    def stale(self, files: Iterable[FileEntry]) -> Confirmation:
-        """Return which of the files have changed or gone; what cannot be read, reading tells."""
+    def stale(self, files: Iterable[FileEntry]) -> WireConfirmation:
+        """Return which of the files have changed or gone; unreadable ones are found by reading."""
         changed: dict[str, None] = {}
         gone: dict[str, None] = {}
         for file in files:
@@ -148,11 +148,11 @@ class Folder:
                 state = self.state_of(file)
                 if state != AS_LISTED:
                     (gone if state is None else changed)[file.path] = None
-        return Confirmation(tuple(changed), tuple(gone))
+        return WireConfirmation(tuple(changed), tuple(gone))
 
     def confirm(
         self, files: Iterable[FileEntry], failures: Mapping[str, str] | None = None
-    ) -> Confirmation:
+    ) -> WireConfirmation:
         """Return which of the files are no more as they were listed, or cannot be read.
 
         Parameters
@@ -178,7 +178,7 @@ class Folder:
                 changed[file.path] = None
             elif failures and file.path in failures:
                 unreadable[file.path] = failures[file.path]
-        return Confirmation(tuple(changed), tuple(gone), tuple(unreadable.items()))
+        return WireConfirmation(tuple(changed), tuple(gone), tuple(unreadable.items()))
 
     def _openat2(self, path: str, flags: int) -> int:
         assert self._syscall is not None
@@ -232,7 +232,10 @@ class SegmentReader:
     """
 
     def __init__(
-        self, folder: Folder, segments: Sequence[Segment], failures: dict[str, str] | None = None
+        self,
+        folder: Folder,
+        segments: Sequence[WireSegment],
+        failures: dict[str, str] | None = None,
     ) -> None:
         self.status = AS_LISTED
         self.failures = {} if failures is None else failures
@@ -282,7 +285,7 @@ class SegmentReader:
             self.status = max(self.status, CHANGED)
 
     def _read(self, number: int | None, part: memoryview, offset: int, path: str) -> int:
-        """Fill some of the part, with zeros where there is nothing to be read."""
+        """Fill some of the part, with zeros where nothing can be read."""
         if number is not None:
             try:
                 n_bytes = os.preadv(number, [part], offset)
@@ -324,7 +327,7 @@ def words_of(error: OSError) -> str:
 def extents_of(number: int, found: os.stat_result) -> tuple[tuple[int, int], ...] | None:
     """Return offset and length of each range of an open file that holds data.
 
-    None: it has no holes, more ranges than are told, or its file system does not tell.
+    None: it has no holes, more ranges than are listed, or its file system does not report them.
     """
     n_bytes = found.st_size
     if found.st_blocks * BLOCK_UNIT_BYTES >= n_bytes:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.agent.shell.files import Folder
 
-# A page ends after so many bytes, or so long, too: whoever waits for it has a time-out.
+# A page also ends after this many bytes, or this time: whoever waits for it has a time-out.
 PAGE_BYTES = 4 * 2**20
 PAGE_S = 2.0
 
@@ -54,7 +54,7 @@ class Inventory:
     """Pages of one walk through the folder; a walk goes on where the last page ended.
 
     Patterns leave out files, and what is no file only where a pattern could mean it. A folder is
-    told where a pattern means all that lies in it, or before the first thing in it that is told.
+    listed where a pattern means all that lies in it, or before the first listed thing in it.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ class Inventory:
         # Where the last page ended; a walk goes on only from there.
         self._at: tuple[str | None, tuple[str, ...] | None, bool] | None = None
         self._carried: tuple[str, list[Entry]] | None = None
-        # What is told with the next place that is reached.
+        # What is listed with the next place that is reached.
         self._late: list[Entry] = []
-        self._untold: list[FolderEntry] = []
+        self._unlisted: list[FolderEntry] = []
 
     def page(
         self,
@@ -96,7 +96,7 @@ class Inventory:
         """
         if self._at is None or self._at != (after, patterns, detail):
             self._walk = walk(self._folder, after, patterns, detail=detail)
-            self._carried, self._untold, self._late = None, [], []
+            self._carried, self._unlisted, self._late = None, [], []
         until_s = self._clock() + PAGE_S
         lines: list[bytes] = []
         size, last = 0, after
@@ -120,35 +120,37 @@ class Inventory:
         return b"".join([*lines, last_line(last)])
 
     def _places(self, patterns: tuple[str, ...] | None) -> Iterator[tuple[str, list[Entry], bool]]:
-        """Yield the places that come next, all that is told at each, and whether it is reached."""
+        """Yield the places that come next, what is listed at each, and whether it is reached."""
         if self._carried is not None:
             (place, entries), self._carried = self._carried, None
             yield place, entries, True
         for place, entry, is_reached in self._walk:
-            told = self._told(place, entry, patterns)
+            listed = self._listed(place, entry, patterns)
             if is_reached:
                 late, self._late = self._late, []
-                yield place, late + told, True
+                yield place, late + listed, True
             else:
-                self._late += told
+                self._late += listed
                 yield place, [], False
         if self._late:
             late, self._late = self._late, []
             yield "", late, False
 
-    def _told(
+    def _listed(
         self, place: str, entry: Entry | None, patterns: tuple[str, ...] | None
     ) -> list[Entry]:
-        """Return what is told at a place: folders that hold nothing to be told are not."""
-        self._untold = [folder for folder in self._untold if place.startswith(f"{folder.path}/")]
+        """Return what is listed at a place: not folders that hold nothing listed."""
+        self._unlisted = [
+            folder for folder in self._unlisted if place.startswith(f"{folder.path}/")
+        ]
         if entry is None:
             return []
-        told: list[Entry] = [*self._untold, entry]
+        listed: list[Entry] = [*self._unlisted, entry]
         if isinstance(entry, FolderEntry) and not matches(f"{entry.path}/{_SOME_NAME}", patterns):
-            self._untold.append(entry)
+            self._unlisted.append(entry)
             return []
-        self._untold = []
-        return told
+        self._unlisted = []
+        return listed
 
 
 def walk(
@@ -158,10 +160,10 @@ def walk(
     *,
     detail: bool = False,
 ) -> Iterator[Step]:
-    """Yield all places after a path, in order, and what is to be told at each, if anything.
+    """Yield all places after a path, in order, and what is to be listed at each, if anything.
 
     No folder is held open while others are walked through, and none is entered twice; nothing is
-    looked at that patterns leave out. That a folder cannot be read to its end is told after its
+    looked at that patterns leave out. That a folder cannot be read to its end is listed after its
     place, and again where a walk goes on within it.
     """
     pending: list[str | _Odd] = [""]  # what comes next, last first; folders end with a slash
@@ -201,7 +203,7 @@ def _further(last: str | None, place: str) -> str:
 
 
 class Step(NamedTuple):
-    """A place in the order of paths, and what is told there, if anything.
+    """A place in the order of paths, and what is listed there, if anything.
 
     ``is_reached``: or whether what lies there is still being looked at.
     """
@@ -220,7 +222,7 @@ class _Odd(NamedTuple):
 
 
 def _enter(folder: Folder, place: str, rows: list[str | _Odd]) -> Iterator[Step]:
-    """Fill rows with what a folder holds, in order; yield what is told of itself on the way."""
+    """Fill rows with what a folder holds, in order; yield what is listed of the folder itself."""
     path = place.removesuffix("/")
     why_lost = None if path else folder.why_lost()
     if why_lost is not None:
@@ -260,7 +262,7 @@ def _row(parent: str, entry: os.DirEntry[str]) -> str | _Odd:
         n_bytes = len(place.encode())
     except UnicodeEncodeError:
         raw = os.fsencode(place)
-        # Where it is told, so that a page can begin after it; another may have this very name.
+        # Where it is listed, so that a page can begin after it; another may have this very name.
         return _Odd(raw.decode(errors="backslashreplace") + "\0", NO_UTF_8, raw)
     if n_bytes > PATH_BYTES:
         return _Odd(place, TOO_LONG)

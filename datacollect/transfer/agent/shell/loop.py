@@ -16,7 +16,7 @@ TICK_S = 0.5
 
 READABLE = select.EPOLLIN | select.EPOLLRDHUP
 WRITABLE = select.EPOLLOUT
-# Told once, when something changes; whoever is told must go on until nothing goes any more.
+# Edge-triggered: the reader must go on until nothing goes any more.
 BOTH_ON_CHANGE = READABLE | WRITABLE | select.EPOLLET
 FAILED = select.EPOLLERR
 
@@ -96,7 +96,7 @@ class Loop:
         """Whether a call succeeds; one connection that fails must not end all others."""
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
+        except Exception as error:  # noqa: BLE001 - reported, whatever it is
             self._failed(error)
             return False
         return True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LINE = re.compile(r"(\d+(?:\.\d+)?) (\S+)")
 
-# The file is written anew once it has so many lines, and twice as many as counted the last time.
+# The file is rewritten once it has this many lines, and twice as many as after the last time.
 MOST_LINES = 10_000
 
 
@@ -56,7 +56,7 @@ class UsedNonces:
         self._lines = self._most_lines = 0
         try:
             self._read()
-            self._write_anew_if_long(now_s)
+            self._rewrite_if_long(now_s)
         except OSError as error:
             os.close(self._number)
             raise self._not_written(error) from None
@@ -86,9 +86,9 @@ class UsedNonces:
             _write_whole(self._number, f"{until_s:.3f} {nonce}\n".encode())
             self._until_s[nonce] = until_s
             self._lines += 1
-            self._write_anew_if_long(now_s)
+            self._rewrite_if_long(now_s)
         except OSError as error:
-            # What was written of a line would spoil the next one: all are written anew.
+            # What was written of a line would spoil the next one: all are written again.
             self._lines = self._most_lines = 0
             name = document_name(self._path)
             message = f"{name}: cannot be written: {error.strerror}"
@@ -98,7 +98,7 @@ class UsedNonces:
         """Let go of the file."""
         os.close(self._number)
 
-    def _write_anew_if_long(self, now_s: float) -> None:
+    def _rewrite_if_long(self, now_s: float) -> None:
         if self._lines < self._most_lines:
             return
         self._until_s = self.still_counting(now_s)

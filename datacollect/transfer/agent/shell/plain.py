@@ -21,16 +21,16 @@ from datacollect.transfer.agent.shell.splicing import Relay, reset_on_close
 if TYPE_CHECKING:
     from datacollect.net.fan_out import Outcome
     from datacollect.transfer.agent.core.actions import Action
-    from datacollect.transfer.agent.shell.surroundings import Surroundings
+    from datacollect.transfer.agent.shell.context import AgentContext
 
 
 class PlainSession:
     """A connection in the loop's thread, until TLS takes it over or it ends.
 
-    Does what its core's actions say and tells what comes of it.
+    Does what its core's actions say and reports the outcome.
     """
 
-    def __init__(self, shell: Surroundings, number: int, connection: socket.socket) -> None:
+    def __init__(self, shell: AgentContext, number: int, connection: socket.socket) -> None:
         self._shell = shell
         self._number = number
         self._near = connection
@@ -64,16 +64,16 @@ class PlainSession:
             self._establish(action.most_bytes)
         elif isinstance(action, actions.Refuse):
             self._refuse(action)
-        elif isinstance(action, actions.Close):
+        elif isinstance(action, actions.EndSession):
             self._end(action.why, reset=action.reset)
 
-    def tell_moved(self) -> None:
+    def report_passed(self) -> None:
         """Tell how much has been relayed since the last time."""
         if self._relay is not None:
-            self._tell_moved(spent=False)
+            self._report_passed(spent=False)
 
     def resize(self, size_bytes: int) -> None:
-        """Let its pipes be so large."""
+        """Set the size of its pipes."""
         if self._relay is not None:
             self._relay.resize(size_bytes)
 
@@ -82,7 +82,7 @@ class PlainSession:
         far = tcp_info(self._far) if self._far is not None else None
         return {"collector_side": tcp_info(self._near), "far_side": far}
 
-    # The way in --------------------------------------------------------------------------
+    # The inbound side -- ------------------------------------------------------------------------
 
     def _look_at_first_byte(self, _: int) -> None:
         data = self._received(1, socket.MSG_PEEK)
@@ -112,7 +112,7 @@ class PlainSession:
             self._end("it ended without a request", reset=False)
         return data
 
-    # The way onwards ---------------------------------------------------------------------
+    # The outbound side ---------------------------------------------------------------------
 
     def _keep_nonce(self, action: actions.KeepNonce) -> None:
         failure = None
@@ -174,7 +174,7 @@ class PlainSession:
     def _establish(self, most_bytes: int | None) -> None:
         assert self._far is not None
         try:
-            # A socket that has sent nothing yet takes so little at once.
+            # A socket that has sent nothing yet takes this little at once.
             self._near.send(ESTABLISHED)
             self._relay = Relay(
                 self._shell.loop, self._near, self._far, most_bytes, self._spent, self._relay_ended
@@ -185,13 +185,13 @@ class PlainSession:
         self._relay.start(self._shell.pipe_bytes())
 
     def _spent(self) -> None:
-        self._tell_moved(spent=True)
+        self._report_passed(spent=True)
 
-    def _tell_moved(self, *, spent: bool) -> None:
+    def _report_passed(self, *, spent: bool) -> None:
         assert self._relay is not None
         up, down = self._relay.take_moved()
         if up or down or spent:
-            self._shell.tell(events.Moved(self._shell.now(), self._number, up, down, spent))
+            self._shell.tell(events.Passed(self._shell.now(), self._number, up, down, spent))
 
     # Ends --------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class PlainSession:
         self._tell_ended(why, is_failure=is_failure)
 
     def _relay_ended(self, why: str) -> None:
-        self._tell_moved(spent=False)
+        self._report_passed(spent=False)
         self._tell_ended(why)
 
     def _tell_ended(self, why: str, *, is_failure: bool = False) -> None:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from datacollect.transfer.agent.core.actions import Action
+    from datacollect.transfer.agent.shell.context import AgentContext
     from datacollect.transfer.agent.shell.files import Folder
-    from datacollect.transfer.agent.shell.surroundings import Surroundings
 
 # What is received at once of requests: small, because each session waits with such a block.
 STEP_BYTES = 4096
@@ -71,7 +71,7 @@ class TlsSession:
     """A connection over TLS, in a thread of its own; only `cut` is called from others."""
 
     def __init__(
-        self, shell: Surroundings, number: int, connection: socket.socket, folder: Folder | None
+        self, shell: AgentContext, number: int, connection: socket.socket, folder: Folder | None
     ) -> None:
         self._shell = shell
         self._number = number
@@ -83,7 +83,7 @@ class TlsSession:
         self._buffer: bytearray | None = None
         self._why: str | None = None
         self._sent_bytes = 0  # of files, in the answer under way
-        self._moved_bytes = self._told_bytes = 0  # of all answers, since the beginning
+        self._moved_bytes = self._reported_bytes = 0  # of all answers, since the beginning
         self._without_body = False  # HEAD is answered by a head alone, whatever the answer
         self._asked_before = False
         self._failures: dict[str, str] = {}  # see `SegmentReader`
@@ -105,7 +105,7 @@ class TlsSession:
             why = "nothing moved any more"
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors, some are ValueErrors
             why = f"the connection failed: {getattr(error, 'reason', None) or type(error).__name__}"
-        except Exception as error:  # noqa: BLE001 - told, whatever it is; the others go on
+        except Exception as error:  # noqa: BLE001 - reported, whatever it is; the others go on
             why, is_failure = f"{type(error).__name__}: {error}", True
         finally:
             self._say_goodbye()
@@ -141,9 +141,9 @@ class TlsSession:
 
     def perform(self, action: Action) -> None:
         """Do what the core says about this session."""
-        if isinstance(action, actions.Close):
+        if isinstance(action, actions.EndSession):
             self.cut(action.why)
-        elif isinstance(action, actions.Answer):
+        elif isinstance(action, actions.Respond):
             self._answer(action)
         elif isinstance(action, actions.ListFiles):
             assert self._inventory is not None
@@ -167,12 +167,12 @@ class TlsSession:
             rows = [{**row, **self._shell.tcp_facts(row["session"])} for row in action.rows]
             self._respond(200, sessions_body(rows))
 
-    def tell_moved(self) -> None:
+    def report_passed(self) -> None:
         """Tell how much of an answer has left since the last time, from the loop's thread."""
         moved_bytes = self._moved_bytes
-        if moved_bytes != self._told_bytes:
-            n_bytes, self._told_bytes = moved_bytes - self._told_bytes, moved_bytes
-            self._shell.tell(events.Moved(self._shell.now(), self._number, 0, n_bytes))
+        if moved_bytes != self._reported_bytes:
+            n_bytes, self._reported_bytes = moved_bytes - self._reported_bytes, moved_bytes
+            self._shell.tell(events.Passed(self._shell.now(), self._number, 0, n_bytes))
 
     def tcp_facts(self) -> dict[str, dict[str, float] | None]:
         """Return what TCP knows of this session's one side."""
@@ -218,7 +218,7 @@ class TlsSession:
             if name in _HEADERS:
                 headers[name] = value.decode("latin-1")
         if "transfer-encoding" in headers:
-            # Two ways to say how long a body is could be read as two different requests.
+            # Two statements of a body's length could be read as two different requests.
             raise RefusedError("a request must say its Content-Length", 411)
         body_bytes = int(headers.get("content-length", 0))
         if body_bytes == 0:
@@ -229,7 +229,7 @@ class TlsSession:
         return events.Asked(now, self._number, method, target, headers, body_bytes)
 
     def _read_body(self, n_bytes: int) -> None:
-        """Read what the head has announced, and tell it; it may come slowly, but must come."""
+        """Read the body that the head has announced, and report it; it may be slow."""
         assert self._http is not None
         assert self._tls is not None
         if self._http.they_are_waiting_for_100_continue:
@@ -266,7 +266,7 @@ class TlsSession:
 
     # Answers -------------------------------------------------------------------------------
 
-    def _answer(self, action: actions.Answer) -> None:
+    def _answer(self, action: actions.Respond) -> None:
         self._respond(action.status, action.body, action.content_type, last=action.last)
 
     def _respond(
@@ -314,7 +314,7 @@ class TlsSession:
         self._http.send(h11.EndOfMessage())
         self._sent_bytes = 0
         now = self._shell.now()
-        self._shell.tell(events.Answered(now, self._number, n_bytes, only_hashed))
+        self._shell.tell(events.Sent(now, self._number, n_bytes, only_hashed))
 
     def _block(self) -> memoryview:
         """Return the buffer, made when it is first needed: many sessions never do."""

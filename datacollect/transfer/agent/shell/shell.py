@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.core.core import AgentCore
-    from datacollect.transfer.agent.core.events import Event, Now
+    from datacollect.transfer.agent.core.events import ClockReading, Event
     from datacollect.transfer.agent.shell.files import Folder
     from datacollect.transfer.agent.shell.nonces import UsedNonces
 
@@ -88,9 +88,9 @@ class Shell:
         for action in todo:
             self._perform(action)
 
-    def now(self) -> Now:
+    def now(self) -> ClockReading:
         """Return this instant."""
-        return events.Now(time.monotonic(), time.time())
+        return events.ClockReading(time.monotonic(), time.time())
 
     def forget(self, number: int) -> None:
         """A session has released all that it held."""
@@ -140,7 +140,7 @@ class Shell:
         self._write(what, facts)
 
     def _perform(self, action: Action) -> None:
-        if isinstance(action, actions.Log):
+        if isinstance(action, actions.WriteLog):
             self._write(action.what, action.facts)
         elif isinstance(action, actions.StopListening):
             self._stop_listening()
@@ -201,7 +201,7 @@ class Shell:
     def _tick(self) -> None:
         self._go_on()
         for session in list(self._sessions.values()):
-            session.tell_moved()
+            session.report_passed()
         self.tell(events.Tick(self.now()))
 
     def _failed(self, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Bytes from one socket to another by way of a pipe, which never leave the kernel."""
+"""Bytes from one socket to another through a pipe; they never leave the kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pipe_bytes(n_relays: int) -> int:
 
 
 class Relay:
-    """Two sockets whose bytes are passed on both ways, until both have ended or one fails.
+    """Two sockets whose bytes are passed on in both directions, until both have ended or one fails.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Relay:
     near, far : socket.socket
         Not blocking; the relay closes them.
     most_bytes : int or None
-        Bytes in all, both ways.
+        Bytes in both directions together.
     spent : callable
         Called when all of them have been moved.
     ended : callable
@@ -86,7 +86,7 @@ class Relay:
         self._loop.watch(self.far.fileno(), BOTH_ON_CHANGE, self._far_ready)
 
     def resize(self, size_bytes: int) -> None:
-        """Let the pipes be so large, if what is in them fits."""
+        """Set the size of the pipes, if what is in them fits."""
         self._up.resize(size_bytes)
         self._down.resize(size_bytes)
 
@@ -97,7 +97,7 @@ class Relay:
         return moved
 
     def end(self, why: str, *, reset: bool) -> None:
-        """Close both sides, by a reset if something is cut off, and tell why."""
+        """Close both sides, by a reset if something is cut off, and report why."""
         if self._over:
             return
         self._over = True

@@ -150,10 +150,10 @@ def _with(text: str, agent: Introduction, path: str | PathLike[str], *, force: b
     if _is_json(text):
         return json.dumps(expected, ensure_ascii=False, indent=2) + "\n"
     edited = _appended(text, agent) if found is None else _replaced(text, agent)
-    # Whatever way somebody has written it, what comes out must say this and nothing else.
+    # However the file was written, what comes out must say this and nothing else.
     if not _says(edited, expected):
         raise ProblemError(
-            f"agents is written in a way that cannot be added to here; write by hand: "
+            f"agents is written in a form that cannot be added to here; write by hand: "
             f"agents.{agent.name} with url = {toml_text(agent.url)} and fingerprint = "
             f"{toml_text(agent.fingerprint)}"
         )

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from datacollect.files.documents import COLLECTION_FORMAT
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Text, Whole
+from datacollect.methods.file_keys import fields_in
+from datacollect.methods.places import refused_in
 from datacollect.problem.fields import HOST, LINK, NAME, SHARED
 from datacollect.transfer.sources.kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SOURCE = Table(
     "the source",
@@ -39,7 +47,7 @@ LIMITS = Table(
         Field(
             "patience_s",
             Number("seconds", positive=True),
-            "A source from which nothing comes for so long is given up. Default 60.",
+            "A source from which nothing comes for this time is given up. Default 60.",
             default=60.0,
         ),
         Field(
@@ -57,6 +65,20 @@ LIMITS = Table(
     ),
 )
 
+PLANNING = Table(
+    "the planning",
+    "What the method is asked for, whose name `datacollect pull --method` says.",
+    fields_in("pull"),
+    refused=refused_in("pull"),
+)
+
+
+def _hosts_of(kind: str) -> Field:
+    """Return the key under which a collection has its hosts of a kind."""
+    its = KINDS.get(kind)
+    return Field(kind, ByName(its.table), its.text, default={})
+
+
 COLLECTION = Document(
     "the collection",
     "Which agents there are, what is fetched from them, and what is known of the links.",
@@ -65,9 +87,10 @@ COLLECTION = Document(
         Field("format", Text((COLLECTION_FORMAT,)), "Format and its version.", required=True),
         Field("destination", NAME, "This host's name in the plan.", required=True),
         Field("key", Text(), "File of the collector's private key.", required=True),
-        *(Field(kind.key, ByName(kind.table), kind.text, default={}) for kind in KINDS),
+        *map(_hosts_of, KINDS.own),
         Field("sources", ByName(SOURCE), "What to collect, by host; all of all if absent."),
         Field("limits", LIMITS, "What the collection may use."),
+        Field("planning", PLANNING, "How it is planned."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
         Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),
         Field(
@@ -81,3 +104,26 @@ COLLECTION = Document(
     ),
     remedy="`datacollect collection new` writes one",
 )
+
+
+def collection_with(keys: Iterable[str]) -> Document:
+    """Return the fields of collection files, and those of kinds of sources of other packages.
+
+    Parameters
+    ----------
+    keys : iterable of str
+        Of a collection file. Where all are ours, nobody looks for packages. Else the kinds among
+        them are there or, where a key is nobody's, all kinds, of which messages name the nearest.
+
+    Raises
+    ------
+    ProblemError
+        A package brings a kind wrongly.
+    """
+    others = [key for key in keys if key not in COLLECTION.by_name]
+    if not others:
+        return COLLECTION
+    brought = [name for name in KINDS.names() if name not in COLLECTION.by_name]
+    if set(others) <= set(brought):
+        brought = others
+    return replace(COLLECTION, fields=(*COLLECTION.fields, *map(_hosts_of, brought)))

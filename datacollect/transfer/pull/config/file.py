@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,10 @@ from datacollect.files.kinds import join, shown, wrong
 from datacollect.net.names import require_host_name
 from datacollect.problem.host_limits import HourlyRate
 from datacollect.transfer.protocol.patterns import WantedFiles
-from datacollect.transfer.pull.config.fields import COLLECTION, LIMITS
+from datacollect.transfer.pull.config.fields import COLLECTION, LIMITS, collection_with
 from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from os import PathLike
 
 
@@ -53,6 +53,8 @@ class Collection:
     sources : dict of str to SourceEntry or None
         None: every host that serves anything, all of it.
     limits : Limits
+    planning : dict
+        What methods are asked for: values by the names of options.
     network : dict
         What it says of hosts, links and shared bottlenecks, as a problem file would.
     folder : Path
@@ -79,6 +81,7 @@ class Collection:
     entries: Mapping[str, Mapping[str, Any]]
     sources: Mapping[str, SourceEntry] | None = None
     limits: Limits = Limits()
+    planning: Mapping[str, Any] = field(default_factory=dict)
     network: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
     timezone: str | None = None
@@ -104,7 +107,8 @@ class Collection:
         ------
         ProblemError
         """
-        values = COLLECTION.read(tree)
+        document = collection_with(tree if isinstance(tree, Mapping) else ())
+        values = document.read(tree)
         base = Path(folder)
         destination = values["destination"]
         require_host_name(destination, "destination")
@@ -117,13 +121,14 @@ class Collection:
                     "sources: names no host; name what to collect, or leave it out for all of all"
                 )
             sources = {
-                name: _source(name, entry, hosts, destination) for name, entry in sources.items()
+                name: _source(name, entry, entries, destination) for name, entry in sources.items()
             }
         if not hosts:
             raise ProblemError(
                 "agents: there is nothing to collect from; `datacollect collection add` adds what "
                 "`datacollect agent init` prints on a host"
             )
+        planning = values["planning"] or {}
         limits = Limits(**(values["limits"] or LIMITS.read({}, "limits")))
         size = limits.piece_bytes
         if size is not None and size & (size - 1):
@@ -133,7 +138,7 @@ class Collection:
         _require_zone(values["hosts"], values["timezone"])
         key = base / values["key"]
         zone = values["timezone"]
-        return cls(destination, key, entries, sources, limits, network, base, zone)
+        return cls(destination, key, entries, sources, limits, planning, network, base, zone)
 
     @property
     def hosts(self) -> list[str]:
@@ -154,10 +159,11 @@ def _entries(values: Mapping[str, Any], destination: str, base: Path) -> dict[st
     """Return what the file says of hosts, by kind; no two of all share a name."""
     seen = {destination.casefold(): f"{shown(destination)} is the destination's name"}
     entries: dict[str, dict[str, Any]] = {}
-    for kind in KINDS:
-        entries[kind.key] = {}
-        for name, entry in values[kind.key].items():
-            place = join(kind.key, name)
+    kinds = [key for key in values if key in KINDS.own or key not in COLLECTION.by_name]
+    for kind in kinds:
+        entries[kind] = {}
+        for name, entry in values[kind].items():
+            place = join(kind, name)
             require_host_name(name, place)
             if name.casefold() in seen:
                 raise ProblemError(
@@ -165,24 +171,26 @@ def _entries(values: Mapping[str, Any], destination: str, base: Path) -> dict[st
                     "file, too"
                 )
             seen[name.casefold()] = f"{shown(name)} is another host's name"
-            entries[kind.key][name] = kind.read(name, entry, base)
+            entries[kind][name] = KINDS.get(kind).read(name, entry, base)
     return entries
 
 
 def _source(
     name: str,
     entry: dict[str, Any],
-    hosts: Sequence[str],
+    kinds: Mapping[str, Mapping[str, Any]],
     destination: str,
 ) -> SourceEntry:
     place = join("sources", name)
     require_host_name(name, place)
     if name.casefold() == destination.casefold():
         raise ProblemError(f"{place}: is the destination's name; what lies there is collected")
+    hosts = [host for entries in kinds.values() for host in entries]
     if name not in hosts:
         hint = nearest_hint(name, hosts) or f"; add [{join('agents', name)}]"
-        kinds = " or ".join(kind.key for kind in KINDS)
-        raise ProblemError(f"{place}: must be one of the {kinds}, got {shown(name)}{hint}")
+        raise ProblemError(
+            f"{place}: must be one of the {' or '.join(kinds)}, got {shown(name)}{hint}"
+        )
     files = entry["files"]
     return SourceEntry(name, None if files is None else tuple(files))
 
@@ -198,7 +206,7 @@ def _require_no_backlogs(hosts: Any) -> None:
 
 
 def _require_zone(hosts: Mapping[str, Mapping[str, Any]], timezone: str | None) -> None:
-    """Refuse a zone that nobody knows, and hours of no zone."""
+    """Reject unknown time zones, and hours without one."""
     if timezone is not None:
         zone_of(timezone)
         return

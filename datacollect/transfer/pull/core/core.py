@@ -77,12 +77,12 @@ class CollectorCore:
     in_flight_bytes : int
         Most that is asked for and has not come.
     patience_s : float
-        A source is given up that for so long brings no whole answer, nor more of one than before.
+        A source is given up that for this time brings no whole answer, nor more of one than before.
     before : Remains, optional
         What the rounds before have left: late files, and of the patience with sources.
     stranded_after_s : mapping of str to float
-        Sources for which there is another way than those that the controller knows: where nothing
-        comes from one for so long, the core ends, so that more can be planned.
+        Sources with another route than those that the controller knows: where nothing
+        comes from one for this time, the core ends, so that more can be planned.
 
     Attributes
     ----------
@@ -167,12 +167,12 @@ class CollectorCore:
         remains.note(self.todo, self._patience.silences(self._now_s))
 
     def troubles(self, silent_s: float) -> dict[str, str]:
-        """Return why sources are tried again of which nothing has come for so long."""
+        """Return why sources are tried again of which nothing has come for that time."""
         found = self._patience.troubles(silent_s, self._now_s)
         return {source: why for source, why in found.items() if self.todo.pieces.get(source)}
 
     def awaited(self, silent_s: float) -> dict[str, str]:
-        """Return what is awaited of sources of which no session has got anything for so long."""
+        """Return what is awaited of sources of which no session has got anything for that time."""
         return self._patience.awaited(self.under_way.values(), silent_s, self._now_s)
 
     # What happens -----------------------------------------------------------------------------

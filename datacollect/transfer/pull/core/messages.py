@@ -1,4 +1,4 @@
-"""What the collector's core is told, and what it wants done. Plain data, no clock, no sockets.
+"""Events of the collector's core, and its actions. Plain data, no clock, no sockets.
 
 Times are seconds since the core's start, by a clock that never jumps.
 """
@@ -36,7 +36,7 @@ class SessionEnded:
     """A session could not be opened, broke off, or has been closed.
 
     ``is_final``: the source itself refuses, by whichever route: to try again is of no use.
-    ``wait_s``: it has asked to be left alone for so long.
+    ``wait_s``: it has asked to be left alone for this time.
     """
 
     time_s: float
@@ -235,7 +235,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Ask for a schedule of the rest; a `Planned` event with this number answers."""
+    """Ask for a schedule of the remainder; a `Planned` event with this number answers."""
 
     number: int
     progress: Progress

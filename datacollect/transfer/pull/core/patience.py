@@ -44,11 +44,11 @@ class Patience:
     ----------
     sources : iterable of str
     patience_s : float
-        A source is given up that for so long brings no whole answer, nor more of one than before.
+        A source is given up that for this time brings no whole answer, nor more of one than before.
     before : mapping of str to Silence
         What was known of them at the end of the round before.
     stranded_after_s : mapping of str to float
-        Sources for which there is another way than those that are used, after so much silence.
+        Sources for which there is another route than those in use, after this time of silence.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Patience:
             self._heard(source, now_s)
 
     def asked_to_wait(self, source: str, wait_s: float) -> None:
-        """A source wants to be left alone for so long: that is no silence, once."""
+        """A source wants to be left alone for a time: that is no silence, once."""
         wait_s = min(wait_s, self._patience_s)
         self._pause_s[source] = max(wait_s, self._pause_s[source])
 
@@ -122,7 +122,7 @@ class Patience:
         self._last_trouble[source] = why
 
     def troubles(self, silent_s: float, now_s: float) -> dict[str, str]:
-        """Return why sources are tried again of which nothing has come for so long."""
+        """Return why sources are tried again of which nothing has come for that time."""
         return {
             source: why
             for source, why in self._last_trouble.items()
@@ -130,7 +130,7 @@ class Patience:
         }
 
     def awaited(self, sessions: Iterable[Session], silent_s: float, now_s: float) -> dict[str, str]:
-        """Return what is awaited of sources of which no session has got anything for so long."""
+        """Return what is awaited of sources of which no session has got anything for that time."""
         waiting = [(each, each.awaited) for each in sessions]
         heard = {each.source for each, what in waiting if what and now_s - each.moved_s < silent_s}
         return {
@@ -157,5 +157,5 @@ class Patience:
         return self.counted_s(source, now_s) > self._patience_s
 
     def is_stranded(self, source: str, now_s: float) -> bool:
-        """Whether another way to a source is to be tried."""
+        """Whether another route to a source is to be tried."""
         return self.counted_s(source, now_s) > self._stranded_after_s.get(source, math.inf)

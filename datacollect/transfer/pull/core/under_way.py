@@ -1,6 +1,6 @@
 """What is under way: sessions until their ends are known, and what is asked for on each.
 
-Each session learns its rate, asks for so much ahead, and says when it is stuck.
+Each session learns its rate, asks ahead in proportion to it, and says when it is stuck.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from datacollect.control.decisions import Send
 
-# A session is asked for so many seconds of its rate ahead, as libtorrent does, yet for no more
+# A session is asked ahead for this many seconds of its rate, as libtorrent does, yet for no more
 # requests than the other side keeps in mind.
 AHEAD_S, MOST_REQUESTS = 3.0, 32
 LEAST_AHEAD_BYTES = 2**20
-# Rates are remembered for about so long.
+# Time constant of the mean of rates.
 RATE_MEMORY_S = 2.0
-# A session that brings less than this for so long is stuck; while other files wait, also after this
-# part of the patience with their source: they are to be tried before that is over.
+# A session that brings less than this for that time is stuck; while other files wait, also after
+# this part of the patience with their source: they are to be tried before that is over.
 STALL_S, LEAST_BYTES_PER_S, STALL_PART = 10.0, 512.0, 0.5
 # What a session waits for.
 CONNECTION, DATA = "connection", "data"

@@ -1,1 +1,1 @@
-"""Agents of other hosts as sources, and as relays on the way to them."""
+"""Agents of other hosts as sources, and as relays of routes to them."""

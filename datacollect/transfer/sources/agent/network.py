@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import IdentityError, TransferError
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import Hop
+from datacollect.net.dialling import RelayHop
 from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
 from datacollect.net.tls import client_context
 from datacollect.transfer.sources.agent.session import connect
@@ -45,7 +45,7 @@ class Contact:
 
 
 class Network:
-    """Opens sessions with agents, and ways through them. Any thread may call its methods.
+    """Opens sessions with agents, and connections through them. Any thread may call its methods.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Network:
             return dict(self._known)
 
     def ways_to(self, name: str) -> list[tuple[str, ...]]:
-        """Return the ways to a host: directly, then over each relay that leads to it."""
+        """Return the routes to a host: directly, then over each relay that leads to it."""
         relays = [relay for relay, c in self.known.items() if name in c.facts.relays_to]
         return [(), *((relay,) for relay in relays if relay != name)]
 
@@ -137,8 +137,8 @@ class Network:
         contact = self.known.get(name)
         return () if contact is None else contact.facts.features
 
-    def hops(self, relays: tuple[str, ...], to: str) -> list[Hop]:
-        """Return the relays on the way, each with its ticket."""
+    def hops(self, relays: tuple[str, ...], to: str) -> list[RelayHop]:
+        """Return the relays of the route, each with its ticket."""
         hops = []
         for i, relay in enumerate(relays):
             egress = relays[i + 1] if i + 1 < len(relays) else to
@@ -158,7 +158,9 @@ class Network:
                 most_sockets=self._connections,
                 agents=relays[: i + 1],
             )
-            hops.append(Hop(relay, self._agents[relay].address, sign_ticket(ticket, self._key)))
+            hops.append(
+                RelayHop(relay, self._agents[relay].address, sign_ticket(ticket, self._key))
+            )
         return hops
 
     def _connect(self, name: str, relays: tuple[str, ...], deadline: Deadline) -> SourceSession:

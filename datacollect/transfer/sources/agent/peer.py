@@ -6,9 +6,15 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
-from datacollect.transfer.protocol.messages import AS_LISTED, CHANGED, HASHES, FileEntry, Read
-from datacollect.transfer.protocol.messages import Segment as WireSegment
-from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
+from datacollect.transfer.protocol.messages import (
+    AS_LISTED,
+    CHANGED,
+    HASHES,
+    FileEntry,
+    Read,
+    WireSegment,
+)
+from datacollect.transfer.protocol.source import Confirmation, FetchResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +69,7 @@ class AgentPeer:
         self._ticket = None
         self._asked.append(segments)
 
-    def receive(self, buffer: memoryview) -> Answer:
+    def receive(self, buffer: memoryview) -> FetchResult:
         """Wait for the next answer, and compare the source's hash with our own."""
         from blake3 import blake3
 
@@ -72,12 +78,12 @@ class AgentPeer:
         answer = self._session.receive_into(buffer[:n_bytes])
         if answer.status != AS_LISTED:
             verdict = Verdict.CHANGED if answer.status == CHANGED else Verdict.UNREADABLE
-            return Answer(answer.n_bytes, verdict, b"")
+            return FetchResult(answer.n_bytes, verdict, b"")
         if answer.n_bytes != n_bytes:
             raise TransferError(f"asked for {n_bytes} bytes, got {answer.n_bytes}")
         digest = blake3(buffer[:n_bytes]).digest()
         verdict = Verdict.VERIFIED if digest == answer.blake3 else Verdict.CORRUPT
-        return Answer(n_bytes, verdict, digest)
+        return FetchResult(n_bytes, verdict, digest)
 
     def confirm(self, segments: Sequence[Segment]) -> Confirmation:
         """Return which files have changed, are gone, or cannot be read."""
@@ -95,7 +101,7 @@ class AgentPeer:
         )
 
     def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
-        """Return the BLAKE3 of each segment at the agent, where it can tell without sending."""
+        """Return the BLAKE3 of each segment at the agent, where it can compute it."""
         if HASHES not in self._features:
             return None
         found = self._session.digests(_read(segments), self._ticket)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import REFUSAL_BYTES, as_failure, open_way, start_tls, telling
+from datacollect.net.dialling import REFUSAL_BYTES, as_failure, naming_peer, open_route, start_tls
 from datacollect.net.http_client import HttpChannel
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tls import require_fingerprint
@@ -23,21 +23,21 @@ from datacollect.transfer.protocol.messages import (
     CHANGED,
     MOST_ANSWER_BYTES,
     TAIL_BYTES,
-    Confirmation,
     ReadAnswer,
     SessionFacts,
+    WireConfirmation,
 )
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterable, Sequence
 
-    from datacollect.net.dialling import Hop
+    from datacollect.net.dialling import RelayHop
     from datacollect.net.http_heads import ResponseHead
     from datacollect.transfer.protocol.messages import AgentFacts, FileEntry, InventoryPage, Read
 
 # What answers may have: small ones, so that whoever lies takes little memory. A page ends after
-# 4 MiB at its source; what is told of a read names the files of one piece.
+# 4 MiB at its source; a confirmation of a read names the files of one piece.
 MOST_FACTS_BYTES, MOST_PAGE_BYTES, MOST_STALE_BYTES = 2**20, 5 * 2**20, 5 * 2**20
 REASON_BYTES = 2048
 
@@ -51,7 +51,7 @@ FINAL_STATUS = (401, 403)
 
 
 def connect(
-    hops: Sequence[Hop],
+    hops: Sequence[RelayHop],
     name: str,
     address: tuple[str, int],
     tls: ssl.SSLContext,
@@ -66,7 +66,7 @@ def connect(
     Parameters
     ----------
     hops, name, address, congestion
-        As `datacollect.net.dialling.open_way` takes them.
+        As `datacollect.net.dialling.open_route` takes them.
     tls : ssl.SSLContext
         `datacollect.net.tls.client_context`.
     fingerprint : str or None
@@ -79,15 +79,15 @@ def connect(
     Raises
     ------
     RefusedError, TransferError
-        As `open_way`; or TLS fails.
+        As `open_route`; or TLS fails.
     IdentityError
         The certificate is another's.
     """
     deadline = deadline or Deadline(timeout_s)
-    plain = open_way(hops, name, address, deadline=deadline, congestion=congestion)
+    plain = open_route(hops, name, address, deadline=deadline, congestion=congestion)
     connection = start_tls(plain, tls, address[0], name, deadline)
     try:
-        with telling(name):
+        with naming_peer(name):
             require_fingerprint(connection, fingerprint, name)
     except BaseException:
         connection.close()
@@ -115,11 +115,6 @@ class SourceSession:
         self._prepared: tuple[Read, bytes] | None = None
 
     @property
-    def outstanding(self) -> int:
-        """Number of reads that are not answered yet."""
-        return len(self._outstanding)
-
-    @property
     def received_bytes(self) -> int:
         """Bytes of files that have arrived."""
         return self._channel.received_bytes
@@ -140,7 +135,7 @@ class SourceSession:
     ) -> InventoryPage:
         """Ask for a page of the list of files; `after` comes from the page before.
 
-        `detail`: with modes, folders and holes, where the agent's facts say that it tells them.
+        `detail`: with modes, folders and holes, where the agent's facts say that it lists them.
         """
         given = {"after": after, "most": most, "detail": 1 if detail else None}
         query = urlencode({key: value for key, value in given.items() if value is not None})
@@ -149,7 +144,7 @@ class SourceSession:
         with as_failure(self.name):
             return messages.parse_page(body)
 
-    def confirm(self, files: Iterable[FileEntry], ticket: str | None = None) -> Confirmation:
+    def confirm(self, files: Iterable[FileEntry], ticket: str | None = None) -> WireConfirmation:
         """Ask whether files are still as they were listed."""
         files = list(files)
         asked = messages.confirm_body(files)
@@ -229,7 +224,7 @@ class SourceSession:
         self._channel.fill(buffer[:wanted])
         tail = bytearray(TAIL_BYTES)
         self._channel.fill(memoryview(tail), counted=False)
-        return ReadAnswer(wanted, tail[0], bytes(tail[1:]), Confirmation())
+        return ReadAnswer(wanted, tail[0], bytes(tail[1:]), WireConfirmation())
 
     def tcp_info(self) -> dict[str, float]:
         """Return what the kernel knows of this host's connection: to the agent or first relay."""

@@ -46,7 +46,7 @@ class AgentSource:
             except TransferError as error:
                 if error.is_final and not relays:
                     raise
-                # What relays say of it tells less than why it is not reached directly.
+                # What relays say of it explains less than why it is not reached directly.
                 trouble = trouble or error
             else:
                 facts = contact.facts

@@ -10,7 +10,7 @@ from datacollect.errors import IdentityError, ProblemError
 from datacollect.files.documents import document_name
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import Hop, dial, open_way, start_tls
+from datacollect.net.dialling import RelayHop, dial, open_route, start_tls
 from datacollect.net.tls import require_fingerprint
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def web_context(ca: Path | None, fingerprint: str | None) -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Dialler:
-    """Opens connections for the sessions of one server, over one way.
+    """Opens connections for the sessions of one server, over one route.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Dialler:
         For the server itself, and for where it leads on.
     fingerprint : str or None
     hops : callable
-        Returns the relays on the way, each with a new ticket.
+        Returns the relays of the route, each with a new ticket.
     timeout_s : float
     """
 
@@ -64,7 +64,7 @@ class Dialler:
     tls: ssl.SSLContext
     usual_tls: ssl.SSLContext
     fingerprint: str | None
-    hops: Callable[[], Sequence[Hop]]
+    hops: Callable[[], Sequence[RelayHop]]
     timeout_s: float
 
     def dial(self, wanted: Connect, deadline: Deadline | None = None) -> socket.socket:
@@ -103,7 +103,7 @@ class Dialler:
     def _plain(self, wanted: Connect, deadline: Deadline) -> socket.socket:
         host, port = wanted.origin.host, wanted.origin.port
         if hops := self.hops():
-            return open_way(hops, self.name, (host, port), deadline=deadline)
+            return open_route(hops, self.name, (host, port), deadline=deadline)
         # What the collection's file names counts as written; where an answer leads to does not.
         places = addresses_of(host, port) if wanted.is_elsewhere else [(host, port)]
         return dial(places, self.name, deadline, what="server")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import telling
+from datacollect.net.dialling import naming_peer
 from datacollect.transfer.sources.web.core import messages
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Conversation:
     def _dialled(self, wanted: messages.Connect) -> socket.socket:
         """Connect; where a question has led elsewhere, or is late, it is the question that fails.
 
-        Another question tells whether the server is there.
+        Another question finds out whether the server is there.
         """
         try:
             return self._dial(wanted, self._deadline)
@@ -191,7 +191,7 @@ class Conversation:
         if self._connection is None or self.is_aborted:
             raise Failed(f"{self._name}: the session was ended")
         try:
-            with telling(self._name):
+            with naming_peer(self._name):
                 if self._deadline is not None:
                     self._connection.settimeout(self._deadline.left_s())
                 data = self._connection.recv(READ_BYTES)
@@ -208,13 +208,13 @@ class Conversation:
         return messages.Lost(str(error).removeprefix(f"{self._name}: "), is_late)
 
     def _fill(self) -> messages.Event:
-        """Receive what is wanted straight into its place."""
+        """Receive what is wanted directly into its place."""
         wanted, self._wanted = self._wanted, 0
         if self._connection is None or self.is_aborted:
             raise Failed(f"{self._name}: the session was ended")
         view, taken = self._view[self.taken : self.taken + wanted], 0
         try:
-            with telling(self._name):  # once, not for each of a piece's thousand records
+            with naming_peer(self._name):  # once, not for each of a piece's thousand records
                 while taken < wanted:
                     n_bytes = self._connection.recv_into(view[taken:])
                     if n_bytes == 0:

@@ -53,7 +53,7 @@ SERVER = Table(
         Field(
             "plain_http",
             Flag(),
-            "Whether it may do without TLS: anybody on the way can read and change what comes.",
+            "Whether it may do without TLS: anybody between can read and change what comes.",
             default=False,
         ),
         Field(
@@ -122,7 +122,7 @@ def server_of(name: str, entry: Mapping[str, Any], base: Path) -> ServerEntry:
     """
     place = join("servers", name)
     require_fingerprint_text(
-        entry["fingerprint"], place, "`openssl x509 -fingerprint -sha256` tells it, in other words"
+        entry["fingerprint"], place, "`openssl x509 -fingerprint -sha256` prints it"
     )
     files = tuple(_files(name, entry, base, place))
     if not files:
@@ -148,21 +148,21 @@ def server_of(name: str, entry: Mapping[str, Any], base: Path) -> ServerEntry:
 
 
 def _files(name: str, entry: Mapping[str, Any], base: Path, place: str) -> Iterator[ServerFile]:
-    ways = [key for key in ("manifest", "paths", "urls") if entry[key] is not None]
-    if len(ways) != 1:
+    given = [key for key in ("manifest", "paths", "urls") if entry[key] is not None]
+    if len(given) != 1:
         raise ProblemError(
             f"{place}: must have one of manifest, paths and urls, got "
-            f"{' and '.join(ways) or 'none'}; they say which files it has"
+            f"{' and '.join(given) or 'none'}; they say which files it has"
         )
-    if (entry["url"] is None) != (ways == ["urls"]):
+    if (entry["url"] is None) != (given == ["urls"]):
         rule = "must not have url beside urls" if entry["url"] else "must have url: its folder"
         raise ProblemError(f"{place}: {rule}; urls are whole, paths lie below url")
-    if ways == ["urls"]:
+    if given == ["urls"]:
         yield from of_urls(base / entry["urls"])
         return
     with naming(f"{place}.url"):
         folder = target_of(entry["url"])
-    if ways == ["paths"]:
+    if given == ["paths"]:
         for i, path in enumerate(entry["paths"]):
             yield ServerFile(path, file_below(folder, path), None, None, f"{place}.paths[{i}]")
         return
@@ -182,7 +182,7 @@ def _files(name: str, entry: Mapping[str, Any], base: Path, place: str) -> Itera
 
 
 def of_urls(path: Path) -> Iterator[ServerFile]:
-    """Read a table of files by their URLs, whose queries no message may tell."""
+    """Read a table of files by their URLs, whose queries no message may show."""
     name = document_name(path)
     texts = ("url", "path")
     table = open_table(read_text(path), name, "url,path", texts=texts, is_secret=True)
@@ -234,7 +234,7 @@ def _require_protected(
     is_plain = origin.scheme == "http"
     if is_plain and not entry["plain_http"]:
         raise ProblemError(
-            f"{place}: its URL must begin with https://; anybody on the way reads and changes what "
+            f"{place}: its URL must begin with https://; anybody between reads and changes what "
             "comes without TLS. Where that does not matter, write plain_http = true"
         )
     pinned = [key for key in ("fingerprint", "ca") if entry[key] is not None]

@@ -28,7 +28,7 @@ class Lanes:
     def lane(self, path: str, is_over: Callable[[], bool]) -> Iterator[bool]:
         """Wait until a range of a file has come, or nobody else asks for it; then have the block.
 
-        It is told whether another session has asked for the file in vain meanwhile.
+        The block learns whether another session has asked for the file in vain meanwhile.
 
         Parameters
         ----------

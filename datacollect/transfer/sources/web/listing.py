@@ -1,7 +1,8 @@
 """Listing what other servers have: each file is asked for its size and version, several at a time.
 
-Files whose size and SHA-256 a manifest says are not asked for: their hash tells every change. What
-was answered stays answered: where the server goes away in between, the next try asks for the rest.
+Files whose size and SHA-256 a manifest says are not asked for: their hash shows every change. What
+was answered stays answered: where the server goes away in between, the next try asks for the
+others.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 # Connections that ask, and how often each finds the server away before it is.
 ASKERS, MOST_TRIES = 8, 3
-# A page has so many files that are asked for, or so many in all: what is listed counts as progress.
+# The most files of a page that are asked for, and in all: what is listed counts as progress.
 ASKED_OF_PAGE, MOST_OF_PAGE = 8, 1000
 
 
@@ -219,7 +220,7 @@ class WebListing:
         self._held = {}
 
     def _judged(self, file: ServerFile, answer: Answer, peer: WebPeer) -> _Found:
-        """Judge an answer; ask in another way too, where it contradicts what is known."""
+        """Judge an answer; ask another question, too, where it contradicts what is known."""
         known = self._known.get(file.path)
         if file.n_bytes is None or answer.n_bytes != file.n_bytes:
             if is_page_elsewhere(file.path, file.target, answer):

@@ -19,7 +19,7 @@ from datacollect.errors import TransferError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# After a pause, each who waited comes so long after the one before.
+# After a pause, those who waited come one by one, this time apart.
 SPREAD_S = 0.1
 # Good answers before one more is let in: twice as many after each time that it was too much.
 SHORTEST_RUN, LONGEST_RUN = 8, 512
@@ -78,7 +78,7 @@ class Pace:
                 self._cond.notify_all()
 
     def busy(self, wait_s: float, number: int) -> None:
-        """The server cannot now, says an answer of a turn: leave it alone for so long."""
+        """The server cannot now, says an answer of a turn: leave it alone for this time."""
         with self._cond:
             self._until_s = max(self._until_s, self._clock() + wait_s)
             # Those that were under way together have heard the same: it counts once.

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.net.deadline import RENEWED_BY_BYTES
-from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
+from datacollect.transfer.protocol.source import Confirmation, FetchResult, Verdict
 from datacollect.transfer.sources.web.conversation import Conversation, Failed
 from datacollect.transfer.sources.web.core import messages
 from datacollect.transfer.sources.web.core.heads import BUSY_S
@@ -102,7 +102,7 @@ class WebPeer:
         """Ask for segments, once those before are there."""
         self._asked.append(segments)
 
-    def receive(self, buffer: memoryview) -> Answer:
+    def receive(self, buffer: memoryview) -> FetchResult:
         """Fetch the segments that wait longest, one after the other."""
         from blake3 import blake3
 
@@ -112,15 +112,15 @@ class WebPeer:
             answer = self._range(span, file)
             at += self._talk.taken
             if answer.worth is not Worth.GOOD:
-                return Answer(at, _VERDICTS[answer.worth], b"", answer.why)
-        return Answer(at, Verdict.VERIFIED, blake3(buffer[:at]).digest())
+                return FetchResult(at, _VERDICTS[answer.worth], b"", answer.why)
+        return FetchResult(at, Verdict.VERIFIED, blake3(buffer[:at]).digest())
 
     def confirm(self, segments: Sequence[Segment]) -> Confirmation:
         """Return which files have changed, and which are gone: what says so is asked twice."""
         changed, gone, unreadable = [], [], []
         for span, file in segments:
             if self._standing.failures(file.path).n:
-                continue  # it failed to come, which tells nothing of its version
+                continue  # it failed to come, which says nothing of its version
             answer = self.size(file.path)
             if contradicts(answer, file):
                 answer = self.size(file.path, is_doubted=True)
@@ -150,7 +150,7 @@ class WebPeer:
         ----------
         path : str
         is_doubted : bool
-            What is known is contradicted: ask in two ways.
+            What is known is contradicted: ask two questions.
         others_first : bool
             Where nothing comes, let others come first: the answer is `LATER`.
         """

@@ -21,8 +21,8 @@ from datacollect.transfer.sources.web.standing import Standing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from datacollect.transfer.protocol.kind import Relays
     from datacollect.transfer.protocol.source import Listed
-    from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.sources.web.entries import ServerEntry
 
 
@@ -32,7 +32,7 @@ class WebSource:
     Parameters
     ----------
     entry : ServerEntry
-    network : Network
+    network : Relays
         Agents, of which some may relay to it.
     patterns : sequence of str or None
         Which files; None: all.
@@ -44,7 +44,7 @@ class WebSource:
     def __init__(
         self,
         entry: ServerEntry,
-        network: Network,
+        network: Relays,
         patterns: Sequence[str] | None,
         *,
         timeout_s: float,
@@ -72,7 +72,7 @@ class WebSource:
             except TransferError as error:
                 if error.is_final and not relays:
                     raise
-                # What relays say of it tells less than why it is not reached directly.
+                # What relays say of it explains less than why it is not reached directly.
                 trouble = trouble or error
             else:
                 self._relays = relays

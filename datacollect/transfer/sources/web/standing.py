@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.sources.web.core.versions import Version
 
-# A file that has failed so often, while others were answered, is given up.
+# A file that has failed this often, while others were answered, is given up.
 MOST_FAILURES = 4
-# A file has so many versions in one start: listed, and changed three times.
+# A file has at most this many versions in one start: listed, and changed three times.
 MOST_VERSIONS = 4
 # What is said of a file of which nothing comes.
 SILENT = "nothing comes of it when it is asked for, or too little"
@@ -147,13 +147,13 @@ class Standing:
     def why_not(self, path: str, *, is_hashed: bool) -> str | None:
         """Return why a file is not to be asked for; None where it is.
 
-        `is_hashed`: a hash of it is known, so that versions need not tell anything.
+        `is_hashed`: a hash of it is known, so that versions need not prove anything.
         """
         alternates = None if is_hashed else self._alternating.get(path)
         return self._refused.get(path) or alternates
 
     def note(self, path: str, found: Version, mark: int, was: Version | None = None) -> str | None:
-        """Note which version an answer was of; return why, where versions tell nothing.
+        """Note which version an answer was of; return why, where versions prove nothing.
 
         A version that comes again, in answer to a request that was made after another one was
         seen, is no change: nodes of a farm differ. Nor is a new one in every answer.

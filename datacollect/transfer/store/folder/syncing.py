@@ -23,7 +23,7 @@ def sync_files(folder_fd: int, names: Collection[int], whole: Container[int] = f
 
     Files that are gone need not. Of those that are `whole` modes and times do, too. Many are synced
     by one ``syncfs``, which puts all that was written to the file system before, data, sizes and
-    names, on disk, as an ``fsync`` of each would. From Linux 5.8 on it tells of any write that has
+    names, on disk, as an ``fsync`` of each would. From Linux 5.8 on it reports any write that has
     failed since the folder was opened; before, it could be silent of such, and is not used.
     """
     if not names:
@@ -60,7 +60,7 @@ def sync_placed(folders: Folders, source: str, paths: Sequence[str]) -> None:
 
 
 def tells_failures(release: str) -> bool:
-    """Whether ``syncfs`` of this kernel tells of writes that failed (syncfs(2), 2020).
+    """Whether ``syncfs`` of this kernel reports writes that failed (syncfs(2), 2020).
 
     >>> [tells_failures(text) for text in ("5.7.19", "5.8.0-rc1", "6.18", "4.19.0-27-amd64", "?")]
     [False, True, True, False, False]
@@ -75,7 +75,7 @@ def _libc() -> Any:
 
 
 def _syncfs(fd: int) -> bool:
-    """Sync a whole file system; False where the system cannot, or would not tell of failures."""
+    """Sync a whole file system; False where the system cannot, or would not report failures."""
     syncfs = getattr(_libc(), "syncfs", None)
     if syncfs is None or not tells_failures(os.uname().release):
         return False

@@ -1,7 +1,7 @@
 """What goes wrong with the destination folder, in words: the only place that knows SQLite's errors.
 
-A full disk, one that fails and one that may not be written are told apart from damage. Only damage
-asks for anything to be taken away, and even then it is the state alone: files stay.
+A full disk, one that fails and one that may not be written are distinguished from damage. Only
+damage asks for anything to be taken away, and even then it is the state alone: files stay.
 """
 
 from __future__ import annotations
@@ -57,28 +57,17 @@ def passing_over(numbers: Collection[int]) -> Iterator[None]:
             raise
 
 
-class DiskErrors:
-    """What fails inside is told as `StoreError`; for use around whatever touches the folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: object,
-    ) -> None:
-        """Turn an error of the system into ours."""
-        if isinstance(error, OSError):
-            raise not_written(error, self._folder) from error
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Turn what fails inside into `StoreError`; for use around whatever touches the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise not_written(error, folder) from error
 
 
 class StateErrors:
-    """What SQLite raises inside is told as our errors.
+    """Turn what SQLite raises inside into our errors.
 
     Parameters
     ----------
@@ -93,12 +82,7 @@ class StateErrors:
     def __enter__(self) -> None:
         """Begin."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: object,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _at: object) -> None:
         """Turn an error of SQLite into ours."""
         if isinstance(error, apsw.Error):
             raise self.of(error) from error
@@ -127,7 +111,7 @@ class StateErrors:
         return StoreError(f"{self._folder}: cannot be written: {self._reason(error)}; {_REMEDY}")
 
     def damaged(self, why: str) -> ProblemError:
-        """Return what to say of a file that is no state: only that file is to make way."""
+        """Return what to say of a file that is no state: only that file has to go."""
         return ProblemError(
             f"{self._path}: is not the state of a collection, or damaged: {why}; move "
             f"{self._path.name} and its neighbours {self._path.name}-* away, and nothing else: "

@@ -46,7 +46,7 @@ def stretches(
     >>> list(stretches(100, [(20, 10), (35, 5)], 10))
     [(0, 20, True), (20, 40, False), (40, 100, True)]
     """
-    begin = end = 0  # of the data that are not told yet
+    begin = end = 0  # of the data that are not reported yet
     for offset, length in (*extents, (n_bytes, 0)):
         if offset - end >= piece_bytes:
             if end > begin:
@@ -97,7 +97,7 @@ def written_parts(data: memoryview, offset: int) -> Iterator[tuple[int, int]]:
 
 
 def is_hole(fd: int, offset: int, n_bytes: int) -> bool:
-    """Whether a part of an open file holds no data, as far as the file system tells."""
+    """Whether a part of an open file holds no data, as far as the file system knows."""
     try:
         return os.lseek(fd, offset, os.SEEK_DATA) >= offset + n_bytes
     except OSError:  # nothing but a hole from there on, or nothing at all

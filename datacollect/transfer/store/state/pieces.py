@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import IntArray
 
 LEAST_BYTES, MOST_BYTES = 2**16, 2**24
-# With so many pieces the last ones cost little, and each is worth its request.
+# With this many pieces the last ones cost little, and each is worth its request.
 WANTED_PIECES = 256
-# Of small files so many make a piece: requests stay short.
+# At most this many small files make a piece: requests stay short.
 MOST_FILES = 1024
 
 
 def piece_size(total_bytes: int) -> int:
-    """Return the size of pieces that suits so many bytes in all: a power of two.
+    """Return the size of pieces that suits a number of bytes in all: a power of two.
 
     >>> piece_size(0), piece_size(2**30), piece_size(10**13)
     (65536, 4194304, 16777216)
@@ -136,12 +136,6 @@ class Layout:
         for file, start, size in rows:
             low, high = max(begin, start), min(end, start + size)
             yield Span(file, low - start, high - low)
-
-    def pieces_per_file(self) -> IntArray:
-        """Return over how many pieces each file is spread."""
-        first = np.searchsorted(self.pieces, self.starts, side="right")
-        last = np.searchsorted(self.pieces, self.starts + self.sizes, side="left")
-        return np.asarray(last - first + 1, dtype=np.int64)
 
     def pieces_of(self, row: int) -> range:
         """Return the pieces over which the file in a row is spread."""

@@ -1,4 +1,4 @@
-"""What a state says, to whoever asks: a pull of its own state, `status` of a copy in memory."""
+"""Questions to a state: a pull asks its own state, `status` a copy in memory."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Reading:
         """Whether all is there that the last start asked for: a fact, not the lack of others.
 
         Each wanted source was listed to its end in that start, and no file of theirs is waited
-        for, missing, in the way of something or left out.
+        for, missing, displaced or left out.
         """
         if self.n_starts() == 0:
             return False

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.store.state.state import SpanHash
 
-# A group is recorded after so long or so many bytes, and writers wait at the most.
+# A group is recorded after this time or this many bytes; writers wait no longer.
 GROUP_S, GROUP_BYTES, MOST_UNRECORDED_BYTES = 0.5, 64 * 2**20, 224 * 2**20
 
 
@@ -35,7 +35,7 @@ class Written(NamedTuple):
     n_bytes: int
 
 
-class Recorder:
+class PieceRecorder:
     """Collects what is written into groups, and has each carried on.
 
     Parameters
@@ -71,10 +71,10 @@ class Recorder:
         self._ends = False
         self._thread: threading.Thread | None = None
 
-    def start(self, tell: Callable[[list[PieceKey], Exception | None], None]) -> None:
+    def start(self, report: Callable[[list[PieceKey], Exception | None], None]) -> None:
         """Begin to carry groups on, in a thread."""
         self._ends = False
-        thread = threading.Thread(target=self.work, args=(tell,), name="store", daemon=True)
+        thread = threading.Thread(target=self.work, args=(report,), name="store", daemon=True)
         try:
             thread.start()
         except (RuntimeError, MemoryError) as error:
@@ -103,14 +103,14 @@ class Recorder:
             self._thread.join()
             self._thread = None
 
-    def drain(self, tell: Callable[[list[PieceKey], Exception | None], None]) -> None:
+    def drain(self, report: Callable[[list[PieceKey], Exception | None], None]) -> None:
         """Carry on all that is there, in this thread."""
         self._ends = True
-        self.work(tell)
+        self.work(report)
         self._ends = False
 
     def fail(self, error: Exception) -> None:
-        """Let nobody go on."""
+        """Stop all waiting threads."""
         with self.cond:
             self.failure = error
             self.cond.notify_all()
@@ -148,7 +148,7 @@ class Recorder:
             self._whole += files
             self.cond.notify_all()
 
-    def work(self, tell: Callable[[list[PieceKey], Exception | None], None]) -> None:
+    def work(self, report: Callable[[list[PieceKey], Exception | None], None]) -> None:
         """Carry groups on until it is to end."""
         while True:
             with self.cond:
@@ -162,12 +162,14 @@ class Recorder:
                 self._carry_on(group, whole)
             except Exception as error:  # noqa: BLE001 - handed on
                 self.fail(error)
-                tell([], not_written(error, self._folder) if isinstance(error, OSError) else error)
+                report(
+                    [], not_written(error, self._folder) if isinstance(error, OSError) else error
+                )
                 return
             with self.cond:
                 self._unrecorded_bytes -= sum(written.n_bytes for written in group)
                 self.cond.notify_all()
-            tell([written.key for written in group], None)
+            report([written.key for written in group], None)
 
     def _is_due(self) -> bool:
         if self._ends:

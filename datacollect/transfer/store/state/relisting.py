@@ -28,7 +28,7 @@ END_OF_LISTING = (
         AND state IN (0, 3) AND NOT {_NAMED}""",
     f"""UPDATE files SET is_gone = NOT {_NAMED} WHERE source = :source AND state = 1
         AND is_gone = {_NAMED}""",
-    # What is told besides, and makes no other file of it.
+    # Facts that are listed besides, and make no other file of it.
     f"""UPDATE files SET mode = (SELECT l.mode {_L}), sha256 = (SELECT l.sha256 {_L})
         WHERE source = :source AND state IN (0, 1, 4) AND EXISTS (SELECT 1 {_L}
             AND (l.mode IS NOT files.mode OR l.sha256 IS NOT files.sha256))""",

@@ -2,7 +2,7 @@
 
 The file and its write-ahead log are copied, in this order: a page that a checkpoint brings into the
 file meanwhile is in the log too, which is read afterwards and is laid over the file. That holds as
-long as the log is not begun anew in between; then its head has other salts, and all is read again.
+long as the log is not begun again in between; then its head has other salts, and all is read again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD_BYTES = 32
-# Where a pull begins its log anew each time that it is read.
+# Where a pull begins its log again each time that it is read.
 MOST_TRIES, WAIT_S = 100, 0.02
 _READ_BYTES = 2**20
 

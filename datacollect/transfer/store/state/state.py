@@ -207,17 +207,10 @@ class State(Reading):
                 ((source, each.path, each.mode, *_time(each.mtime_ns)) for each in folders),
             )
 
-    def listed_bytes(self, source: int) -> tuple[int, int]:
-        """Return the number of files that are listed so far, and their bytes."""
-        ((n, total),) = self._rows(
-            "SELECT count(*), ifnull(sum(bytes), 0) FROM listed WHERE source = ?", (source,)
-        )
-        return int(n), int(total)
-
     def end_listing(self, source: int, wanted: WantedFiles = ALL) -> None:
         """Compare a whole listing with what is known, and note that the source is listed.
 
-        Files that are listed as before stay as they are, those that changed are fetched anew, and
+        Files that are listed as before stay as they are, those that changed are fetched again, and
         those that are gone are missing, unless they have been collected. What is not
         wanted any more is not gone.
         """
@@ -362,7 +355,7 @@ class State(Reading):
             )
 
     def again(self, files: Sequence[int]) -> None:
-        """Let files that were lost here be fetched anew."""
+        """Let files that were lost here be fetched again."""
         with self._transaction() as db:
             for number in files:
                 db.execute(
@@ -375,7 +368,7 @@ class State(Reading):
                 db.execute("UPDATE files SET state = 2 WHERE id = ?", (number,))
 
     def release(self, files: Sequence[int]) -> None:
-        """Wait for files again whose place was taken; those that had come are fetched anew."""
+        """Wait for files again whose place was taken; those that had come are fetched again."""
         with self._transaction() as db:
             laid = []
             for number in files:

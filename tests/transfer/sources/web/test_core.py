@@ -182,8 +182,8 @@ def test_a_body_in_chunks_is_read():
         (416, {}, Worth.CHANGED, "416"),
         (404, {}, Worth.GONE, "no such file"),
         (410, {}, Worth.GONE, "no such file"),
-        (401, {}, Worth.REFUSED, "signed anew"),
-        (403, {}, Worth.REFUSED, "signed anew"),
+        (401, {}, Worth.REFUSED, "signed again"),
+        (403, {}, Worth.REFUSED, "signed again"),
         (500, {}, Worth.UNREADABLE, "status 500"),
         (400, {}, Worth.UNREADABLE, "status 400"),
         (304, {}, Worth.UNREADABLE, "status 304"),
@@ -306,7 +306,7 @@ def test_an_expired_url_says_when(status):
         head = http(status, {"Content-Length": "0"}).data
         (answer,) = core.handle(Received(head, now_unix_s=61.0))
         when = "1970-01-01 00:01:00 UTC"
-        assert answer.why == f"its URL expired at {when} ({status}); have it signed anew"
+        assert answer.why == f"its URL expired at {when} ({status}); have it signed again"
         assert answer.worth is Worth.REFUSED
 
 

@@ -27,7 +27,7 @@ def test_every_file_arrives_and_it_is_said_what_was_verified(pulled, arrived):
     assert arrived() == FILES
     (assurance,) = answer.assurances
     assert (assurance.tagged_files, assurance.hashed_files, assurance.unsure_files) == (2, 0, 0)
-    assert "anybody on the way" in assurance.text
+    assert "anybody between" in assurance.text
 
 
 def test_without_a_strong_tag_changes_cannot_be_excluded(pulled):
@@ -103,7 +103,7 @@ def test_expired_urls_are_named_and_renewed_ones_go_on(pulled, tmp_path, arrived
         tiny.answers["b.bin"] = [(206, part(files["b.bin"], 0, 0), files["b.bin"][:1]), *[403] * 99]
         answer = pulled(tiny, entry)
         assert [missing.path for missing in answer.missing] == ["b.bin"]
-        assert "signed anew" in answer.missing[0].why
+        assert "signed again" in answer.missing[0].why
         tiny.answers.clear()
         tiny.calls.clear()
         answer = pulled(tiny, entry)

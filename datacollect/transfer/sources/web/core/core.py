@@ -14,7 +14,7 @@ import h11
 from datacollect.errors import ProblemError
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.sources.web.core.evidence import (
-    Told,
+    Evidence,
     by_first_byte,
     by_range,
     by_whole,
@@ -50,7 +50,7 @@ MOST_HEAD_BYTES = 64 * 1024
 # By which status h11 would have a server answer such a head.
 HEAD_TOO_LONG = 431
 MOST_REDIRECTS = 5
-# A range comes in so many answers at most, where the server sends less at a time than it is asked.
+# A range comes in at most this many answers, where the server sends less than it is asked for.
 MOST_PARTS = 1024
 # What an answer that is of no use may say, before the connection is rather closed.
 MOST_NEEDLESS_BYTES = 16 * 1024
@@ -79,7 +79,7 @@ class WebCore:
         self._n_redirects = 0
         self._moved: dict[str, Target] = {}
         self._is_from_memory = False
-        self._first_told: Told | None = None  # then the size is asked for without a range
+        self._first_evidence: Evidence | None = None  # then the size is asked for without a range
         self._is_first_use = True
         self._has_heard = False
         self._answer: Answer | None = None
@@ -117,7 +117,7 @@ class WebCore:
     def _begin(self) -> list[Action]:
         assert self._asked is not None
         self._n_redirects = self._n_parts = self._taken = 0
-        self._first_told = None
+        self._first_evidence = None
         return self._ask_where_it_is()
 
     def _ask_where_it_is(self) -> list[Action]:
@@ -159,16 +159,16 @@ class WebCore:
     def _range_headers(self) -> list[tuple[str, str]]:
         asked = self._asked
         if not isinstance(asked, AskRange):
-            return [] if self._first_told is not None else [("Range", "bytes=0-0")]
-        rest = self._rest(asked)
-        last = rest.offset_bytes + rest.n_bytes - 1
-        headers = [("Range", f"bytes={rest.offset_bytes}-{last}")]
+            return [] if self._first_evidence is not None else [("Range", "bytes=0-0")]
+        remaining = self._remaining(asked)
+        last = remaining.offset_bytes + remaining.n_bytes - 1
+        headers = [("Range", f"bytes={remaining.offset_bytes}-{last}")]
         # Where the hash decides, nodes of a farm may call the same bytes by other names.
         if asked.version.strong_etag is not None and asked.version.sha256 is None:
             headers.append(("If-Range", asked.version.strong_etag))
         return headers
 
-    def _rest(self, asked: AskRange) -> AskRange:
+    def _remaining(self, asked: AskRange) -> AskRange:
         """Return what of a range has yet to come."""
         if not self._taken:
             return asked
@@ -215,7 +215,7 @@ class WebCore:
         return actions + self._fill()
 
     def _fill(self) -> list[Action]:
-        """Have the rest of a range put where it belongs, where it comes as it is."""
+        """Have the remainder of a range put where it belongs, where it comes as it is."""
         asked, view = self._asked, self._view
         if not (self._is_bare and self._wants_body and isinstance(asked, AskRange)):
             return []
@@ -253,7 +253,7 @@ class WebCore:
             return [*self._disconnect(), *self._ask_where_it_is()]
         if isinstance(self._asked, AskSize):
             return self._size_head(self._asked, head, now_unix_s)
-        self._answer = by_range(self._rest(self._asked), head, self._target, now_unix_s)
+        self._answer = by_range(self._remaining(self._asked), head, self._target, now_unix_s)
         self._part_end = self._taken + self._answer.n_bytes
         self._is_bare = head.length is not None and "transfer-encoding" not in head.headers
         closes = "close" in head.headers.get("connection", "").lower()
@@ -261,22 +261,22 @@ class WebCore:
         return [] if self._wants_body else self._needless_body(head)
 
     def _size_head(self, asked: AskSize, head: Head, now_unix_s: float) -> list[Action]:
-        """Judge what a head tells of a file's size; ask in another way where that is no proof."""
+        """Judge what a head says of a file's size; ask otherwise where that is no proof."""
         assert self._target is not None
-        if self._first_told is not None:
-            answer = settled(self._first_told, by_whole(asked, head, self._target, now_unix_s))
-            # The head has told: all that follows it may be large.
+        if self._first_evidence is not None:
+            answer = settled(self._first_evidence, by_whole(asked, head, self._target, now_unix_s))
+            # The head says enough: all that follows it may be large.
             return [*self._disconnect(), self._answered(self._described(answer, head))]
-        told = by_first_byte(asked, head, self._target, now_unix_s)
-        is_enough = told.is_proof and not (asked.is_doubted and told.may_be_doubted)
+        evidence = by_first_byte(asked, head, self._target, now_unix_s)
+        is_enough = evidence.is_proof and not (asked.is_doubted and evidence.may_be_doubted)
         if not (is_enough or asked.is_probe):
-            self._first_told = told
+            self._first_evidence = evidence
             return [*self._disconnect(), *self._ask(self._target)]
-        self._answer = self._described(told.answer, head)
+        self._answer = self._described(evidence.answer, head)
         return self._needless_body(head)
 
     def _described(self, answer: Answer, head: Head) -> Answer:
-        """Return an answer with what tells pages from files."""
+        """Return an answer with what distinguishes pages from files."""
         assert self._target is not None
         assert self._asked is not None
         landed = None if self._target == self._asked.target else self._target
@@ -335,7 +335,7 @@ class WebCore:
         return [answer] if can_go_on else [*self._disconnect(), answer]
 
     def _part_is_there(self, asked: AskRange, *, can_go_on: bool) -> list[Action]:
-        """Answer, or ask for the rest of a range of which the server has sent a part."""
+        """Answer, or ask for the remainder of a range of which the server has sent a part."""
         gone = [] if can_go_on else self._disconnect()
         if self._taken == asked.n_bytes:
             return [*gone, self._answered(Answer(Worth.GOOD))]

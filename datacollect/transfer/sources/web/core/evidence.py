@@ -1,7 +1,7 @@
 """What the head of an answer proves: a file's size and version, and which range follows.
 
 After RFC 9110 (2022): ranges (14), 206 (15.3.7), 416 (15.5.17), ETag (8.8.3), If-Range (13.1.5).
-`docs/collecting_details.md` has the same as a table. No status alone tells a size.
+`docs/collecting_details.md` has the same as a table. No status alone proves a size.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def content_range(head: Head) -> ContentRange | None:
 # Sizes ----------------------------------------------------------------------------------------
 
 
-class Told(NamedTuple):
-    """What one answer tells of a file's size.
+class Evidence(NamedTuple):
+    """What one answer says of a file's size.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Told(NamedTuple):
     n_bytes : int or None
         The size that it speaks of; None: of none.
     is_proof : bool
-        Whether nobody need be asked in another way.
+        Whether no other question is needed.
     """
 
     answer: Answer
@@ -78,8 +78,8 @@ class Told(NamedTuple):
         return self.answer.worth in (Worth.GOOD, Worth.GONE)
 
 
-def by_first_byte(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> Told:
-    """Return what the answer to a request for a file's first byte tells.
+def by_first_byte(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> Evidence:
+    """Return what the answer to a request for a file's first byte says.
 
     Parameters
     ----------
@@ -88,61 +88,61 @@ def by_first_byte(asked: AskSize, head: Head, target: Target, now_unix_s: float)
     target : Target
         What was asked in the end.
     now_unix_s : float
-        To tell which presigned URL has expired.
+        To find out whether a presigned URL has expired.
     """
     if (answer := _refusal(asked, head, target, now_unix_s)) is not None:
-        return Told(answer)
+        return Evidence(answer)
     if head.status == 206:
         return _by_part(head)
     if head.status == 416:
         found = content_range(head)
         total = None if found is None or found.first is not None else found.total
         if total == 0:
-            return Told(_good(0, head), 0, is_proof=False)
+            return Evidence(_good(0, head), 0, is_proof=False)
         says = "" if total is None else f"says that it has {total} bytes, and "
         why = f"the server {says}refuses the first (416): it {NO_RANGES}"
-        return Told(Answer(Worth.REFUSED, why), total, is_proof=False)
+        return Evidence(Answer(Worth.REFUSED, why), total, is_proof=False)
     if head.length in (0, 1):
-        return Told(_good(head.length, head), head.length, is_proof=False)
-    return Told(Answer(Worth.REFUSED, f"the server {NO_RANGES}", head.length or 0))
+        return Evidence(_good(head.length, head), head.length, is_proof=False)
+    return Evidence(Answer(Worth.REFUSED, f"the server {NO_RANGES}", head.length or 0))
 
 
-def by_whole(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> Told:
-    """Return what the head of the whole file tells, which was asked for without a range."""
+def by_whole(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> Evidence:
+    """Return what the head of the whole file says, which was asked for without a range."""
     if (answer := _refusal(asked, head, target, now_unix_s)) is not None:
-        return Told(answer)
+        return Evidence(answer)
     if head.status != 200:
         why = f"the server answers with status {head.status}, though no range was asked for"
-        return Told(Answer(Worth.REFUSED, why))
-    return Told(_good(head.length or 0, head), head.length)
+        return Evidence(Answer(Worth.REFUSED, why))
+    return Evidence(_good(head.length or 0, head), head.length)
 
 
-def settled(first: Told, whole: Told) -> Answer:
-    """Return what two ways of asking prove together: nothing where they contradict each other."""
+def settled(first: Evidence, whole: Evidence) -> Answer:
+    """Return what two questions prove together: nothing where they contradict each other."""
     one, other = first.answer, whole.answer
     if Worth.GONE in (one.worth, other.worth) and one.worth is not Worth.REFUSED:
         return one if one.worth is other.worth else _contradiction(first, whole)
     if one.worth is Worth.REFUSED:
-        return _told_by_whole(first, whole)
+        return _judged_by_whole(first, whole)
     if other.worth is not Worth.GOOD or one.version.is_other(other.version):
         return _contradiction(first, whole)
     if whole.n_bytes is None:
         # Where a part has come of a file that has more, this is no contradiction.
-        return one if first.is_proof else Answer(Worth.REFUSED, UNTOLD)
+        return one if first.is_proof else Answer(Worth.REFUSED, SIZE_UNKNOWN)
     return one if first.n_bytes == whole.n_bytes else _contradiction(first, whole)
 
 
-UNTOLD = "the server does not say how many bytes it has"
+SIZE_UNKNOWN = "the server does not say how many bytes it has"
 
 
-def _told_by_whole(first: Told, whole: Told) -> Answer:
+def _judged_by_whole(first: Evidence, whole: Evidence) -> Answer:
     """Judge where a first byte was refused, or came of a file of no known size."""
     has_come = first.answer.n_bytes == 1
     if whole.answer.worth is not Worth.GOOD:
         both = f"{first.answer.why}; {whole.answer.why}"
         return Answer(whole.answer.worth, whole.answer.why if has_come else both)
     if whole.n_bytes is None:
-        return Answer(Worth.REFUSED, UNTOLD)
+        return Answer(Worth.REFUSED, SIZE_UNKNOWN)
     if has_come:
         return whole.answer if whole.n_bytes else _contradiction(first, whole)
     if first.n_bytes not in (None, whole.n_bytes):
@@ -153,30 +153,30 @@ def _told_by_whole(first: Told, whole: Told) -> Answer:
     return Answer(Worth.REFUSED, why)
 
 
-def _by_part(head: Head) -> Told:
+def _by_part(head: Head) -> Evidence:
     found = content_range(head)
     is_first = found is not None and (found.first, found.last) == (0, 0)
     if found is None or not is_first or found.total == 0 or head.length not in (None, 1):
-        return Told(Answer(Worth.REFUSED, _wrong_range(head, "0-0")))
-    if found.total is None:  # it need not know (14.4): the whole may tell
-        return Told(Answer(Worth.REFUSED, UNTOLD, 1), is_proof=False)
+        return Evidence(Answer(Worth.REFUSED, _wrong_range(head, "0-0")))
+    if found.total is None:  # it need not know (14.4): the whole may show it
+        return Evidence(Answer(Worth.REFUSED, SIZE_UNKNOWN, 1), is_proof=False)
     if found.total >= BYTES_STOP:
-        return Told(Answer(Worth.REFUSED, f"{found.total} bytes are more than there can be"))
+        return Evidence(Answer(Worth.REFUSED, f"{found.total} bytes are more than there can be"))
     # Caches have been seen that call the byte that they have all of it.
-    return Told(_good(found.total, head), found.total, is_proof=found.total > 1)
+    return Evidence(_good(found.total, head), found.total, is_proof=found.total > 1)
 
 
-def _contradiction(first: Told, whole: Told) -> Answer:
-    told = f"{_in_short(first)} when asked for its first byte, {_in_short(whole)} for all of it"
-    why = f"the server contradicts itself: {told}"
+def _contradiction(first: Evidence, whole: Evidence) -> Answer:
+    both = f"{_in_short(first)} when asked for its first byte, {_in_short(whole)} for all of it"
+    why = f"the server contradicts itself: {both}"
     return Answer(Worth.REFUSED, why, version=whole.answer.version)
 
 
-def _in_short(told: Told) -> str:
-    if told.n_bytes is None:
-        return f"'{told.answer.why or UNTOLD}'"
-    etag = told.answer.version.etag
-    return f"{told.n_bytes} bytes" + ("" if etag is None else f" of version {safe_text(etag)}")
+def _in_short(evidence: Evidence) -> str:
+    if evidence.n_bytes is None:
+        return f"'{evidence.answer.why or SIZE_UNKNOWN}'"
+    etag = evidence.answer.version.etag
+    return f"{evidence.n_bytes} bytes" + ("" if etag is None else f" of version {safe_text(etag)}")
 
 
 def _good(n_bytes: int, head: Head) -> Answer:
@@ -196,7 +196,7 @@ def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> 
         return answer
     if head.status in (412, 416):
         return Answer(Worth.CHANGED, f"the server does not have these bytes ({head.status})")
-    # A known hash tells every change; nodes of a farm may call the same bytes by other names.
+    # A known hash shows every change; nodes of a farm may call the same bytes by other names.
     if asked.version.sha256 is None and asked.version.is_other(head.version):
         why = "the server has another version by now"
         return Answer(Worth.CHANGED, why, version=head.version)
@@ -263,7 +263,7 @@ def _refusal(
 
 
 def _is_proved_by_hash(asked: AskRange | AskSize, head: Head) -> bool:
-    """Whether bytes are stored encoded, and are those that a manifest speaks of: the hash tells."""
+    """Whether bytes are stored encoded, and are those that a manifest has, by its hash."""
     return (
         isinstance(asked, AskRange)
         and asked.version.sha256 is not None

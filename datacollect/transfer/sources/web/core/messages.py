@@ -1,4 +1,4 @@
-"""What the core of a session with another server is told, and what it wants done. Plain data."""
+"""Events of the core of a session with another server, and its actions. Plain data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AskRange:
 class AskSize:
     """Size and version of a file are wanted.
 
-    `is_doubted`: what is known is contradicted: it is asked for in two ways, which must agree.
+    `is_doubted`: what is known is contradicted: two questions are asked, whose answers must agree.
     `is_probe`: whether there is an answer is all that counts.
     """
 
@@ -66,7 +66,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Bytes have come; none: the server has ended the connection. The clock tells what expired."""
+    """Bytes have come; none: the server has ended the connection. The clock shows what expired."""
 
     data: bytes
     now_unix_s: float = 0.0
@@ -137,8 +137,8 @@ class Disconnect:
 class Answer:
     """What was asked for is answered.
 
-    `n_bytes` and `version` are the file's, by `AskSize`. So are, to tell files from pages: where
-    redirects have led to, whether it is HTML, and its first byte.
+    `n_bytes` and `version` are the file's, by `AskSize`. So are, to distinguish files from pages:
+    where redirects have led to, whether it is HTML, and its first byte.
     """
 
     worth: Worth

@@ -21,11 +21,11 @@ def not_allowed(status: int, target: Target, now_unix_s: float) -> str:
     expires_s = expiry_unix_s(target)
     if expires_s is not None and expires_s <= now_unix_s:
         when = datetime.fromtimestamp(expires_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return f"its URL expired at {when} ({status}); have it signed anew"
+        return f"its URL expired at {when} ({status}); have it signed again"
     if "?" in target.path:
         return (
             f"the server does not let us have it ({status}): its URL may have expired, or be for "
-            "another method than GET; have it signed anew"
+            "another method than GET; have it signed again"
         )
     return f"the server does not let us have it ({status})"
 

@@ -29,7 +29,7 @@ class _Key(NamedTuple):
     where: str = ""
 
 
-# What tells by itself needs two files, what tells less three.
+# What is proof by itself needs two files, what is less needs three.
 TWO, THREE = 2, 3
 # HTML begins so, or with blanks, or with the mark of its encoding; what is not known may be it.
 _BEGINNINGS = (b"", b"<", b" ", b"\t", b"\r", b"\n", b"\xef")
@@ -59,7 +59,7 @@ class Sameness:
         Returns
         -------
         bool
-            Whether it may be the same page as for other files: only all answers tell.
+            Whether it may be the same page as for other files: only all answers together show it.
         """
         if answer.worth not in (Worth.GOOD, Worth.REFUSED) or not is_page(path, answer):
             return False

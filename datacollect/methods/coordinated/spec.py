@@ -1,0 +1,108 @@
+"""What `datacollect.methods.coordinated.coordinated` is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+from datacollect.files.choices import Preference
+from datacollect.files.kinds import Choice, Flag, Instant, Number, Whole
+from datacollect.methods.options.names import COORDINATED, EARLY, FINISHES
+from datacollect.methods.options.option import MethodOptions, Option, option
+from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER, TIME_LIMIT_S
+from datacollect.methods.options.spec import MethodSpec
+
+if TYPE_CHECKING:
+    from datacollect.files.choices import Finish, Solver
+
+
+FINISH = Option(
+    Choice(FINISHES),
+    "coordinated: sources that do not bind finish as early as capacities allow, or together with "
+    "the last. Default: early.",
+    not_in={"pull": "a pull keeps no times: whatever can be sent is sent"},
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinatedOptions(MethodOptions):
+    """Options of `datacollect.methods.coordinated.coordinated`, which says what they mean."""
+
+    method = COORDINATED
+
+    slot_s: float | None = option(SLOT_S)
+    chunk_s: float | None = option(CHUNK_S)
+    solver: Solver = option(SOLVER, "auto")
+    prefer: Preference | None = option(
+        Option(
+            Choice(get_args(Preference)),
+            "coordinated: what to minimise among the fastest plans, or those in time. Default: "
+            "relay-bytes; money with {deadline_s} where links have prices.",
+            recorded="prefer",
+            not_in={"compare": "it asks how soon methods end, which stays the same; plan takes it"},
+        )
+    )
+    deadline_s: float | None = option(
+        Option(
+            Instant(Number("seconds", positive=True)),
+            "coordinated: the cheapest plan that ends within S seconds, instead of the fastest; "
+            'also "12 h" or, where the problem has a start, 2026-11-23T08:00 or 08:00.',
+            recorded="deadline_s",
+            not_in={
+                "compare": "it asks how soon methods end, not what later ends save; plan takes it",
+                "pull": "a pull that falls behind would have no plan for the rest, as none ends "
+                "in time",
+            },
+        )
+    )
+    finish: Finish = option(FINISH, EARLY)
+    time_limit_s: float | None = option(TIME_LIMIT_S)
+    derate: float = option(DERATE, 1.0)
+    most_transfers: int | None = option(
+        Option(
+            Whole(minimum=1),
+            "coordinated: each host sends and receives at most N transfers at once.",
+            recorded="most_transfers",
+            not_in={
+                "compare": "no other method keeps such a limit; plan takes it",
+                "pull": "a pull keeps no times, and so no such limit; limits.connections bounds "
+                "its connections",
+            },
+        )
+    )
+    connections: int | None = option(
+        Option(
+            Whole(minimum=1),
+            "coordinated: share out N connections at a time, where they bring most.",
+            recorded="connections",
+            not_in={
+                "compare": "no other method keeps such a limit; plan takes it",
+                "scenario": "plans are carried out over method.lanes connections for each hop, "
+                "whatever they say of it; the key is adaptive's",
+                "pull": "limits.connections says how many there are",
+            },
+        )
+    )
+    settle_ties: bool = option(
+        Option(
+            Flag(),
+            "Of plans that cost the same take the same one whichever solver computes.",
+            not_in={
+                "plan": "plans that are given out are the same whichever solver computes",
+                "compare": "plans that are given out are the same whichever solver computes",
+                "scenario": "what was simulated once is to come out again, by the first plan that "
+                "the solver finds",
+                "pull": "a pull begins with the first plan that the solver finds",
+            },
+        ),
+        True,
+    )
+
+
+COORDINATED_METHOD = MethodSpec(
+    COORDINATED,
+    CoordinatedOptions,
+    "datacollect.methods.coordinated.coordinated:coordinated",
+    "datacollect.methods.coordinated.coordinated:coordinated_candidate",
+    exceeds=("shape",),
+)

@@ -1,0 +1,38 @@
+"""Options that several methods have."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from datacollect.files.choices import Solver
+from datacollect.files.kinds import Choice, Number, Share
+from datacollect.methods.options.option import Option
+
+SLOT_S = Option(
+    Number("seconds", positive=True),
+    "Store and forward in slots of S seconds; without it, schedules are pipelined.",
+    recorded="slot_s",
+    excludes=("chunk_s",),
+    lacking="which has no relays",
+    not_in={"pull": "relays of a pull pass bytes on as they come, and keep no slots"},
+)
+CHUNK_S = Option(
+    Number("seconds"),
+    "Pipelined: relays forward chunks of S seconds. Default: 1/1000 of the lower bound, or less "
+    "where bandwidths change often.",
+    recorded="chunk_s",
+    lacking="which has no relays",
+    not_in={"pull": "relays of a pull pass bytes on as they come, and wait for no chunks"},
+)
+SOLVER = Option(Choice(get_args(Solver)), "Solver; auto takes the fastest that is installed.")
+DERATE = Option(
+    Share(positive=True),
+    "Plan on this part of all links' bandwidths, such as 0.8; the schedule is valid for all of "
+    "them.",
+    recorded="derate",
+)
+TIME_LIMIT_S = Option(
+    Number("seconds", positive=True),
+    "Stop the coordinated method's solvers after S seconds.",
+    lacking="which searches for nothing",
+)

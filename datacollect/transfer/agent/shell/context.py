@@ -1,0 +1,52 @@
+"""What one session needs of the agent's shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+    from datacollect.transfer.agent.core.events import ClockReading, Event
+    from datacollect.transfer.agent.shell.loop import Loop
+    from datacollect.transfer.agent.shell.nonces import UsedNonces
+
+
+class AgentContext(Protocol):
+    """The agent around a session.
+
+    Attributes
+    ----------
+    loop : Loop
+    tls : ssl.SSLContext
+    nonces : UsedNonces
+    head_s : float
+        How long a greeting may take, seconds.
+    """
+
+    loop: Loop
+    tls: ssl.SSLContext
+    nonces: UsedNonces
+    head_s: float
+
+    def tell(self, event: Event) -> None:
+        """Hand an event to the core, and carry out its actions."""
+
+    def now(self) -> ClockReading:
+        """Return this instant."""
+
+    def forget(self, number: int) -> None:
+        """A session has released all that it held."""
+
+    def start_tls(self, number: int, connection: socket.socket) -> None:
+        """Hand a session to a thread of its own."""
+
+    def tune(self, connection: socket.socket) -> None:
+        """Set what all connections have in common."""
+
+    def pipe_bytes(self) -> int:
+        """Return how large pipes may be now."""
+
+    def tcp_facts(self, number: int) -> dict[str, Any]:
+        """Return what TCP knows of a session."""

@@ -1,0 +1,66 @@
+"""A kind of source: what collection files say of its hosts, and what makes sources of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from datacollect.files.fields import Table
+    from datacollect.net.dialling import RelayHop
+    from datacollect.transfer.protocol.source import Source
+
+
+class Relays(Protocol):
+    """The agents of a collection, of which some relay."""
+
+    def ways_to(self, name: str) -> list[tuple[str, ...]]:
+        """Return the relays on each way to a host, the nearest first: none, then each by itself."""
+
+    def hops(self, relays: tuple[str, ...], to: str) -> list[RelayHop]:
+        """Return the relays on a way, each with its ticket."""
+
+
+class Surroundings(NamedTuple):
+    """What a source is given besides its own entry.
+
+    Attributes
+    ----------
+    network : Relays
+        The agents of the collection.
+    patterns : sequence of str or None
+        Which files are wanted; None: all.
+    timeout_s, patience_s : float
+        How long to wait for a connection or the begin of an answer; for anything at all.
+    """
+
+    network: Relays
+    patterns: Sequence[str] | None
+    timeout_s: float
+    patience_s: float
+
+
+@dataclass(frozen=True)
+class SourceKind:
+    """A kind of source. Its name is the key under which collection files have its hosts.
+
+    Attributes
+    ----------
+    table : Table
+        The fields of a host.
+    text : str
+        What the key is for.
+    read : callable
+        Takes a host's name, the values of the fields and the folder of the file; returns an entry.
+    make : callable
+        Takes an entry and its surroundings; returns a
+        `datacollect.transfer.protocol.source.Source`.
+    """
+
+    table: Table
+    text: str
+    read: Callable[[str, Mapping[str, Any], Path], Any]
+    make: Callable[[Any, Surroundings], Source]

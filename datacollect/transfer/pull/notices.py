@@ -1,0 +1,88 @@
+"""What is said of hosts that cannot be had at present: within three seconds, each reason once."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datacollect.transfer.pull.core.under_way import CONNECTION, DATA, STALL_S
+from datacollect.transfer.pull.words import named
+from datacollect.transfer.store.folder.log import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from datacollect.transfer.pull.config.file import Limits
+    from datacollect.transfer.pull.core.core import CollectorCore
+
+# A host that has not answered for this time is named: within 3 s, with the time between two looks.
+# Of sessions bytes are looked at more often, and a packet that is lost twice is no reason.
+SILENT_S, STOPPED_S = 1.5, 2.0
+
+
+@dataclass
+class Notices:
+    """Says what is tried again, and for how long.
+
+    Attributes
+    ----------
+    limits : Limits
+        Of the collection.
+    tell : callable
+        Takes lines that a user wants to know at once.
+    failed : set of str
+        Hosts of which it was said that a try has failed.
+    """
+
+    limits: Limits
+    tell: Callable[[str], None]
+    failed: set[str] = field(default_factory=set)
+    _asked: dict[str, tuple[float, str]] = field(default_factory=dict)
+    _told: set[tuple[str, str]] = field(default_factory=set)
+
+    @contextmanager
+    def asking(self, name: str, what: str) -> Iterator[None]:
+        """Ask a host, from its own thread; `what` is to come of it, as ``answer``."""
+        self._asked[name] = time.monotonic(), what
+        try:
+            yield
+        finally:
+            del self._asked[name]
+
+    def has_failed(self, name: str, why: str) -> None:
+        """A try to reach a host, or to list it, has failed; the first is reported."""
+        if name not in self.failed:
+            self.failed.add(name)
+            self.tell(
+                f"note: {named(name, why)}; it is tried again for {self.limits.patience_s:g} s"
+            )
+
+    def look(self, core: CollectorCore | None) -> None:
+        """Say who has not answered yet, and from whom nothing comes any more."""
+        for name, (asked_s, what) in list(self._asked.items()):
+            if time.monotonic() - asked_s >= SILENT_S and name not in self.failed:
+                self._tell_once(
+                    name,
+                    f"no {what} yet",
+                    f"a try may take {self.limits.timeout_s:g} s, and it is tried for "
+                    f"{self.limits.patience_s:g} s",
+                )
+        if core is None:
+            return
+        until = f"given up when nothing has come for {self.limits.patience_s:g} s"
+        for name, why in sorted(core.troubles(SILENT_S).items()):
+            self._tell_once(name, without_secrets(why), f"it is tried again, and {until}")
+        most_s = {CONNECTION: self.limits.timeout_s, DATA: min(STALL_S, self.limits.timeout_s)}
+        for name, what in sorted(core.awaited(STOPPED_S).items()):
+            self._tell_once(
+                name,
+                f"no {what} for {STOPPED_S:g} s",
+                f"it is tried again after {most_s[what]:g} s at most, and {until}",
+            )
+
+    def _tell_once(self, name: str, why: str, then: str) -> None:
+        if (name, why) not in self._told:
+            self._told.add((name, why))
+            self.tell(f"note: {named(name, why)}; {then}")

@@ -1,0 +1,21 @@
+"""Agents as a kind of source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from datacollect.transfer.protocol.kind import SourceKind
+from datacollect.transfer.sources.agent.entries import AGENT, agent_of
+from datacollect.transfer.sources.agent.source import AgentSource
+
+if TYPE_CHECKING:
+    from datacollect.transfer.protocol.kind import Surroundings
+    from datacollect.transfer.sources.agent.entries import AgentEntry
+    from datacollect.transfer.sources.agent.network import Network
+
+
+def _source(entry: AgentEntry, around: Surroundings) -> AgentSource:
+    return AgentSource(entry.name, cast("Network", around.network), around.patterns)
+
+
+AGENTS = SourceKind(AGENT, "Every agent, by name.", agent_of, _source)

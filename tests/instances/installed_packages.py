@@ -1,0 +1,53 @@
+"""Installs packages for tests without pip: what `importlib.metadata` sees of an installed one."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def install_package(
+    folder: Path,
+    name: str,
+    points: Mapping[str, Mapping[str, str]],
+    modules: Mapping[str, str],
+) -> Path:
+    """Write a package into a folder for `sys.path`, and return the folder.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the distribution, whose version is 1.0.
+    points : mapping
+        Entry points by group and name.
+    modules : mapping of str to str
+        Source texts of modules by their names.
+    """
+    about = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = [
+        line
+        for group, values in points.items()
+        for line in (f"[{group}]", *(f"{key} = {value}" for key, value in values.items()))
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    for module, source in modules.items():
+        (folder / f"{module}.py").write_text(source)
+    return folder
+
+
+def install_project(source: Path, folder: Path) -> Path:
+    """Put the packages of a project into a folder for `sys.path`, as its `pyproject.toml` says."""
+    tree = tomllib.loads((source / "pyproject.toml").read_text())
+    project = tree["project"]
+    install_package(folder, project["name"], project["entry-points"], {})
+    for package in tree["tool"]["setuptools"]["packages"]:
+        shutil.copytree(source / package, folder / package)
+    return folder

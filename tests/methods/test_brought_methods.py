@@ -1,0 +1,143 @@
+"""Methods that other packages bring: whatever knows methods knows them, too."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+
+import pytest
+from instances.installed_packages import install_package
+from instances.small_problems import figure_1
+from instances.three_hosts import small
+
+import datacollect as dc
+from datacollect.commands.main import run
+from datacollect.methods.choice import METHODS, options_like, plan
+from datacollect.methods.places import require_fit
+from datacollect.methods.planning_options import PlanningOptions
+from datacollect.transfer.pull.planning import planned
+
+# Direct, on a part of all bandwidths: so many times as long.
+SLOWLY = """
+from dataclasses import dataclass
+
+from datacollect.files.kinds import Number
+from datacollect.methods.options.option import MethodOptions, Option, option
+from datacollect.methods.options.shared import SOLVER
+from datacollect.methods.options.spec import MethodSpec
+
+
+def slowly(problem, *, solver="auto", times=1.0):
+    import datacollect as dc
+
+    return dc.direct(problem, solver=solver, derate=1 / times).replace(method="slowly")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowlyOptions(MethodOptions):
+    method = "slowly"
+
+    solver: str = option(SOLVER, "auto")
+    times: float = option(Option(Number(positive=True), "slowly: X times as long."), 1.0)
+
+
+METHOD = MethodSpec("slowly", SlowlyOptions, slowly, exceeds=("sharing",), is_max_min_fair=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def brought(tmp_path, monkeypatch):
+    """A package that brings the method `slowly`."""
+    points = {"datacollect.methods": {"slowly": "slow_collect:METHOD"}}
+    folder = install_package(tmp_path / "slow", "slow", points, {"slow_collect": SLOWLY})
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.chdir(tmp_path)
+    vars(METHODS).pop("_points", None)
+    yield
+    vars(METHODS).pop("_points", None)
+    sys.modules.pop("slow_collect", None)
+
+
+@pytest.fixture
+def problem_file(tmp_path):
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(small().to_dict()), encoding="utf-8")
+    return str(path)
+
+
+def makespan_s(capsys, *arguments):
+    capsys.readouterr()
+    assert run([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["makespan_s"]
+
+
+def test_plan_takes_its_name_and_its_options(problem_file, capsys):
+    direct_s = dc.direct(small()).makespan_s
+    asked = ("plan", problem_file, "--method", "slowly")
+    assert makespan_s(capsys, *asked) == pytest.approx(direct_s)
+    assert makespan_s(capsys, *asked, "--times", "2") == pytest.approx(2 * direct_s, rel=1e-6)
+
+
+def test_options_of_others_are_refused_beside_it(problem_file, capsys):
+    assert run(["plan", problem_file, "--method", "slowly", "--finish", "early"]) == 2
+    assert "--finish is for --method coordinated, got --method slowly" in capsys.readouterr().err
+    assert run(["plan", problem_file, "--method", "direct", "--times", "2"]) == 2
+    assert "No such option: --times" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "pull", "simulate"])
+def test_help_lists_it(command, capsys):
+    assert run([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "|slowly>" in text
+    assert ("--times X" in text) == (command == "plan")
+
+
+def test_it_is_compared_with_the_others():
+    assert list(dc.compare(small()).schedules) == ["direct", "best-path", "coordinated", "slowly"]
+
+
+def test_a_schedule_of_it_is_known_and_explained():
+    problem = figure_1()
+    schedule = plan(problem, METHODS.get("slowly").asked({}))
+    assert options_like(schedule).method == "slowly"
+    found = dc.explain(problem, schedule).plan
+    assert [each.cause for each in found.parts] == ["method"]
+
+
+def test_scenarios_carry_it_out_with_its_options(problem_file):
+    tree = {"problem": problem_file, "method": {"name": "slowly", "times": 2}}
+    scenario = dc.Scenario.from_dict(tree)
+    assert dc.Scenario.from_dict(scenario.to_dict()).sha256 == scenario.sha256
+    run = dc.simulate(scenario, engine="fluid")
+    assert run.complete
+    assert run.settings["predicted_makespan_s"] == pytest.approx(
+        2 * dc.direct(small()).makespan_s, rel=1e-6
+    )
+    with pytest.raises(dc.ProblemError, match=r"method.time: unknown key; did you mean 'times'"):
+        dc.Scenario.from_dict({"problem": problem_file, "method": {"name": "slowly", "time": 2}})
+
+
+def test_pulls_plan_by_it():
+    how = PlanningOptions("slowly", {"solver": "auto"})
+    assert require_fit(METHODS.get("slowly"), how.options, "pull", str) == []
+    found = planned(small(), how, connections=4, piece_bytes=1000, is_known=True)
+    assert found.schedule.method == "slowly"
+
+
+def test_the_schema_of_scenarios_knows_its_name(capsys):
+    assert run(["schema", "scenario"]) == 0
+    names = json.loads(capsys.readouterr().out)["$defs"]["method"]["properties"]["name"]["enum"]
+    assert names == [*METHODS.own, "slowly"]
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(capsys):
+    assert run(["plan", "p.toml", "--method", "slow"]) == 2
+    assert "'coordinated', 'slowly'; did you mean 'slowly'?" in capsys.readouterr().err
+
+
+def test_our_own_names_look_for_no_packages(problem_file, monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    assert run(["plan", problem_file, "--method", "direct"]) == 0
+    assert dc.direct(small()).method == "direct"
