@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "solvers": LEAVES,
     "topologies": LEAVES,
     "net": "root files",
+    "bistro": "root files net",
     "schedule": PROBLEMS,
     "exports": PLANS,
     "measurement": PROBLEMS,
@@ -70,6 +71,13 @@ MAY_IMPORT = {
 # The same for folders within a room, from bottom to top: each, and those of its room that its own
 # modules import from. The room's own modules, which lie in none of its folders, have a row, too.
 WITHIN = {
+    "bistro": "",
+    "bistro.log": "",
+    "bistro.event": "bistro.log",
+    "bistro.receipt": "bistro.log bistro.event",
+    "bistro.sealing": "bistro.log",
+    "bistro.witness": "bistro bistro.log",
+    "bistro.service": "bistro bistro.log bistro.event",
     "control": "",
     "control.adaptive": "control",
     "control.chained": "control",

@@ -168,15 +168,26 @@ def verify_token(token: str, public_key: str, assertion: str) -> bytes:
     TicketError
         It is no PASETO v4.public token, or the signature is another's, or for something else.
     """
+    payload, signature, footer = _parts(token)
+    if not is_signed(_authenticated(payload, footer, assertion), signature, public_key):
+        raise TicketError("its signature is not that key's, or not for this purpose")
+    return payload
+
+
+def is_signed(message: bytes, signature: bytes, public_key: str) -> bool:
+    """Whether a signature of a message is that of a public key, ``ed25519:BASE64``.
+
+    >>> key = PrivateKey(bytes(32))
+    >>> is_signed(b"yes", key.sign(b"yes"), key.public), is_signed(b"no", b"", key.public)
+    (True, False)
+    """
     from cryptography.exceptions import InvalidSignature
 
-    payload, signature, footer = _parts(token)
-    message = _authenticated(payload, footer, assertion)
     try:
         _public_key(public_key).verify(signature, message)
     except InvalidSignature:
-        raise TicketError("its signature is not that key's, or not for this purpose") from None
-    return payload
+        return False
+    return True
 
 
 def unverified_payload(token: str) -> bytes:

@@ -119,7 +119,7 @@ def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
         Nobody known has signed it, or it was signed for something else, or says what no ticket
         can say.
     """
-    issuer = _tree(unverified_payload(token)).get("iss")
+    issuer = read_claims(unverified_payload(token)).get("iss")
     if not isinstance(issuer, str) or issuer not in collectors:
         raise TicketError(
             "its issuer is none of the agent's collectors; write the public key of the collection "
@@ -127,7 +127,7 @@ def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
             "it SIGHUP"
         )
     # Only what the signature covers counts from here on.
-    ticket = _ticket(_tree(verify_token(token, issuer, ASSERTIONS[kind])))
+    ticket = _ticket(read_claims(verify_token(token, issuer, ASSERTIONS[kind])))
     if ticket.issuer != issuer or ticket.kind != kind:
         raise TicketError(f"it is not a {kind} ticket")
     return ticket
@@ -190,7 +190,8 @@ def _claims(ticket: Ticket) -> dict[str, Any]:
     }
 
 
-def _tree(payload: bytes) -> dict[str, Any]:
+def read_claims(payload: bytes) -> dict[str, Any]:
+    """Return the JSON object that a token's payload is; raise `TicketError` where it is none."""
     try:
         tree = json.loads(payload, object_pairs_hook=_object)
     except (ValueError, RecursionError):

@@ -12,22 +12,20 @@ big-endian. Everything is a stream: memory does not grow with the file.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from datacollect.bistro.log.entry import MOST_HEADER_BYTES, SECRET_BYTES, content_code
 from datacollect.errors import DatacollectError, IdentityError, ProblemError
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
+    import hmac
     from collections.abc import Sequence
 
 MAGIC = b"datacollect-sealed/1\n"
-CONTENT_MAGIC = b"datacollect-content/1\n"
-SECRET_BYTES = 32
-# A header names a file and a ticket; longer ones are refused unread.
-MOST_HEADER_BYTES = 65_536
+# Heads that are longer are refused unread.
 _MOST_INNER_BYTES = 12 * MOST_HEADER_BYTES
 _LENGTH_BYTES = 4
 
@@ -65,21 +63,6 @@ class Opened(NamedTuple):
     inner: Inner
     n_bytes: int
     content_p: bytes
-
-
-def content_code(secret: bytes, header: bytes) -> hmac.HMAC:
-    """Begin P, the code of a content: it is to be updated with the file's bytes.
-
-    Examples
-    --------
-    >>> code = content_code(bytes(32), b"{}")
-    >>> code.update(b"abc")
-    >>> code.hexdigest()[:16]
-    '29b0b3ebfe8def3d'
-    """
-    code = hmac.new(secret, CONTENT_MAGIC, hashlib.sha256)
-    code.update(len(header).to_bytes(_LENGTH_BYTES, "big") + header)
-    return code
 
 
 def seal(file: BinaryIO, out: BinaryIO, inner: Inner, recipients: Sequence[str]) -> Sealed:

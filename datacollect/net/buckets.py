@@ -28,6 +28,10 @@ class Bucket:
         self.level = level - 1.0 if level >= 1.0 else level
         return level >= 1.0
 
+    def give_back(self) -> None:
+        """Undo the last `take` that succeeded."""
+        self.level = min((self.level or 0.0) + 1.0, self.most)
+
     def is_full(self, now_s: float) -> bool:
         """Whether it is as if it had never been used."""
         return self.level is None or self._level_at(now_s) >= self.most

@@ -1,0 +1,24 @@
+"""Handing in by a deadline without sending first: events, timestamps, witnesses, receipts.
+
+A hundred million people hand something in by a deadline. Each seals a file and has a commitment to
+it, 32 bytes, logged in time; the file itself is pushed and collected later. A log only grows, and
+witnesses sign by when it had grown so far: a receipt proves to everybody, without a network, that
+the sealed bytes were ready. The protocol goes back to Bhattacharjee et al., "Bistro: a framework
+for building scalable wide-area upload applications" (2000); logs, witnesses and proofs are in
+C2SP's formats (c2sp.org, 2025), seals in age's.
+
+Nothing here reads a clock, a socket or a file: shells do, and hand over what they have read.
+
+::
+
+    log       notes, checkpoints, tree, tiles, proofs, entries, what witnesses are sent
+    event     the event's file, its rules, drafts, amendments, tickets        -> log
+    receipt   receipts, the rule of time, tokens, verdicts, evidence          -> log, event
+    witness   WitnessCore: what has only grown is signed, with the time       -> log
+    service   ServiceCore: entries kept, acknowledged, signed, published      -> log, event
+
+Who owns what: the event's file owns all keys and the deadline, and is known by its hash; an
+amendment, an entry of the logs like others, owns what is changed of it. `ServiceCore` owns which
+index an entry has and which checkpoint comes next; its shell owns the disk, and tells what is on
+it. `WitnessCore` owns what it has signed; its shell writes that down before the answer leaves.
+"""

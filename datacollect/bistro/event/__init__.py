@@ -1,0 +1,1 @@
+"""Events: who hands in what to whom until when, and what of it can be changed afterwards."""

@@ -1,0 +1,100 @@
+"""From a draft to an event: what nobody should have to write by hand is filled in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.event.fields import EVENT, EVENT_FORMAT, LIMITS
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.kinds import PEM, Url
+from datacollect.bistro.event.strength import default_quorum
+from datacollect.bistro.event.writing import toml_of
+from datacollect.bistro.log.checkpoints import log_key
+from datacollect.errors import ProblemError
+from datacollect.files.clock_times import as_text
+from datacollect.files.kinds import shown
+from datacollect.net.kinds import PublicKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ORIGIN_BYTES = 8
+
+
+def complete(
+    draft: Mapping[str, Any],
+    organiser: str,
+    random_bytes: Callable[[int], bytes],
+    certificates: Mapping[str, str],
+) -> bytes:
+    """Return the bytes of the event's file that a draft becomes.
+
+    A draft is an event's file that leaves out what has a default, gives the public `key` of each
+    service instead of its `log`, and names files where the event holds certificates.
+
+    Parameters
+    ----------
+    draft : mapping
+        The draft's tree.
+    organiser : str
+        Public key of who signs tickets and amendments.
+    random_bytes : function
+        Returns so many random bytes, for the origins of the logs.
+    certificates : mapping of str to str
+        What stands in the files that `certificate_files` names.
+
+    Raises
+    ------
+    ProblemError
+        The draft is none, or the event breaks a rule.
+    """
+    tree = {"format": EVENT_FORMAT, **draft}
+    if tree.setdefault("organiser", organiser) != organiser:
+        raise ProblemError(
+            f"organiser must be the key that is given, {organiser}, got {shown(tree['organiser'])}"
+            "; leave it out of the draft"
+        )
+    for field in EVENT.fields:
+        if field.name in ("lag_s", "admission", "counts"):
+            tree.setdefault(field.name, field.default)
+    given = tree.get("limits", {})
+    if isinstance(given, dict):
+        defaults = {f.name: f.default for f in LIMITS.fields if f.default is not None}
+        tree["limits"] = defaults | given
+    tree.setdefault("quorum", default_quorum(len(_rows(tree, "witnesses"))))
+    for i, row in enumerate(_rows(tree, "services")):
+        if "key" in row:
+            _give_log(row, f"services[{i}]", random_bytes)
+    for row, key in _named_files(tree):
+        row[key] = certificates.get(row[key], row[key])
+    data = toml_of(EVENT, {key: as_text(value) for key, value in tree.items()}).encode()
+    read_event(data, "the event")
+    return data
+
+
+def certificate_files(draft: Mapping[str, Any]) -> list[str]:
+    """Return the files that a draft names where the event holds certificates."""
+    return [row[key] for row, key in _named_files(draft)]
+
+
+def _named_files(tree: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    keys = (("authorities", "certificate"), ("bistros", "ca"))
+    return [
+        (row, key)
+        for rows, key in keys
+        for row in _rows(tree, rows)
+        if isinstance(row.get(key), str) and not PEM.fullmatch(row[key])
+    ]
+
+
+def _rows(tree: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    rows = tree.get(key)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _give_log(row: dict[str, Any], place: str, random_bytes: Callable[[int], bytes]) -> None:
+    url = Url().read(row.get("url", ""), f"{place}.url")
+    key = PublicKey().read(row.pop("key"), f"{place}.key")
+    # Fresh for each event: the log of one event must never be taken for that of another.
+    host = url.split("/")[2]
+    row["log"] = log_key(f"{host}/{random_bytes(ORIGIN_BYTES).hex()}", key).text

@@ -1,0 +1,1 @@
+"""A log that only grows, as C2SP writes it: notes, checkpoints, tree, tiles, proofs, entries."""

@@ -1,0 +1,128 @@
+"""What a log holds for what somebody hands in: 32 bytes that bind it and tell nothing of it.
+
+An entry commits to the sealed bytes, which bistros and auditors can check, and by `ContentDigest`
+to what lies inside the seal, which only the destination and the person can: it is keyed by a secret
+that travels inside the seal, so that nobody can try guesses of a short or well-known form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ENTRY_BYTES = 32
+SECRET_BYTES = SALT_BYTES = 32
+COMMITMENT_LABEL = b"datacollect-commitment/1\n"
+CONTENT_LABEL = b"datacollect-content/1\n"
+SIZE_STOP = 2**63
+MOST_HEADER_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """What an entry commits to; who has it can check sealed bytes against the entry.
+
+    Attributes
+    ----------
+    event : bytes
+        The event's id, 32 bytes.
+    salt : bytes
+        32 random bytes.
+    size : int
+        Of the sealed file, in bytes.
+    ciphertext_sha256 : bytes
+        Of the sealed file.
+    content : bytes
+        What `content_digest` says of the content.
+
+    Examples
+    --------
+    >>> Commitment(bytes(32), bytes(32), 0, bytes(32), bytes(32)).entry.hex()[:8]
+    '529b3323'
+    """
+
+    event: bytes
+    salt: bytes
+    size: int
+    ciphertext_sha256: bytes
+    content: bytes
+
+    def __post_init__(self) -> None:
+        for name in ("event", "salt", "ciphertext_sha256", "content"):
+            if len(getattr(self, name)) != ENTRY_BYTES:
+                raise ProblemError(f"{name} of a commitment must have 32 bytes")
+        if not 0 <= self.size < SIZE_STOP:
+            raise ProblemError(f"size of a commitment must be 0 or more, got {self.size}")
+
+    @property
+    def entry(self) -> bytes:
+        """The entry: 32 bytes."""
+        return hashlib.sha256(
+            COMMITMENT_LABEL
+            + self.event
+            + self.salt
+            + struct.pack(">Q", self.size)
+            + self.ciphertext_sha256
+            + self.content
+        ).digest()
+
+
+def header_bytes(header: Mapping[str, Any]) -> bytes:
+    """Return a header as it is sealed and committed to: JSON with its keys in order.
+
+    >>> header_bytes({"name": "a", "event": "0"})
+    b'{"event":"0","name":"a"}'
+    """
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    if len(text.encode()) > MOST_HEADER_BYTES:
+        raise ProblemError(f"a header must have at most {MOST_HEADER_BYTES} bytes; shorten names")
+    return text.encode()
+
+
+def content_code(secret: bytes, header: bytes) -> hmac.HMAC:
+    """Begin what an entry says of a content: it is to be updated with the file's bytes.
+
+    Parameters
+    ----------
+    secret : bytes
+        32 random bytes that lie inside the seal and with the person.
+    header : bytes
+        As `header_bytes` makes it.
+
+    Examples
+    --------
+    >>> code = content_code(bytes(32), b"{}")
+    >>> code.update(b"abc")
+    >>> code.hexdigest()[:16]
+    '29b0b3ebfe8def3d'
+    """
+    if len(secret) != SECRET_BYTES:
+        raise ProblemError(f"the secret of a file must have {SECRET_BYTES} bytes")
+    code = hmac.new(secret, CONTENT_LABEL + struct.pack(">I", len(header)), "sha256")
+    code.update(header)
+    return code
+
+
+def content_digest(secret: bytes, header: bytes, file: Iterable[bytes]) -> bytes:
+    """Return what an entry says of a header and a file: HMAC-SHA-256, 32 bytes.
+
+    Parameters
+    ----------
+    secret, header : bytes
+        As for `content_code`.
+    file : iterable of bytes
+        The file's content, in pieces of any length.
+    """
+    code = content_code(secret, header)
+    for piece in file:
+        code.update(piece)
+    return code.digest()

@@ -1,0 +1,1 @@
+"""A log service: takes entries, keeps them, has witnesses sign, publishes proofs."""

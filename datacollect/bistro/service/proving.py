@@ -1,0 +1,36 @@
+"""Proofs of what a service has published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.log.checkpoints import SignedCheckpoint
+from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.log.tiles import TileReader
+from datacollect.bistro.log.tree import inclusion_proof
+
+if TYPE_CHECKING:
+    from datacollect.bistro.service.messages import LogReader
+
+
+def proof_of(index: int, reader: LogReader) -> LogProof | None:
+    """Return the proof of an entry by the first checkpoint that holds it: the earliest times.
+
+    Parameters
+    ----------
+    index : int
+        As `LogReader.index_of` tells it.
+    reader : LogReader
+
+    Returns
+    -------
+    LogProof or None
+        None: none is published yet; it comes within seconds.
+    """
+    note = reader.head_after(index)
+    if note is None:
+        return None
+    signed = SignedCheckpoint.parse(note)
+    size = signed.checkpoint.size
+    hashes = inclusion_proof(index, size, TileReader(size, reader.tile).node)
+    return LogProof(index, tuple(hashes), signed)

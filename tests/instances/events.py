@@ -1,0 +1,68 @@
+"""A small event, with the keys of all who take part in it."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+
+from datacollect.bistro.event.draft import complete
+from datacollect.bistro.event.event import Event
+from datacollect.bistro.event.file import read_event
+from datacollect.net.keys import PrivateKey
+
+# Thursday, 2027-04-15, a second before midnight in New York.
+DEADLINE_S = 1_807_847_999
+
+# Nobody has kept their identities.
+RECIPIENTS = (
+    "age1uq2m0r6zz2ghqcnqyeqafkvggmkvxprxrp0hj4n96zqhmuxlfcxqv5996p",
+    "age1e3u85mtpdyuturdj9a85exxat0jevw85d8rmwsr5upg6dtenug3qy97g9l",
+)
+
+
+@cache
+def key_of(who: str) -> PrivateKey:
+    """Return the key of somebody, always the same one."""
+    return PrivateKey(sha256(who.encode()).digest())
+
+
+def witness_names(n: int = 4) -> list[str]:
+    return [f"w{i}.example" for i in range(n)]
+
+
+def draft(n_witnesses: int = 4, n_services: int = 2, **changes: object) -> dict[str, object]:
+    """Return the tree of a draft: 4 witnesses, 2 services, 2 recipients."""
+    from datacollect.bistro.log.checkpoints import witness_key
+
+    tree: dict[str, object] = {
+        "name": "Income tax 2026",
+        "deadline": "2027-04-15T23:59:59-04:00",
+        "timezone": "America/New_York",
+        "collect_until": "2027-04-30T23:59:59-04:00",
+        "keep_until": "2037-04-30T23:59:59-04:00",
+        "recipients": list(RECIPIENTS),
+        "services": [
+            {"url": f"https://s{i}.example", "key": key_of(f"s{i}").public}
+            for i in range(n_services)
+        ],
+        "witnesses": [
+            {"url": f"https://{name}", "vkey": witness_key(name, key_of(name).public).text}
+            for name in witness_names(n_witnesses)
+        ],
+    }
+    tree |= changes
+    return {key: value for key, value in tree.items() if value is not None}
+
+
+def counting_bytes() -> object:
+    """Return a source of bytes that are never the same, nor random."""
+    n_calls = iter(range(1, 1000))
+    return lambda n: next(n_calls).to_bytes(n, "big")
+
+
+def event_bytes(**changes: object) -> bytes:
+    return complete(draft(**changes), key_of("organiser").public, counting_bytes(), {})
+
+
+def event_of(**changes: object) -> Event:
+    return read_event(event_bytes(**changes))
