@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from instances.events import key_of
+
 from datacollect.bistro.event.event import Event
 from datacollect.bistro.log.checkpoints import (
     Checkpoint,
@@ -15,7 +17,6 @@ from datacollect.bistro.log.checkpoints import (
 from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.log.tree import inclusion_proof, leaf_hash, node_hash, tree_root
 from datacollect.net.keys import PrivateKey
-from instances.events import key_of
 
 
 @dataclass

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, RefusedError, TicketError
 from datacollect.net.addresses import origin_of
+from datacollect.net.buckets import Bucket
 from datacollect.net.connect import AS_CONFIGURED, parse_connect
 from datacollect.net.tickets import RELAY, judge_ticket, read_ticket
 from datacollect.transfer.agent.core import actions, events
-from datacollect.net.buckets import Bucket
 from datacollect.transfer.agent.core.admission import Admission, AdmissionCounts
 from datacollect.transfer.agent.core.sessions import AgentSession, Phase
 from datacollect.transfer.agent.core.source_requests import CLOCK_SET_BACK_S, SourceRequests
