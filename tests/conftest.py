@@ -135,9 +135,9 @@ def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("datacollect.study.report.report.picture_bytes", lambda *_: b"")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium."""
+    """Headless Chromium; pages of one test know nothing of another's."""
     named = os.environ.get("DATACOLLECT_CHROMIUM")
     path = named or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
