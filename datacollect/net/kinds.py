@@ -1,4 +1,4 @@
-"""Kinds of values in files that hosts are reached and told apart by: names, addresses, keys, certificates."""
+"""Kinds of values in files that hosts are reached and told apart by: names, addresses, keys."""
 
 from __future__ import annotations
 

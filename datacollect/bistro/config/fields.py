@@ -44,7 +44,9 @@ LISTEN = Field(
     "Address and port; port 0: any free one, told when ready.",
     required=True,
 )
-KEY = Field("key", Text(), "File of the private key; datacollect keys new writes one.", required=True)
+KEY = Field(
+    "key", Text(), "File of the private key; datacollect keys new writes one.", required=True
+)
 CERTIFICATE = Field("tls", TLS, "Left out: plain HTTP, for behind a proxy that speaks TLS.")
 
 SERVICE = Document(
@@ -78,7 +80,9 @@ WITNESS = Document(
     "Who says by when logs had grown so far.",
     (
         Field("format", Text((WITNESS_FORMAT,)), "Format and version.", required=True),
-        Field("name", HostName(), "Its name in signatures: a host's that is its own.", required=True),
+        Field(
+            "name", HostName(), "Its name in signatures: a host's that is its own.", required=True
+        ),
         KEY,
         LISTEN,
         Field("folder", Text(), "Folder of what it has signed; made if absent.", required=True),

@@ -175,5 +175,3 @@ class LogStore:
             f"SELECT note FROM heads WHERE is_published {which}", () if size is None else (size,)
         )
         return rows[0][0] if rows else None
-
-
