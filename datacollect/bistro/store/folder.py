@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # A file system with less than this left is full to SQLite: it writes whole pages, and many.
 LEAST_FREE_BYTES = 64 * 1024
 REMEDY = "what was acknowledged is kept; make room, or mend the disk"
