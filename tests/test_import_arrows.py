@@ -59,7 +59,7 @@ MAY_IMPORT = {
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
     "study": f"{LEAVES} problem schedule methods simulation scenario",
     "commands": (
-        f"{LEAVES} examples problem net schedule exports measurement methods simulation "
+        f"{LEAVES} examples problem net bistro schedule exports measurement methods simulation "
         "transfer explanation pictures scenario study"
     ),
     FRONT: (
@@ -78,6 +78,12 @@ WITHIN = {
     "bistro.sealing": "bistro.log",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
+    "bistro.store": "bistro.log bistro.service bistro.witness",
+    "bistro.config": "bistro.log bistro.event",
+    "bistro.serving": (
+        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
+        "bistro.witness bistro.config"
+    ),
     "control": "",
     "control.adaptive": "control",
     "control.chained": "control",

@@ -43,6 +43,7 @@ from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
 from datacollect.commands.schema import schema
+from datacollect.commands.servers import timestamp, witness
 from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
@@ -74,9 +75,10 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status),
+    *(pull, status, timestamp, witness),
 )
-DONE_AT_ONCE = (schema, example)
+# Done at once, or servers, which write a log of their own.
+SAY_NOTHING = (schema, example, timestamp, witness)
 
 
 def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> typer.Typer:
@@ -108,7 +110,7 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
 
 def _made(command: Callable[..., Any], brought: Sequence[str]) -> Callable[..., Any]:
     whole = with_options(command, brought)
-    return whole if command in DONE_AT_ONCE else at_work(whole, logs=command is not pull)
+    return whole if command in SAY_NOTHING else at_work(whole, logs=command is not pull)
 
 
 def _listed(command: Callable[..., Any]) -> Callable[..., Any]:

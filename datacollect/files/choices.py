@@ -33,3 +33,6 @@ Relays: TypeAlias = Literal["queues", "chains"]
 # Events: who may hand in, and which of a person's drafts counts.
 Admission: TypeAlias = Literal["tickets", "open"]
 Counts: TypeAlias = Literal["last", "first", "all"]
+
+# Witnesses: who vouches for the clock.
+ClockTrust: TypeAlias = Literal["kernel", "trusted"]
