@@ -16,6 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datacollect.bistro.client.upload import Uploaded, upload
+    from datacollect.bistro.client.verify_receipt import verify_receipt
+    from datacollect.bistro.receipt.verify import Verdict
     from datacollect.errors import (
         DatacollectError,
         DatacollectWarning,
@@ -59,6 +62,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.run import pull
 
 _HOMES = {
+    "bistro.client.upload": ("Uploaded", "upload"),
+    "bistro.client.verify_receipt": ("verify_receipt",),
+    "bistro.receipt.verify": ("Verdict",),
     "methods.comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
@@ -131,6 +137,8 @@ __all__ = [
     "SolverUnavailableError",
     "TimeLimitError",
     "Transfers",
+    "Uploaded",
+    "Verdict",
     "Verdicts",
     "best_path",
     "compare",
@@ -154,6 +162,8 @@ __all__ = [
     "simulate",
     "sweep",
     "time_expanded_graph",
+    "upload",
+    "verify_receipt",
 ]
 
 

@@ -76,6 +76,7 @@ WITHIN = {
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
+    "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
     "bistro.store": "bistro.log bistro.service bistro.witness",

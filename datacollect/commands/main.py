@@ -48,6 +48,8 @@ from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
+from datacollect.commands.upload import upload
+from datacollect.commands.verify import verify
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
 
@@ -75,7 +77,7 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status, timestamp, witness),
+    *(pull, status, upload, verify, timestamp, witness),
 )
 # Done at once, or servers, which write a log of their own.
 SAY_NOTHING = (schema, example, timestamp, witness)

@@ -20,6 +20,24 @@ NOT_INSTALLED = (
 )
 
 
+def query_of(message: bytes) -> bytes:
+    """Return what an authority is asked for a token over a message: a TimeStampReq in DER.
+
+    The token carries the authority's certificates: it must prove the same without asking again.
+
+    Raises
+    ------
+    ProblemError
+        What makes it is not installed.
+    """
+    try:
+        from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
+    except ImportError:
+        raise ProblemError(NOT_INSTALLED) from None
+    builder = TimestampRequestBuilder().data(message).hash_algorithm(HashAlgorithm.SHA256)
+    return builder.cert_request(cert_request=True).build().as_bytes()
+
+
 def token_time(token: bytes, message: bytes, authority: Authority) -> int:
     """Return the latest second at which a message was there, by an authority's token.
 
