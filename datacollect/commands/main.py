@@ -21,6 +21,7 @@ from datacollect.commands.compare import compare
 from datacollect.commands.console import complain, emit
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
+from datacollect.commands.event import event
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
@@ -106,6 +107,7 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
         every.command(cls=Command)(_made(command, brought) if is_called else _listed(command))
     every.add_typer(agent, name="agent")
     every.add_typer(collection, name="collection")
+    every.add_typer(event, name="event")
     every.add_typer(keys, name="keys")
     return every
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.client.driving import Driver
@@ -24,7 +25,6 @@ from datacollect.net.tls import web_context
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Sequence
-    from os import PathLike
 
     from datacollect.bistro.client.items import Item
     from datacollect.bistro.event.event import Event
@@ -178,14 +178,10 @@ def upload(
     say = tell or (lambda _: None)
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
-    if isinstance(ticket, Ticket) or ticket is None:
-        own = ticket
-    else:
-        own = Ticket.from_file(ticket)
+    own = ticket if isinstance(ticket, Ticket | None) else Ticket.from_file(ticket)
     if own is not None:
         require_ticket(own, event_data, found)
-    given = [files] if not isinstance(files, list | tuple) else files
-    items = items_of(given, into)
+    items = items_of([files] if isinstance(files, str | PathLike) else files, into)
     tls = web_context()
     driver = Driver(found, tls)
     cores = []
