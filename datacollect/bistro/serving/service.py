@@ -130,13 +130,15 @@ async def _serve(
         sequencer.start()
         await server.start(bound)
         ready(url_of(config.listening, bound))
-        lost = asyncio.create_task(server.lost.wait()) if isinstance(server, _Fronts) else None
         ending = asyncio.create_task(told.to_end.wait())
-        await asyncio.wait([ending, *([lost] if lost else [])], return_when=FIRST_COMPLETED)
+        others = [server.lost] if isinstance(server, _Fronts) else []
+        done, _ = await asyncio.wait(
+            [ending, sequencer.broken, *others], return_when=FIRST_COMPLETED
+        )
         await server.stop()
         await sequencer.stop()
-        if not ending.done():
-            raise TransferError("a process of the service has ended by itself; start it again")
+        for each in done:
+            each.result()
 
 
 class _Fronts:
@@ -144,7 +146,7 @@ class _Fronts:
 
     def __init__(self, channels: list[socket.socket], sequencer: Sequencer) -> None:
         self._channels, self._sequencer = channels, sequencer
-        self.lost = asyncio.Event()
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._together: list[Together] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._answering: set[asyncio.Task[None]] = set()
@@ -177,8 +179,9 @@ class _Fronts:
             task = asyncio.create_task(self._answer(head, body, together))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
-        if not self._is_stopping:
-            self.lost.set()
+        if not self._is_stopping and not self.lost.done():
+            why = "a process of the service has ended by itself; start it again"
+            self.lost.set_exception(TransferError(why))
 
     async def _answer(self, head: list, body: bytes, together: Together) -> None:  # type: ignore[type-arg]
         number, kind, address, path, ticket = head
