@@ -28,12 +28,14 @@ from typing import TYPE_CHECKING
 import datacollect as dc
 from datacollect.exports.export import export
 from datacollect.exports.formats import EXPORTS
+from datacollect.exports.scripts import Scripts
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+TOOLS = [name for name in EXPORTS.own if isinstance(EXPORTS.get(name), Scripts)]
 BYTES_PER_S = 40e6
 STREAMS = 2
 NGINX = """
@@ -185,7 +187,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def main() -> int:
     """Move them by each tool; exit 1 where a byte differs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--tools", default="curl,aria2,rclone,rsync")
+    parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--megabytes", type=float, default=64, help="of each file")
     parser.add_argument("--every", type=float, default=2.0, help="seconds between kills")

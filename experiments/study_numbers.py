@@ -17,6 +17,7 @@ then the column and a choice of rows; several rows give their range.
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import shlex
@@ -51,6 +52,7 @@ FORMATS = {
 
 def main() -> None:
     """Write all numbers."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     write()
 
 

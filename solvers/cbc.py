@@ -22,12 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pulp
 
-from datacollect.errors import (
-    InfeasibleError,
-    SolverError,
-    SolverUnavailableError,
-    TimeLimitError,
-)
+from datacollect.errors import InfeasibleError, SolverError, SolverUnavailableError, TimeLimitError
 from datacollect.installation import command_for_package
 
 if TYPE_CHECKING:

@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.errors import (
-    InfeasibleError,
-    SolverError,
-    SolverUnavailableError,
-    TimeLimitError,
-)
+from datacollect.errors import InfeasibleError, SolverError, SolverUnavailableError, TimeLimitError
 from datacollect.solvers.cbc import run_cbc
 from datacollect.solvers.checks import check_supply, check_terminals, unmet_supply
 from datacollect.solvers.networks import FlowNetwork, source_side

@@ -37,6 +37,7 @@ NO_NAMESPACES = (
     "no test bed here: it needs Linux, gcc, iproute2, and root or namespaces for ordinary users"
 )
 NO_CURL = "no curl here: apt install curl"
+NO_GO = "no Go here: https://go.dev/dl"
 NO_OPENSSL = "no openssl here: apt install openssl"
 NO_NGINX = "no nginx here: apt install nginx-light"
 NO_APACHE = "no Apache here: apt install apache2-bin"
@@ -61,7 +62,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
-    *(NO_ROOT, NO_SYSTEMD),
+    *(NO_ROOT, NO_SYSTEMD, NO_GO),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code. The same
@@ -135,9 +136,9 @@ def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("datacollect.study.report.report.picture_bytes", lambda *_: b"")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium."""
+    """Headless Chromium; pages of one test know nothing of another's."""
     named = os.environ.get("DATACOLLECT_CHROMIUM")
     path = named or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:

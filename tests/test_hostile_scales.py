@@ -95,14 +95,14 @@ def paid(problem: Problem, plan: dc.Schedule) -> float:
     )
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(40))
 def test_plans_are_valid_at_any_scale(seed):
     plan_and_judge(seed)
 
 
 @pytest.mark.slow
 def test_plans_are_valid_at_any_scale_in_many_cases():
-    for seed in range(100, 100 + many(10_000)):
+    for seed in range(40, 40 + many(10_000)):
         plan_and_judge(seed)
 
 

@@ -1,47 +1,42 @@
 """A package that brings an export, a reader and a kind of source: used and listed as ours are.
 
-The package is `tests/plugins`, as its author would write it; it is put where Python finds packages.
+The package is `tests/plugins`; its method is tried by `tests/methods/test_brought_methods.py`.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
-import sys
-from pathlib import Path
 
 import pytest
 from instances.agents import KEY
 from instances.command_line import start
-from instances.installed_packages import install_package, install_project
+from instances.installed_packages import (
+    EXAMPLE,
+    forget_packages,
+    install_package,
+    install_project,
+)
 
 from datacollect.commands.main import run
 from datacollect.exports.formats import EXPORTS
-from datacollect.measurement.readers import READERS
 from datacollect.net.keys import write_private_key
-from datacollect.transfer.sources.kinds import KINDS
+from datacollect.transfer.pull.config.file import Collection
 
-EXAMPLE = Path(__file__).parent / "plugins"
 TABLE = ("pulls", "figure1.toml", "plan.json", "--manifest", "files.csv", "--as")
-REGISTRIES = (EXPORTS, READERS, KINDS)
 
 
 @pytest.fixture
 def find(monkeypatch):
     """Have Python, for this test, find the packages of a folder."""
 
-    def look_again():
-        for registry in REGISTRIES:
-            registry.__dict__.pop("_points", None)
-
     def found(folder):
         monkeypatch.syspath_prepend(folder)
-        look_again()
+        forget_packages()
 
     yield found
-    look_again()
-    for name in [name for name in sys.modules if name.startswith("datacollect_example")]:
-        del sys.modules[name]
+    forget_packages()
 
 
 @pytest.fixture
@@ -105,6 +100,34 @@ def test_without_the_package_the_name_is_unknown(call):
     code, _, err = call(*TABLE, "lines")
     assert code == 2
     assert "there is no export format 'lines'; there are curl, aria2, rclone" in err
+
+
+@pytest.mark.usefixtures("here", "example")
+def test_shells_that_complete_a_command_are_offered_it(capsys, monkeypatch):
+    monkeypatch.setenv("_DATACOLLECT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "datacollect pulls a b --as l")
+    monkeypatch.setenv("COMP_CWORD", "5")
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        run([])
+    assert capsys.readouterr().out.split() == ["lines"]
+
+
+@pytest.mark.usefixtures("here")
+def test_our_own_names_look_for_no_packages(call, monkeypatch, tmp_path):
+    (tmp_path / "s.csv").write_text("from,to,time_s,bandwidth_bytes_per_s\nS,D,0,1\n")
+    (tmp_path / "sky.csv").write_text("src,dst,received_bps\nS,D,8\n")
+    (tmp_path / "people.txt").write_text("iperf3: error - unable to connect\n")
+    write_private_key(tmp_path / "k", KEY)
+    (tmp_path / "c.toml").write_text(
+        'format = "datacollect-collection/1"\ndestination = "D"\nkey = "k"\n'
+        '[servers.S]\nurl = "https://127.0.0.1:9/"\npaths = ["a"]\n'
+    )
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    assert call(*TABLE, "csv")[0] == 0
+    assert call("estimate", "s.csv")[0] == call("estimate", "sky.csv")[0] == 0
+    assert "the test failed, iperf3 says" in call("estimate", "people.txt")[2]
+    assert Collection.from_file("c.toml").hosts == ["S"]
 
 
 @pytest.mark.parametrize(
@@ -186,6 +209,11 @@ def test_its_keys_are_judged_and_in_the_schema(collection, call):
 # Commands by which what a package brings is imported, or all names are listed; a name of ours.
 # `estimate` asks readers of packages, since files.csv is no table of samples.
 FAULTS = {
+    "methods": (
+        ("plan", "figure1.toml", "--method", "new"),
+        ("plan", "figure1.toml", "--help"),
+        "direct",
+    ),
     "exports": ((*TABLE, "new", "-o", "x"), ("pulls", "--help"), "csv"),
     "readers": (("estimate", "files.csv"), ("estimate", "--help"), "iperf3"),
     "sources": (("schema", "collection"), ("schema", "collection"), "agents"),

@@ -7,7 +7,9 @@ import copy
 import pytest
 
 import datacollect as dc
+from datacollect.control.planned.direct import DirectController
 from datacollect.renamed import Renamed, renamed_argument
+from datacollect.simulation.fluid.engine import simulate_problem
 
 AXIS = {"name": "method", "key": "method.name", "values": ["direct", "coordinated"], "paired": True}
 
@@ -53,3 +55,11 @@ def test_experiments_still_have_ways():
         assert experiment.ways() == experiment.treatments()
     with pytest.warns(DeprecationWarning, match="'way' of labels"):
         assert experiment.labels(setting=(), way=("direct",)) == {"method": "direct"}
+
+
+def test_simulations_still_take_plan_rest():
+    problem = dc.Problem.from_hosts([dc.Host("S", 8), dc.Host("D")], [dc.Link("S", "D", 4.0)], "D")
+    controller = DirectController(problem)
+    with pytest.warns(DeprecationWarning, match="'plan_rest' of simulate_problem"):
+        run = simulate_problem(problem, controller, plan_rest=None)
+    assert run.complete

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from datacollect.topologies.wiring import Wiring
 
 
-def parts_of_graph(
-    graph: nx.Graph[Any],
-) -> tuple[list[Wire], list[Node], FloatArray | None]:
+def parts_of_graph(graph: nx.Graph[Any]) -> tuple[list[Wire], list[Node], FloatArray | None]:
     """Return what `Topology.from_wires` takes, from an undirected graph.
 
     Parameters

@@ -13,14 +13,7 @@ from datacollect.commands.console import emit_json, emit_table, note, note_text,
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.named_entries import listing
-from datacollect.commands.options import (
-    Force,
-    Json,
-    Names,
-    Output,
-    names_by_address,
-    require_new,
-)
+from datacollect.commands.options import Force, Json, Names, Output, names_by_address, require_new
 from datacollect.commands.reading import write_text
 from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.choices import Estimator
@@ -49,7 +42,7 @@ def estimate(
         ),
     ],
     how: Annotated[
-        Estimator | None, typer.Option("--how", help="Way to estimate.  [default: recent]")
+        Estimator | None, typer.Option("--how", help="Estimator.  [default: recent]")
     ] = None,
     half_life: Annotated[
         str,
@@ -159,7 +152,7 @@ def estimate(
     alike = of_one_kind(measured.samples, streams)
     table, notes = alike.samples, [*measured.notes, *alike.notes]
     with working("estimating"), warnings.catch_warnings():
-        # Told below, beside what reading left out.
+        # Reported below, beside what reading left out.
         warnings.simplefilter("ignore", DatacollectWarning)
         found = estimate_bandwidths(
             table,

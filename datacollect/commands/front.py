@@ -11,13 +11,7 @@ import typer
 
 from datacollect.commands.console import emit_json, emit_table, emit_text, note, working
 from datacollect.commands.inputs import require_kept
-from datacollect.commands.options import (
-    Force,
-    Json,
-    ProblemFile,
-    SolverName,
-    require_new,
-)
+from datacollect.commands.options import Force, Json, ProblemFile, SolverName, require_new
 from datacollect.commands.reading import read_problem
 from datacollect.errors import ProblemError
 

@@ -34,7 +34,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, take_own_options(ctx, parameters, args))
 
     def get_help(self, ctx: Any) -> str:
-        """Return the help, which tells of the entries that options may name."""
+        """Return the help, which lists the entries that options may name."""
         with describing_entries(self.params):
             return super().get_help(ctx)
 

@@ -70,7 +70,7 @@ def manifest(
 
 def _made(folder: str, host: str, output: str | None) -> Inventory:
     """Write the manifest, and say how far that is."""
-    from datacollect.exports.inventory import save_manifest, size_of_folder, tell_manifest
+    from datacollect.exports.inventory import save_manifest, size_of_folder, stream_manifest
 
     all_files = all_bytes = 0
     # On a terminal its rows say so themselves.
@@ -81,13 +81,13 @@ def _made(folder: str, host: str, output: str | None) -> Inventory:
     with stage(f"hashing {folder}"), progress_shown() as show:
         far = amounts_shown(show)
 
-        def tell(n_files: int, n_bytes: int) -> None:
+        def report(n_files: int, n_bytes: int) -> None:
             if is_told:
                 far(n_files, n_bytes, all_files, all_bytes)
 
         if output is not None:
-            return save_manifest(folder, host, output, tell)
-        return tell_manifest(folder, host, lambda row: emit(row.removesuffix("\n")), tell)
+            return save_manifest(folder, host, output, report)
+        return stream_manifest(folder, host, lambda row: emit(row.removesuffix("\n")), report)
 
 
 def _tree(made: Inventory) -> dict[str, object]:

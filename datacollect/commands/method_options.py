@@ -192,9 +192,9 @@ def _value(about: Option, name: str, value: Any, problem: Problem) -> Any:
 
 
 def default_of(name: str) -> Any:
-    """Return what an option is where it is not given: None, if it is not of every method."""
-    specs = [spec for spec in own_methods() if spec.plan is not None]
-    if not all(name in spec.takes for spec in specs):
+    """Return what an option is where it is not given: None, if one method alone has it."""
+    specs = [spec for spec in own_methods() if spec.plan is not None and name in spec.takes]
+    if len(specs) < 2:
         return None
     return next(each.default for each in fields(specs[0].options) if each.name == name)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
 """Options that name an entry of a registry, and the options that an entry brings for itself.
 
-Help tells of all entries, also of other packages; what is given is looked up when it is parsed.
+Help lists all entries, also those of other packages; what is given is looked up when it is parsed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _OWN_OPTIONS = "datacollect.own_options"
 
 
-def named_in(registry: Registry[Any]) -> Callable[[str | None], str | None]:
-    """Return what refuses, as an option's callback, names that a registry does not have."""
+def named_in(registry: Registry[Any]) -> dict[str, Any]:
+    """Return what an option needs that takes a name of a registry, and refuses others."""
 
     def known(name: str | None) -> str | None:
         if name is not None and name not in registry.own:
@@ -32,11 +32,11 @@ def named_in(registry: Registry[Any]) -> Callable[[str | None], str | None]:
         return name
 
     known.registry = registry  # type: ignore[attr-defined] # typer keeps it where it wraps this
-    return known
+    return {"callback": known, "autocompletion": lambda: list(registry.names())}
 
 
 def listing(registry: Registry[Any]) -> Callable[[Any], Any]:
-    """Return a callback for options of which help tells a registry's entries."""
+    """Return a callback for options of which help lists a registry's entries."""
 
     def unchanged(value: Any) -> Any:
         return value
@@ -47,7 +47,7 @@ def listing(registry: Registry[Any]) -> Callable[[Any], Any]:
 
 @contextmanager
 def describing_entries(parameters: Sequence[Any]) -> Iterator[None]:
-    """Have help tell which entries there are, what each is, and which options it brings."""
+    """Have help list which entries there are, what each is, and which options it brings."""
     before = [(parameter, parameter.metavar, parameter.help) for parameter in parameters]
     for parameter in parameters:
         registry = _registry_of(parameter)
@@ -79,7 +79,7 @@ def _texts_of(registry: Registry[Any]) -> str:
 def take_own_options(
     context: typer.Context, parameters: Sequence[Any], arguments: Sequence[str]
 ) -> list[str]:
-    """Return the arguments without the options of entries, which `own_options` tells.
+    """Return the arguments without the options of entries, which `own_options` returns.
 
     They are not looked for where all options are the command's.
     """

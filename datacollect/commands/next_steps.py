@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from datacollect.methods.choice import own_methods
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -92,9 +94,11 @@ def _stamps(places: list[str]) -> dict[str, tuple[int, ...]]:
 
 
 def _of_plan(given: Given) -> str:
-    if given["method"] != "coordinated":
+    searching = {spec.name: "time_limit_s" in spec.takes for spec in own_methods() if spec.plan}
+    if not searching.get(given["method"], False):
         return NOTHING
-    return f"{NOTHING}; {SEARCH}, and --method direct or best-path searches for nothing"
+    others = " or ".join(name for name, searches in searching.items() if not searches)
+    return f"{NOTHING}; {SEARCH}, and --method {others} searches for nothing"
 
 
 def _of_manifest(given: Given) -> str:

@@ -46,9 +46,9 @@ def not_negative(value: float | None) -> float | None:
     return value
 
 
-def part(value: float) -> float:
+def part(value: float | None) -> float | None:
     """Refuse what is no part of something."""
-    if not 0 < value <= 1:
+    if value is not None and not 0 < value <= 1:
         raise typer.BadParameter(f"must be a number > 0 and at most 1, got {value:g}")
     return value
 

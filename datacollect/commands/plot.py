@@ -8,13 +8,7 @@ import typer
 
 from datacollect.commands.console import emit_json, note, working
 from datacollect.commands.inputs import require_kept
-from datacollect.commands.options import (
-    Force,
-    Json,
-    ProblemFile,
-    ScheduleFile,
-    require_new,
-)
+from datacollect.commands.options import Force, Json, ProblemFile, ScheduleFile, require_new
 from datacollect.commands.reading import read_both
 from datacollect.errors import ProblemError
 

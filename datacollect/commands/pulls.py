@@ -7,23 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import (
-    emit,
-    emit_facts,
-    emit_json,
-    emit_table,
-    note_text,
-    working,
-)
+from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note_text, working
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.named_entries import named_in, own_options
-from datacollect.commands.options import (
-    Force,
-    Json,
-    ProblemFile,
-    ScheduleFile,
-    require_new,
-)
+from datacollect.commands.options import Force, Json, ProblemFile, ScheduleFile, require_new
 from datacollect.commands.reading import clock_times, read_both
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
 from datacollect.exports.formats import EXPORTS
@@ -37,7 +24,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# So many hosts are listed where none is like the one that was named.
+# At most this many hosts are listed where none is like the one that was named.
 MOST_NAMED = 10
 
 
@@ -50,7 +37,7 @@ def pulls(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--as", callback=named_in(EXPORTS), help="Write what carries the plan out."),
+        typer.Option("--as", help="Write what carries the plan out.", **named_in(EXPORTS)),
     ] = None,
     manifest_file: Annotated[
         str | None,

@@ -94,7 +94,7 @@ def replan(
     Time in the new schedule starts at the progress' instant.
     """
     from datacollect.methods.finishing.recurring import planned_to_the_end
-    from datacollect.methods.replanning.replan import replan as plan_rest
+    from datacollect.methods.replanning.replan import replan as plan_remaining
     from datacollect.schedule.data.use import plan_money
     from datacollect.schedule.progress import remaining_problem
     from datacollect.schedule.summary import summary
@@ -112,7 +112,7 @@ def replan(
     with working("planning"):
         longer, schedule = planned_to_the_end(
             problem,
-            lambda given: plan_rest(
+            lambda given: plan_remaining(
                 given,
                 plan,
                 progress,

@@ -21,12 +21,7 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.method_options import SimulateMethod
-from datacollect.commands.options import (
-    Force,
-    Json,
-    require_at_most_one,
-    require_new,
-)
+from datacollect.commands.options import Force, Json, require_at_most_one, require_new
 from datacollect.files.choices import Engine
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """How a schedule is carried out: events in, decisions out.
 
-A controller is told what happened and when, and answers what to do next. It has no clock, no
+A controller gets events with their times, and answers what to do next. It has no clock, no
 sockets and no threads, so the same controller drives a packet simulator, a fluid model, or a
 collector over real connections; those, the drivers, move bytes and report events, and decide
 nothing.
@@ -19,7 +19,7 @@ of time, and carries out the decisions it gets back, in their order, at the even
 - `WakeMe` asks for a `Timer` event at an instant.
 - `Close` ends a connection once its queue is empty, or at once if it says so; `ConnectionClosed`
   follows. What has left it last may arrive after that.
-- `PlanRest` asks for a schedule from where the data lie; `RestPlanned` brings it.
+- `PlanRemaining` asks for a schedule from where the data lie; `RemainingPlanned` brings it.
 - Of each open connection `BytesMoved` says now and then how much has arrived, to a controller that
   watches (`Controller.watches_every_s`); a driver that looks anyhow may tell all of them.
 

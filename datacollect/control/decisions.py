@@ -89,8 +89,8 @@ class WakeMe:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRest:
-    """Ask for a schedule from where the data lie; a `RestPlanned` event with this number answers.
+class PlanRemaining:
+    """Ask for a schedule from where the data lie; `RemainingPlanned` with this number answers.
 
     The clock of ``progress`` is the collection's; time 0 of the schedule is its instant.
     """
@@ -99,7 +99,7 @@ class PlanRest:
     progress: Progress
 
 
-Decision: TypeAlias = Open | Send | Close | WakeMe | PlanRest
+Decision: TypeAlias = Open | Send | Close | WakeMe | PlanRemaining
 
 
 def require_possible(
@@ -159,10 +159,10 @@ def require_possible(
         case WakeMe(time_s):
             if not time_s >= 0:
                 refuse(decision, "time_s must be >= 0; the collection begins at 0")
-        case PlanRest():
+        case PlanRemaining():
             pass  # whether anybody can plan the driver knows
         case _:
-            refuse(decision, "this is no decision; Open, Send, Close, WakeMe and PlanRest are")
+            refuse(decision, "this is no decision; Open, Send, Close, WakeMe and PlanRemaining are")
 
 
 def _require_chain(decision: Open, chain: tuple[str, ...], hosts: Collection[str]) -> None:

@@ -14,7 +14,7 @@ from datacollect.control.events import (
     Event,
     HostLost,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
 
@@ -41,7 +41,7 @@ class ControlDelays:
 
 @dataclass(slots=True)
 class _Channel:
-    """Messages on their way from one host to another; the first sent is the first to arrive."""
+    """Messages in flight from one host to another; the first sent is the first to arrive."""
 
     tag: int
     delay_s: float
@@ -111,7 +111,7 @@ class DelayedController(Controller):
         match event:
             case Timer():
                 return self._woken(event)
-            case RestPlanned():
+            case RemainingPlanned():
                 return self._told(event)
             case RangeArrived() | HostLost():
                 channel = self._from[event.host]
@@ -139,7 +139,7 @@ class DelayedController(Controller):
         return self._decided(self._controller.handle(event), event.time_s)
 
     def _decided(self, decisions: Iterable[Decision], time_s: float) -> list[Decision]:
-        """Return what acts here and now, and timers for what has a way to go."""
+        """Return what acts here and now, and timers for what takes effect elsewhere."""
         now: list[Decision] = []
         later: dict[str, list[Decision]] = {}
         for decision in decisions:
@@ -159,7 +159,7 @@ class DelayedController(Controller):
     def _acts_at(self, decision: Decision) -> str | None:
         """Return the host where a decision acts; None where it takes no message.
 
-        None as well for hosts and connections that there are not: the driver says so.
+        None as well for unknown hosts and connections: the driver rejects them.
         """
         match decision:
             case Open(number) if decision.from_host in self._to:

@@ -80,8 +80,8 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class RestPlanned:
-    """The schedule that a `PlanRest` asked for; None where there is none, or not in time."""
+class RemainingPlanned:
+    """The schedule that a `PlanRemaining` asked for; None where there is none, or not in time."""
 
     time_s: float
     number: int
@@ -97,5 +97,5 @@ Event: TypeAlias = (
     | BytesMoved
     | HostLost
     | Timer
-    | RestPlanned
+    | RemainingPlanned
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from datacollect.control.decisions import PlanRest, refuse
-from datacollect.control.events import RestPlanned
+from datacollect.control.decisions import PlanRemaining, refuse
+from datacollect.control.events import RemainingPlanned
 from datacollect.errors import InfeasibleError, TimeLimitError
 
 if TYPE_CHECKING:
@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from datacollect.schedule.progress import Progress
     from datacollect.schedule.schedule import Schedule
 
-    RestPlanner: TypeAlias = Callable[[Progress], Schedule]
+    RemainingPlanner: TypeAlias = Callable[[Progress], Schedule]
 
 
-def rest_planned(plan_rest: RestPlanner | None, wanted: PlanRest, time_s: float) -> RestPlanned:
+def remaining_planned(
+    plan_remaining: RemainingPlanner | None, wanted: PlanRemaining, time_s: float
+) -> RemainingPlanned:
     """Have what remains planned, and return the event that brings the plan.
 
     Parameters
     ----------
-    plan_rest : callable or None
+    plan_remaining : callable or None
         From a `Progress` to a schedule; what the driver was given.
-    wanted : PlanRest
+    wanted : PlanRemaining
     time_s : float
         When the controller gets it: in a simulation planning takes no time.
 
@@ -34,14 +36,14 @@ def rest_planned(plan_rest: RestPlanner | None, wanted: PlanRest, time_s: float)
         The driver was given none.
     """
     try:
-        schedule = require_planner(plan_rest)(wanted.progress)
+        schedule = require_planner(plan_remaining)(wanted.progress)
     except (InfeasibleError, TimeLimitError):
         schedule = None
-    return RestPlanned(time_s, wanted.number, schedule)
+    return RemainingPlanned(time_s, wanted.number, schedule)
 
 
-def require_planner(plan_rest: RestPlanner | None) -> RestPlanner:
+def require_planner(plan_remaining: RemainingPlanner | None) -> RemainingPlanner:
     """Return what plans the rest; refuse to carry out a controller that asks for it without."""
-    if plan_rest is None:
-        refuse("PlanRest", "nobody plans here; give the engine plan_rest")
-    return plan_rest
+    if plan_remaining is None:
+        refuse("PlanRemaining", "nobody plans here; give the engine plan_remaining")
+    return plan_remaining

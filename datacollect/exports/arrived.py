@@ -216,7 +216,7 @@ def _begun(path: Path, offset_bytes: int, n_bytes: int, file_bytes: int) -> Begu
 
 
 def _is_there(whole: Path, begun: Begun) -> bool:
-    """Tell whether the data of a mark are there: not cut off, and no hole that a purge left."""
+    """Return whether the data of a mark are there: not cut off, and no hole that a purge left."""
     end = begun.offset_bytes + begun.n_bytes
     if size_of(whole) < end:
         return False

@@ -138,8 +138,8 @@ def _notes(
         )
     if len(jobs.jobs) > MOST_JOBS_SHARED:
         yield (
-            f"The makespan of so many pieces ({len(jobs.jobs)}) takes each at its own rate, even "
-            "where late ones meet others on a link."
+            f"With {len(jobs.jobs)} pieces, the makespan takes each at its own rate, even where "
+            "late pieces share a link with others."
         )
     if schedule.slot_s is not None and file_format.is_timed:
         yield f"Slots of {format_duration(schedule.slot_s)} are kept as start times."

@@ -24,12 +24,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.exports.formats import Written
-from datacollect.exports.fts_checksums import (
-    Checksums,
-    checksums_for_fts,
-    file_of,
-    xrootd_at_ends,
-)
+from datacollect.exports.fts_checksums import Checksums, checksums_for_fts, file_of, xrootd_at_ends
 from datacollect.exports.jobs import Job, Piece
 from datacollect.exports.schemes import why_not_for_fts
 from datacollect.exports.templates import folder_of_host
@@ -59,7 +54,7 @@ def write_jobs(given: ToWrite) -> Written:
     Raises
     ------
     ProblemError
-        There are files that FTS cannot be told, or no file has the checksum that is asked for.
+        There are files that FTS cannot take, or no file has the checksum that is asked for.
     """
     problem, schedule = given.problem, given.schedule
     empty = empty_file_jobs(problem, schedule, given.manifest, len(given.jobs.jobs))
@@ -86,7 +81,7 @@ def fts_jobs(
 ) -> list[dict[str, Any]]:
     """Return the trees of job files, in the order in which they are to be submitted.
 
-    Files that go straight share jobs, those whose checksum is known with each other; each that
+    Files that go directly share jobs, those whose checksum is known with each other; each that
     passes relays is a job of its own, a chain that FTS calls multihop.
 
     Parameters
@@ -105,10 +100,10 @@ def fts_jobs(
     """
     _require_sayable(jobs, templates)
     chains = _chains(jobs)
-    straight = [chain[0] for chain in chains if len(chain) == 1]
+    direct = [chain[0] for chain in chains if len(chain) == 1]
     trees: list[dict[str, Any]] = []
     for is_known in (True, False):
-        alike = [job for job in straight if (file_of(job) in checksums.values) == is_known]
+        alike = [job for job in direct if (file_of(job) in checksums.values) == is_known]
         trees += [
             _tree(alike[k : k + FILES_PER_JOB], templates, checksums, streams)
             for k in range(0, len(alike), FILES_PER_JOB)
@@ -122,7 +117,7 @@ def empty_file_jobs(
 ) -> list[Job]:
     """Return jobs for the files without bytes, which no plan speaks of.
 
-    They go straight where a link leads to the destination, else by the plan's route of fewest hops.
+    They go directly where a link leads to the destination, else by the plan's route of fewest hops.
 
     Parameters
     ----------
@@ -243,7 +238,7 @@ def _tree(
     checksums: Checksums,
     streams: int,
 ) -> dict[str, Any]:
-    """Return the tree of one job: of files that go straight, or of one file's hops."""
+    """Return the tree of one job: of files that go directly, or of one file's hops."""
     is_chain = jobs[0].forward_to is not None
     params: dict[str, Any] = {
         "overwrite": False,
@@ -285,7 +280,7 @@ def _require_sayable(jobs: Iterable[Job], templates: Templates) -> None:
         named = [f"{path!r} of {source!r} ({why})" for (source, path), why in refused.items()]
         more = f"; and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
         raise ProblemError(
-            f"FTS cannot be told these files: {'; '.join(named[:MOST_NAMED])}{more}; rename them, "
+            f"FTS cannot take these files: {'; '.join(named[:MOST_NAMED])}{more}; rename them, "
             "or have them served by https:// or davs://, which encode names: "
             "--url 'HOST=davs://…'"
         )

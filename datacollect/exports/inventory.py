@@ -1,7 +1,7 @@
 """The manifest of a folder: path, size and SHA-256 of every file, made so that it can go on.
 
 What is hashed is noted beside the manifest, one line a file. Started again, the folder is walked
-anew; a file that is as it was when it was hashed is not read again. Each start adds a run of
+again; a file that is as it was when it was hashed is not read again. Each start adds a run of
 lines in the order of the walk, so runs are merged with the walk and never held in memory.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 HEADER = ("host", "path", "bytes", "sha256")
 # What a manifest that is being made is called, and the notes that let it go on.
 NEW, NOTES = ".new", ".hashed"
-# A file that changes while it is read is read so many times.
+# A file that changes while it is read is read at most this many times.
 TRIES = 3
 # A change within a tick of the file system's clock leaves the time of change as it is: what has
 # changed so shortly before it was read is read again at the next start.
@@ -80,7 +80,7 @@ def save_manifest(
     folder: str | os.PathLike[str],
     host: str,
     output: str | os.PathLike[str],
-    tell: Callable[[int, int], None] = lambda _n_files, _n_bytes: None,
+    report: Callable[[int, int], None] = lambda _n_files, _n_bytes: None,
 ) -> Inventory:
     """Write the manifest of a folder to a file, which appears when it is whole.
 
@@ -91,7 +91,7 @@ def save_manifest(
         Whose files they are: the column ``host``.
     output : path-like
         The manifest. It is replaced. Within the folder, it does not list itself.
-    tell : callable, optional
+    report : callable, optional
         Takes the files and bytes so far, after each file, and while a large one is read.
 
     Returns
@@ -125,7 +125,7 @@ def save_manifest(
         known, note = _Known(noted), _begin_run(noted)
         with _told_of(file), new.open("w", encoding="utf-8", newline="") as rows:
             ours = {str(path) for path in (file, new, notes)}
-            made = _listed(folder, host, rows.write, tell, known, note, ours)
+            made = _listed(folder, host, rows.write, report, known, note, ours)
             rows.flush()
             os.fsync(rows.fileno())
             new.replace(file)
@@ -133,17 +133,17 @@ def save_manifest(
     return made
 
 
-def tell_manifest(
+def stream_manifest(
     folder: str | os.PathLike[str],
     host: str,
     write: Callable[[str], object],
-    tell: Callable[[int, int], None] = lambda _n_files, _n_bytes: None,
+    report: Callable[[int, int], None] = lambda _n_files, _n_bytes: None,
 ) -> Inventory:
     """Hand the lines of a folder's manifest over, one by one; nothing is noted.
 
     Parameters
     ----------
-    folder, host, tell
+    folder, host, report
         As in `save_manifest`.
     write : callable
         Takes each row, its end of line with it.
@@ -154,13 +154,13 @@ def tell_manifest(
         The folder cannot be read.
     """
     require_folder(folder)
-    return _listed(folder, host, write, tell, _Known(io.BytesIO()), None, set())
+    return _listed(folder, host, write, report, _Known(io.BytesIO()), None, set())
 
 
 def size_of_folder(folder: str | os.PathLike[str]) -> tuple[int, int]:
     """Return how many files a manifest of a folder would list, and how many bytes they have.
 
-    Files that come, go or change meanwhile make it another manifest: it is for telling how far one
+    Files that come, go or change meanwhile make it another manifest: it shows how far one
     is.
 
     Examples
@@ -198,7 +198,7 @@ def _listed(
     folder: str | os.PathLike[str],
     host: str,
     write: Callable[[str], object],
-    tell: Callable[[int, int], None],
+    report: Callable[[int, int], None],
     known: _Known,
     note: Callable[[str, _Stamp, str], None] | None,
     ours: set[str],
@@ -224,14 +224,14 @@ def _listed(
         try:
             if why or (why := why_no_path(path)):
                 raise _LeftOutError(why)
-            reading = partial(_told_in_a_file, tell, n_files, n_bytes)
+            reading = partial(_report_within_file, report, n_files, n_bytes)
             size, digest, is_known = _looked_up(base, path, known, note, reading)
         except _LeftOutError as error:
             not_listed.append(NotListed(path, str(error)))
             continue
         row((host, path, size, digest))
         n_files, n_bytes, n_known = n_files + 1, n_bytes + size, n_known + is_known
-        tell(n_files, n_bytes)
+        report(n_files, n_bytes)
     return Inventory(n_files, n_bytes, n_known, tuple(not_listed))
 
 
@@ -285,10 +285,10 @@ def _stamp(found: os.stat_result) -> _Stamp:
     return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
-def _told_in_a_file(
-    tell: Callable[[int, int], None], n_files: int, n_bytes: int, n_read: int
+def _report_within_file(
+    report: Callable[[int, int], None], n_files: int, n_bytes: int, n_read: int
 ) -> None:
-    tell(n_files, n_bytes + n_read)
+    report(n_files, n_bytes + n_read)
 
 
 def _looked_up(

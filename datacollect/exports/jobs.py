@@ -129,7 +129,7 @@ def jobs_of(
     found: list[Job] = []
     n_lanes = 0
     cut = _cut_files(schedule, manifest, may_cut)
-    whole, straight = _whole_files(problem, schedule, manifest, cut)
+    whole, direct = _whole_files(problem, schedule, manifest, cut)
     for index, route in enumerate(schedule.routes):
         clock = _Clock(schedule, index)
         pieces = _pieces(schedule, index, clock, manifest, may_cut, piece_bytes)
@@ -157,8 +157,8 @@ def jobs_of(
                 before[i] = len(found)
                 found.append(job)
             n_lanes += streams
-    for source, i in straight:
-        found.append(_straight(problem, source, i, manifest, n_lanes))
+    for source, i in direct:
+        found.append(_direct_job(problem, source, i, manifest, n_lanes))
         n_lanes += 1
     return Jobs(tuple(found), len(cut))
 
@@ -305,11 +305,11 @@ def _whole_files(
 ) -> tuple[dict[int, list[_Timed]], list[tuple[str, int]]]:
     """Give each file that may not be cut to the route that carries most of it.
 
-    Where every route begins at hosts that hold only parts of it, it has to go straight.
+    Where every route begins at hosts that hold only parts of it, it has to go directly.
     """
     held = _held_by(problem)
     found: dict[int, list[_Timed]] = {}
-    straight = []
+    direct = []
     for (source, i), by_route in cut.items():
         files = manifest[source]
         end, size = int(files.ends[i]), int(files.n_bytes[i])
@@ -320,7 +320,7 @@ def _whole_files(
             or not held[first, source].missing(end - size, size)
         ]
         if not able:
-            straight.append((source, i))
+            direct.append((source, i))
             continue
         index = max(able, key=lambda k: (by_route[k], -k))
         low, high = next(
@@ -331,10 +331,10 @@ def _whole_files(
         )
         piece = Piece(source, files.paths[i], 0, size, size, files.sha256[i])
         found.setdefault(index, []).append((low, high, piece))
-    return found, straight
+    return found, direct
 
 
-def _straight(
+def _direct_job(
     problem: Problem, source: str, i: int, manifest: Mapping[str, Files], lane: int
 ) -> Job:
     files, destination = manifest[source], problem.destination

@@ -1,4 +1,4 @@
-"""Reading again what has arrived: what is not what it was is given up, to be fetched anew."""
+"""Reading again what has arrived: what has changed since is given up, and fetched again."""
 
 from __future__ import annotations
 

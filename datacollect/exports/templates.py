@@ -80,7 +80,7 @@ class Templates:
         Raises
         ------
         ProblemError
-            There is none, or it does not tell sources apart.
+            There is none, or it does not distinguish sources.
         """
         template = self.own.get(host, self.own.get(""))
         if host != source:
@@ -92,8 +92,8 @@ class Templates:
             )
         if host != source and "{source}" not in template:
             raise ProblemError(
-                f"{host!r} forwards data of {source!r}, and {template!r} does not tell sources "
-                f"apart; give --relay-url '{host}=TEMPLATE' with {{source}} in it"
+                f"{host!r} forwards data of {source!r}, and {template!r} does not distinguish "
+                f"sources; give --relay-url '{host}=TEMPLATE' with {{source}} in it"
             )
         return template
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray, IntArray
 
 # Scenarios know those that look at no age: probes of a simulation are taken within minutes.
-WAYS: tuple[str, ...] = get_args(Estimator)
-AGELESS_WAYS = tuple(way for way in WAYS if way != "recent")
+ESTIMATORS: tuple[str, ...] = get_args(Estimator)
+AGELESS_ESTIMATORS = tuple(name for name in ESTIMATORS if name != "recent")
 
 DAY_S = 86_400.0
 
@@ -88,9 +88,9 @@ def estimate(
     quantile : float
         For ``"quantile"``, between 0 and 1; linear between neighbouring samples.
     streams : int, optional
-        Only tests with so many connections count. Without it, where a pair was measured in several
-        ways, the one counts that most pairs were measured in: tests of unlike protocols or numbers
-        of connections, or both ways at once, are never averaged.
+        Only tests with this number of connections count. Without it, where a pair was measured by
+        several kinds of test, the kind counts by which most pairs were measured: tests of unlike
+        protocols or numbers of connections, or of both directions at once, are never averaged.
     now_s : float or str, optional
         Instant from which ages count, on the samples' clock; by default the newest sample's.
     daily : sequence of str, optional
@@ -112,12 +112,12 @@ def estimate(
     Raises
     ------
     ProblemError
-        There is no such way, a number is out of range, or samples lack a column or are no samples.
+        `how` is unknown, a number is out of range, or samples lack a column or are no samples.
 
     Warns
     -----
     DatacollectWarning
-        Tests of other kinds were left out, or pairs were measured in unlike ways.
+        Tests of other kinds were left out, or pairs were measured by unlike tests.
 
     Notes
     -----
@@ -143,9 +143,10 @@ def estimate(
 
     how = how or ("recent" if a is None else "ewma")
     a = 0.9 if a is None else a
-    if how not in WAYS:
+    if how not in ESTIMATORS:
         raise ProblemError(
-            f"how must be one of {', '.join(WAYS)}, got {how!r}" + nearest_hint(str(how), WAYS)
+            f"how must be one of {', '.join(ESTIMATORS)}, got {how!r}"
+            + nearest_hint(str(how), ESTIMATORS)
         )
     if (daily is None) != (timezone is None):
         raise ProblemError(

@@ -24,13 +24,14 @@ from datacollect.measurement.outcomes import (
     require_arrived,
 )
 from datacollect.measurement.readers import Reader
-from datacollect.measurement.unlike import BOTH_WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Tree: TypeAlias = "dict[str, Any]"
 
+# What tests in both directions at once add to their protocol: each direction slows the other.
+_BOTH_DIRECTIONS = "both ways at once"
 # What follows the names of sums of the second direction of a test in both.
 _OTHER_WAY = "_bidir_reverse"
 
@@ -113,7 +114,7 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
     )
     kind, suffixes = str(test.get("protocol", "TCP")), [""]
     if any(key.endswith(_OTHER_WAY) for key in end):
-        kind, suffixes = f"{kind} {BOTH_WAYS}", ["", _OTHER_WAY]
+        kind, suffixes = f"{kind} {_BOTH_DIRECTIONS}", ["", _OTHER_WAY]
     samples, failures = [], []
     for suffix in suffixes:
         reverse = bool(test.get("reverse")) or bool(suffix)
@@ -152,7 +153,7 @@ def _identity(start: Tree, test: Tree) -> str:
 
 
 def _limit_bytes_per_s(test: Tree, start: Tree, end: Tree, streams: int) -> float:
-    """Return the rate that the test was told to send at (-b, for each stream); 0: none."""
+    """Return the rate set for the test (-b, for each stream); 0: none."""
     said = test.get("target_bitrate", start.get("target_bitrate"))
     if said is None and test.get("protocol") == "UDP":
         # Versions that do not say it sent UDP at the rate of -b, 1 Mbit/s by default.

@@ -49,7 +49,7 @@ class Document:
 
 
 def holds_documents(text: str) -> bool:
-    r"""Tell whether a text is JSON, or some of its lines begin a document of it.
+    r"""Return whether a text is JSON, or some of its lines begin a document of it.
 
     >>> holds_documents('warning: overflow\n{"start": {}}'), holds_documents("from,to\nS,D\n")
     (True, False)

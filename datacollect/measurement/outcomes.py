@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-# A test that reached so much of the rate that it was told to send at was held back by that.
+# A test that reached this part of the rate set for it was held back by that.
 LIMITED_PART = 0.95
 
 # Over how many connections a test sent: parts of one, and none, measure nothing.
 STREAMS = Whole("connections", minimum=1, stop=2**31)
 
-# So many failures are named; of more, only the number.
+# At most this many failures are named; of more, only the number.
 MOST_SHOWN = 50
 
 
@@ -48,7 +48,7 @@ class Sample:
     kind : str
         Protocol, and whether both directions were tested at once.
     limit_bytes_per_s : float
-        All that the sender was told to send; 0 where it had no limit.
+        The rate set for the sender, all streams together; 0 where it had no limit.
     """
 
     from_host: str
@@ -199,7 +199,7 @@ def limited_tests(outcomes: Iterable[Outcome]) -> list[str]:
     if not limited:
         return []
     text = (
-        f"{counted(len(limited), 'test')} reached the rate that it was told to send at (-b), "
+        f"{counted(len(limited), 'test')} reached the rate set for it (-b), "
         f"so the link may be faster: {listed(limited)}; test without -b"
     )
     return [text]

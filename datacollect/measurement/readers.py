@@ -36,7 +36,7 @@ class TableKind:
         Where a table has such a column, and rows with one of these values, the others are
         summaries of them and do not count.
     unlike : tuple of str
-        Columns that tell unlike measurements of a pair from each other.
+        Columns that distinguish unlike measurements of a pair.
     optional : tuple of str
         Those of `columns` that a table may lack.
     success : str
@@ -74,7 +74,7 @@ class Reader:
     tables: tuple[TableKind, ...] = ()
 
     def reads_document(self, tree: Any) -> bool:
-        """Tell whether a JSON document is one of the program's."""
+        """Return whether a JSON document is one of the program's."""
         return False
 
     def outcome(self, tree: Any, place: str, names: Mapping[str, str] | None) -> Outcome:
@@ -97,7 +97,7 @@ class Reader:
         raise NotImplementedError
 
     def reads_text(self, text: str) -> bool:
-        """Tell whether a text, neither JSON nor a table of samples, is one of the program's."""
+        """Return whether a text, neither JSON nor a table of samples, is one of the program's."""
         return False
 
     def outcomes(self, text: str, place: str, names: Mapping[str, str] | None) -> Iterable[Outcome]:

@@ -67,7 +67,7 @@ class ReadTable:
 
 
 def is_sample_table(text: str, name: str, options: TableOptions) -> bool:
-    """Tell whether a text begins as a table of samples does."""
+    """Return whether a text begins as a table of samples does."""
     try:
         table = open_table(text, name, EXAMPLE)
         kind = kind_of(table.header, options.columns, KNOWN_COLUMNS, name)
@@ -221,7 +221,7 @@ def _require_alike(
 def _require_equal(
     raw: pd.DataFrame, lines: Any, pairs: list[tuple[str, str]], name: str, notes: list[str]
 ) -> None:
-    """Refuse columns that say the same in two ways, unless they do; say which was read."""
+    """Refuse columns that are to say the same, unless they do; note which was read."""
     for read, other in pairs:
         differ = np.flatnonzero((raw[read] != raw[other]).to_numpy(dtype=bool))
         if len(differ):

@@ -1,7 +1,7 @@
-"""Tests of unlike kinds: each link is estimated from tests of one kind, and the others are told.
+"""Tests of unlike kinds: each link is estimated from tests of one kind; notes name the others.
 
-A kind is a protocol, one way or both ways at once, and a number of connections. What one connection
-gets, and what eight get together, are two things: their mean is neither.
+A kind is a protocol, one direction or both at once, and a number of connections. What one
+connection gets, and what eight get together, are two things: their mean is neither.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-# What tests in both directions at once add to their protocol: each way slows the other.
-BOTH_WAYS = "both ways at once"
 _UDP = "UDP"
 
 
@@ -54,12 +52,12 @@ def of_one_kind(samples: pd.DataFrame, streams: int | None = None) -> OneKind:
     samples : DataFrame
         With columns kind and streams, or without.
     streams : int, optional
-        Only tests with so many connections count.
+        Only tests with this number of connections count.
 
     Raises
     ------
     ProblemError
-        No test had so many connections.
+        No test had this number of connections.
 
     Examples
     --------
@@ -150,7 +148,7 @@ def _require_some(kinds: Sequence[tuple[str, float]], chosen: Any, streams: int)
 
 
 def _links_without(samples: pd.DataFrame, chosen: Any, streams: int) -> list[str]:
-    """Say which links have no test with so many connections."""
+    """Say which links have no test with this number of connections."""
     pairs = np.array([f"{a} -> {b}" for a, b in zip(samples["from"], samples["to"], strict=True)])
     without = sorted(set(pairs[~chosen]) - set(pairs[chosen]))
     if not without:
@@ -185,4 +183,4 @@ def _links_unlike(kept: pd.DataFrame) -> list[str]:
         return []
     counts = of_link.replace("", "of which nothing is said").value_counts()
     what = listed([f"{counted(int(n), 'link')} by {kind!r}" for kind, n in counts.items()])
-    return [f"links were measured in unlike ways, so their bandwidths may not compare: {what}"]
+    return [f"links were measured by unlike tests, so their bandwidths may not compare: {what}"]

@@ -24,7 +24,7 @@ from datacollect.methods.choice import plan
 from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.methods.prediction import Job, jobs_of, predicted, predicted_adaptive
-from datacollect.methods.rest_planner import RestPlanner
+from datacollect.methods.remaining_planner import RemainingPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,36 +109,36 @@ PULLS = ExecutionOptions(
 )
 
 
-class Carrying(NamedTuple):
+class Execution(NamedTuple):
     """What carries a collection out.
 
     Attributes
     ----------
     schedule : Schedule
     controller : Controller
-    plan_rest : RestPlanner or None
+    plan_remaining : RemainingPlanner or None
         For a controller that asks for plans of the rest on the way.
     connections : int
-        How many the schedule uses; where the rest is planned anew on the way, the first one.
+        How many the schedule uses; where the remainder is planned again, the first one.
     predicted_s : float or None
         What the schedule says; None where nobody knew links when it was made.
     """
 
     schedule: Schedule
     controller: Controller
-    plan_rest: RestPlanner | None
+    plan_remaining: RemainingPlanner | None
     connections: int
     predicted_s: float | None
 
 
-def carrying(
+def execution_of(
     problem: Problem,
     how: ExecutionOptions,
     *,
     schedule: Schedule | None = None,
     relay_buffer_bytes: int | None = None,
     in_packets: bool = True,
-) -> Carrying:
+) -> Execution:
     """Return what carries a collection out as the options say.
 
     Parameters
@@ -164,25 +164,25 @@ def carrying(
     --------
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
-    >>> found = carrying(problem, ExecutionOptions(name="direct", streams=3))
+    >>> found = execution_of(problem, ExecutionOptions(name="direct", streams=3))
     >>> found.schedule.makespan_s, type(found.controller).__name__, found.connections
     (2.0, 'DirectController', 3)
     """
     schedule = plan(problem, how.first_plan()) if schedule is None else schedule
     room_bytes = _room_bytes(problem, relay_buffer_bytes)
     controller: Controller
-    plan_rest = None
+    plan_remaining = None
     connections = n_connections(schedule, how)
     if how.relays == CHAINS and not (how.name == ADAPTIVE and _may_move(problem, schedule, how)):
         connections, controller = _chained(problem, schedule, how)
         if how.learns:
-            plan_rest = RestPlanner(problem, None, how.planning())
+            plan_remaining = RemainingPlanner(problem, None, how.planning())
     elif how.name == ADAPTIVE:
         connections = _budget(problem, schedule, how)
         controller = _adaptive(problem, connections, how, room_bytes, in_packets=in_packets)
     elif how.replan_s is not None:
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
-        plan_rest = RestPlanner(problem, schedule, how.planning())
+        plan_remaining = RemainingPlanner(problem, schedule, how.planning())
     # In time slots direct keeps to its plan, as the others do: no host begins as another ends.
     elif schedule.method == DIRECT and how.options.get("time_slot_s") is None:
         streams = _streams(problem, how)
@@ -193,7 +193,7 @@ def carrying(
         # It is not followed: it says what coordinated would do, with how many connections.
         schedule = schedule.replace(method=ADAPTIVE)
     predicted_s = schedule.makespan_s if how.is_known else None
-    return Carrying(schedule, controller, plan_rest, connections, predicted_s)
+    return Execution(schedule, controller, plan_remaining, connections, predicted_s)
 
 
 def n_connections(schedule: Schedule, how: ExecutionOptions) -> int:
@@ -207,7 +207,7 @@ def n_connections(schedule: Schedule, how: ExecutionOptions) -> int:
 
 
 def prediction(
-    problem: Problem, carried: Carrying, how: ExecutionOptions, *, in_packets: bool = True
+    problem: Problem, carried: Execution, how: ExecutionOptions, *, in_packets: bool = True
 ) -> Prediction | None:
     """Predict when what is carried out ends; None where wires are not known, or turns are taken.
 
@@ -219,7 +219,7 @@ def prediction(
     >>> hosts = [dc.Host("S", 60, uplink_bytes_per_s=6.0), dc.Host("D")]
     >>> problem = dc.Problem.from_hosts(hosts, [dc.Link("S", "D", 3.0)], "D")
     >>> how = ExecutionOptions(name="direct", streams=2)
-    >>> prediction(problem, carrying(problem, how), how).makespan_s > 10
+    >>> prediction(problem, execution_of(problem, how), how).makespan_s > 10
     True
     """
     is_learned = not how.is_known or isinstance(carried.controller, ChainedController)

@@ -185,7 +185,7 @@ def _over_wire(
 def crossing_pairs(
     network: SimulatedNetwork, tails: IntArray, heads: IntArray, wire: int | None
 ) -> IntArray:
-    """Return the pairs of different nodes whose route crosses a wire, either way.
+    """Return the pairs of different nodes whose route crosses a wire, in either direction.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Carry a scenario out: build it, measure, plan, simulate.
 
-The function `simulate` is the library's front; `carry_out` returns all that lay on the way.
+The function `simulate` is the library's front; `carry_out` returns all that came of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from datacollect.errors import (
 from datacollect.files.stages import stage as timed
 from datacollect.files.units import counted
 from datacollect.methods.choice import plan
-from datacollect.methods.execution import carrying, prediction
+from datacollect.methods.execution import execution_of, prediction
 from datacollect.methods.finishing.recurring import planned_to_the_end
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from datacollect.files.choices import Engine, RunMethod
     from datacollect.files.quantities import Seconds
-    from datacollect.methods.execution import Carrying
+    from datacollect.methods.execution import Execution
     from datacollect.problem.problem import Problem
     from datacollect.scenario.probe_cache import Measurement
     from datacollect.scenario.setting import Setting
@@ -86,8 +86,8 @@ def simulate(
     -------
     Run
         Its `settings` hold all that shaped it: the scenario with every default, what was drawn,
-        the predicted makespan, the plan, how many connections it used (where the rest was planned
-        anew on the way: at most at a time, and ``replanning`` says how often it was, when, and
+        the predicted makespan, the plan, how many connections it used (where the remainder was
+        planned again: at most at a time, and ``replanning`` says how often it was, when, and
         what each plan promised), what measuring cost. After the time limit it is incomplete, with
         what had been collected.
 
@@ -96,7 +96,7 @@ def simulate(
     ProblemError
         The scenario, or the schedule for it, breaks a rule.
     InfeasibleError
-        The method finds no way for some source.
+        The method finds no route for some source.
     SimulationError
         The engine is not installed, or failed; the message names the scenario.
 
@@ -188,7 +188,7 @@ def carry_out(
             planned, problem = schedule, problem.until(schedule.makespan_s)
         with naming("run"):
             require_room(planned, limits.relay_buffer_bytes)
-        carried = carrying(
+        carried = execution_of(
             problem,
             how,
             schedule=planned,
@@ -205,7 +205,7 @@ def carry_out(
     connections, replanning = carried.connections, None
     if carried.controller.decides_at_destination:
         connections = most_connections(run)
-    if carried.plan_rest is not None:
+    if carried.plan_remaining is not None:
         replanning = replanning_of(run)
     return Outcome(
         run,
@@ -225,7 +225,7 @@ def carry_out(
 
 @contextmanager
 def _naming_silent_probes(scenario: Scenario, measurement: Measurement | None) -> Iterator[None]:
-    """Say so where no way was found because probes brought nothing in their time."""
+    """Say so where no route was found because probes brought nothing in their time."""
     try:
         yield
     except InfeasibleError as error:
@@ -294,7 +294,7 @@ def _in_packets(
     network: SimulatedNetwork,
     setting: Setting,
     limits: RunOptions,
-    carried: Carrying,
+    carried: Execution,
     progress: Callable[[float, int], None] | None,
 ) -> Run:
     from datacollect.simulation.ns3.engine import simulate_ns3
@@ -310,7 +310,7 @@ def _in_packets(
         stall_s=limits.stall_s,
         warm_up_s=limits.warm_up_s,
         cool_down_s=limits.warm_up_s,
-        plan_rest=carried.plan_rest,
+        plan_remaining=carried.plan_remaining,
         control=limits.control,
         name=f"scenario {setting.scenario.name!r}",
         progress=progress,
@@ -320,7 +320,7 @@ def _in_packets(
 def _as_fluid(
     setting: Setting,
     limits: RunOptions,
-    carried: Carrying,
+    carried: Execution,
     progress: Callable[[float, int], None] | None,
 ) -> Run:
     from datacollect.simulation.fluid.engine import simulate_fluid
@@ -342,7 +342,7 @@ def _as_fluid(
             header_bytes=setting.header_bytes if problem is None else 0,
             release_s=None if problem is None else _late_releases(problem),
             held=() if problem is None else problem.held,
-            plan_rest=carried.plan_rest,
+            plan_remaining=carried.plan_remaining,
             control=limits.control,
             progress=progress,
         )

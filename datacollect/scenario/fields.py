@@ -12,7 +12,7 @@ from typing import Any, get_args
 from datacollect.files.choices import Engine
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import Choice, Flag, Kind, ListOf, Number, Share, Text, Whole
-from datacollect.measurement.estimates import AGELESS_WAYS
+from datacollect.measurement.estimates import AGELESS_ESTIMATORS
 from datacollect.methods.choice import METHODS
 from datacollect.methods.file_keys import MethodName, MethodTable, fields_in
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, RELAY_KINDS
@@ -169,31 +169,31 @@ TRANSPORT = _table(
 
 ROUTING = _table(
     "the routing",
-    "How packets find their way.",
+    "How packets find their route.",
     _optional("kind", Choice(("shortest", "hot-potato")), "Shortest, or early exit.", "shortest"),
     _optional("weight", Choice(("hops", "delay")), "What is shortest.", "hops"),
 )
 
 PERTURBATION = _table(
     "the perturbation",
-    "Estimates of all pairs whose route crosses a wire, either way, times a factor.",
+    "Estimates of all pairs whose route crosses a wire, in either direction, times a factor.",
     Field("wire", NAME, "Name of the wire.", required=True),
     Field("factor", Number(), "Factor; 1.7 over-estimates by 70 %.", required=True),
 )
 SHARED_WIRE = _table(
     "the shared wire",
-    "A wire of which the planner knows which links share it, each way by itself, and what it "
+    "A wire of which the planner knows which links share it, each direction by itself, and what it "
     "carries: its rate less headers, if nothing else is said.",
     Field("wire", NAME, "Name of the wire.", required=True),
     _optional(
         "bandwidth_bytes_per_s",
         Number("bytes per second", positive=True),
-        "What links share each way, bytes per second.",
+        "What links share in each direction, bytes per second.",
     ),
     _optional(
         "connections",
         Whole(minimum=1, stop=1_000_001),
-        "Instead: what so many connections get there together, max-min fairly beside the "
+        "Instead: what this number of connections get there together, max-min fairly beside the "
         "background, UDP at its mean.",
     ),
 )
@@ -216,8 +216,8 @@ ESTIMATES = _table(
     _optional("seed", SEED, "Seed of the probes' run; default: from run.seed."),
     _optional(
         "how",
-        Choice(AGELESS_WAYS),
-        "Way to estimate; mean is all bytes over all seconds.",
+        Choice(AGELESS_ESTIMATORS),
+        "Estimator; mean is all bytes over all seconds.",
         "ewma",
     ),
     _optional("a", Share(), "ewma: weight of the past.", 0.9),
@@ -267,13 +267,13 @@ METHOD = _method_table(
     _optional("lanes", Whole(minimum=1), "Connections per hop.", 1),
     _optional("shared_connections", Flag(), "Routes share the connections of a hop.", False),
     _optional(
-        "open_ahead_s", SECONDS, "planned: open connections so many seconds before use.", 1.0
+        "open_ahead_s", SECONDS, "planned: open connections this many seconds before use.", 1.0
     ),
     _optional("pace", Flag(), "Cap each connection at its planned rate.", False),
     _optional(
         "replan_s",
         POSITIVE_S,
-        "coordinated, pipelined: plan the rest anew every so many seconds, from where the data "
+        "coordinated, pipelined: plan again every this many seconds, from where the data "
         "lie and what was observed; scale does not change it. Default: never.",
     ),
     _optional("window_bytes", BYTES, "Window of each connection, bytes; default: the transport's."),
@@ -333,15 +333,15 @@ METHOD = _method_table(
     _optional(
         "stall_patience_s",
         SECONDS,
-        "Replace a stalled connection after so many seconds.",
+        "Replace a stalled connection after this many seconds.",
         0.0,
     ),
-    _optional("retry_s", POSITIVE_S, "Open a lost connection again after so many seconds.", 1.0),
+    _optional("retry_s", POSITIVE_S, "Open a lost connection again after this many seconds.", 1.0),
     _optional("most_retries", Whole(), "Failures in a row before it is given up.", 10),
     _optional(
         "longest_wait_s",
         POSITIVE_S,
-        "Waits double with each failure in a row, up to so many seconds. Default: without end.",
+        "Waits double with each failure in a row, up to this many seconds. Default: without end.",
     ),
 )
 
@@ -356,7 +356,7 @@ RUN = _table(
         "Room for others' data at each relay, bytes; default: unlimited.",
     ),
     _optional(
-        "stall_s", POSITIVE_S, "A connection without progress for so many seconds stalls.", 30.0
+        "stall_s", POSITIVE_S, "A connection without progress for this many seconds stalls.", 30.0
     ),
     _optional("warm_up_s", SECONDS, "Background alone before, and again after, seconds.", 20.0),
     _optional("udp_on_off", Flag(), "fluid engine: UDP's on and off times, not its mean.", False),
@@ -364,7 +364,7 @@ RUN = _table(
     _optional(
         "control",
         Choice(CONTROL),
-        "What decides on the way, planning anew, does so at the destination: delayed, news and "
+        "What decides meanwhile, replanning, does so at the destination: delayed, news and "
         "decisions travel for a propagation delay each; free, they are everywhere at once. "
         "Default: delayed.",
     ),

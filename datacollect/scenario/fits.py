@@ -25,24 +25,24 @@ def require_schedule_fits(schedule: Schedule, problem: Problem) -> None:
     if schedule.destination != problem.destination:
         raise ProblemError(
             f"{what}: its destination is {schedule.destination!r}, the scenario's is "
-            f"{problem.destination!r}; plan anew"
+            f"{problem.destination!r}; plan again"
         )
     for route in schedule.routes:
         for host in (route.source, *route.hosts):
             if host not in problem.host_index:
                 raise ProblemError(
-                    f"{what}: host {host!r} takes no part in the scenario; plan anew"
+                    f"{what}: host {host!r} takes no part in the scenario; plan again"
                     + nearest_hint(host, problem.names)
                 )
     start_s = schedule.columns.start_s
     if len(start_s) and not start_s.min() >= 0:
-        raise ProblemError(f"the schedule: start_s must be >= 0, got {start_s.min():g}; plan anew")
+        raise ProblemError(f"the schedule: start_s must be >= 0, got {start_s.min():g}; plan again")
     expected = _bytes_of_sources(problem)
     for source, n_bytes in _bytes_collected(schedule, problem).items():
         if n_bytes != expected.get(source, 0):
             raise ProblemError(
                 f"{what}: it collects {n_bytes} bytes of {source!r}, which holds "
-                f"{expected.get(source, 0)}; plan anew, with the same seed and scale"
+                f"{expected.get(source, 0)}; plan again, with the same seed and scale"
             )
 
 

@@ -127,7 +127,7 @@ def _hosts_table(setting: Setting, *, know_access: bool) -> pd.DataFrame:
 def _perturbed(
     problem: Problem, setting: Setting, perturbations: Sequence[Perturbation]
 ) -> Problem:
-    """Multiply the estimates of pairs whose route crosses named wires, either way."""
+    """Multiply the estimates of pairs whose route crosses named wires, in either direction."""
     topology = setting.topology
     if not perturbations or topology is None:
         return problem

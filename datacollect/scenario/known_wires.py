@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 def with_shared_wires(
     problem: Problem, setting: Setting, shared_wires: Sequence[SharedWire]
 ) -> Problem:
-    """Add what ``estimates.shared`` tells the planner: a shared bottleneck for each way of a wire.
+    """Add what ``estimates.shared`` says: a shared bottleneck for each direction of a wire.
 
-    All links whose route crosses the wire that way share it. Its capacity is the number given, or
-    what so many connections of ours get there together (max-min fairly beside the background, UDP
-    at its mean, held back by nothing else), or the wire's rate less headers. A way that no link's
-    route takes is left out.
+    All links whose route crosses the wire in that direction share it. Its capacity is the number
+    given, or what a number of our connections get there together (max-min fairly beside the
+    background, UDP at its mean, held back by nothing else), or the wire's rate less headers. A
+    direction that no link's route takes is left out.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replanning:
-    """How often the rest was planned anew on the way, and what came of it.
+    """How often the remainder was planned again, and what came of it.
 
     Attributes
     ----------
@@ -61,12 +61,12 @@ class Outcome:
     measurement : Measurement or None
         Where estimates were measured.
     connections : int
-        How many connections carried it out; where the rest was planned anew on the way, how many
+        How many connections carried it out; where the remainder was planned again, how many
         there were at most at a time.
     predicted_s : float or None
         What the schedule promises; None where nobody knew links when it was made.
     replanning : Replanning or None
-        Where the rest was to be planned anew on the way.
+        Where the remainder was to be planned again.
     prediction : Prediction or None
         When it was to end, with a range, from what was known before; None where wires were not.
     """
@@ -108,7 +108,7 @@ class Outcome:
 
 
 def replanning_of(simulated: Run) -> Replanning:
-    """Return what the controller says of planning anew, and how many connections that took."""
+    """Return what the controller says of replanning, and how many connections that took."""
     said = simulated.settings["controller"]
     found = {key: said[key] for key in ("replans", "at_s", "predicted_end_s")}
     return Replanning(**found, connections_opened=len(simulated.connections))

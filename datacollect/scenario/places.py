@@ -9,12 +9,12 @@ from datacollect.errors import ProblemError
 
 
 def put(tree: dict[str, Any], place: str, value: Any) -> None:
-    """Change the value at a place; None takes it away. Tables on the way are made.
+    """Change the value at a place; None takes it away. Tables in between are made.
 
     Raises
     ------
     ProblemError
-        What is on the way is no table.
+        What is in between is no table.
 
     Examples
     --------

@@ -18,11 +18,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.installation import installed_version
-from datacollect.scenario.known_wires import (
-    fair_bytes_per_s,
-    late_capacity_bytes_per_s,
-    simulated,
-)
+from datacollect.scenario.known_wires import fair_bytes_per_s, late_capacity_bytes_per_s, simulated
 from datacollect.scenario.options import EstimateOptions, RunOptions
 from datacollect.scenario.probe_cache import Measurement, measured_once
 from datacollect.scenario.setting import network_sha256

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def reference_s(setting: Setting, connections: int) -> float:
-    """Return how soon all can have arrived with so many connections at a time; NaN if not known.
+    """Return how soon all can have arrived with `connections` at a time; NaN if not known.
 
     The value of the linear program with parts of connections (`datacollect.flow.connection_flow`),
     for the true wires, the background's TCP flows on each as competitors and its UDP at its mean.

@@ -148,7 +148,7 @@ def _check_chains(method: Mapping[str, Any]) -> None:
 
 
 def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> None:
-    """Where nobody knows links no plan is worth keeping to, and no wire can be told wrongly."""
+    """Where links are unknown no plan is worth keeping to, and no wire can be stated wrongly."""
     where = 'estimates.kind = "unknown"'
     for key in ("perturbations", "shared"):
         if estimates[key]:
@@ -208,7 +208,7 @@ def _check_time_slots(method: Mapping[str, Any]) -> None:
 
 
 def _check_replanning(method: Mapping[str, Any]) -> None:
-    """What is planned anew on the way is coordinated, pipelined, and leaves as soon as it can."""
+    """What is planned again meanwhile is coordinated, pipelined, and leaves as soon as it can."""
     needed = {"name": "coordinated", "timing": "asap", "pace": False}
     for key, value in needed.items():
         if method[key] != value:

@@ -91,7 +91,7 @@ _NODE = Table(
 )
 _WIRE = Table(
     "the wire",
-    "A line between two nodes, used both ways.",
+    "A line between two nodes, used in both directions.",
     (
         _required("a", NAME, "Node at one end."),
         _required("b", NAME, "Node at the other end."),

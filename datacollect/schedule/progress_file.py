@@ -11,13 +11,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.documents import PROGRESS_FORMAT
 from datacollect.problem.connection_rates import RATE_COLUMNS
-from datacollect.problem.file import (
-    held_of,
-    held_trees,
-    link_columns,
-    read_csv,
-    require_host,
-)
+from datacollect.problem.file import held_of, held_trees, link_columns, read_csv, require_host
 from datacollect.schedule.data.contents import ProgressContents
 from datacollect.schedule.data.fields import PROGRESS
 from datacollect.schedule.data.new_links import NewLinks

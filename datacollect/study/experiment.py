@@ -17,19 +17,9 @@ from datacollect.files.kinds import wrong
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.units import counted
 from datacollect.scenario.scenario import Scenario
-from datacollect.study.axes import (
-    Axis,
-    check_axes,
-    require_axis,
-    require_label,
-    shown_labels,
-)
+from datacollect.study.axes import Axis, check_axes, require_axis, require_label, shown_labels
 from datacollect.study.experiment_contents import ExperimentContents
-from datacollect.study.fields import (
-    DATA,
-    EXPERIMENT,
-    reject_impossible,
-)
+from datacollect.study.fields import DATA, EXPERIMENT, reject_impossible
 from datacollect.study.grids import PROBLEM_FILE, TRUTH_FILE, Grids
 from datacollect.study.identity import sha256_of
 from datacollect.study.seeds import Precision, Seeds

@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.study.report.setting_runs import paired_ratio
 from datacollect.study.report.verdicts import NOT_RUN
-from paper.claims_of_costs import (
-    background_throughput,
-    planning_time,
-    precision,
-    storage,
-)
+from paper.claims_of_costs import background_throughput, planning_time, precision, storage
 from paper.claims_of_example import figure1_findings
 from paper.claims_of_routes import (
     converging,
@@ -40,15 +35,7 @@ from paper.judging import (
     judge_ratio,
     judge_several,
 )
-from paper.runs import (
-    BEST_PATH,
-    COORDINATED,
-    DIRECT,
-    PaperRuns,
-    PaperSetting,
-    no_runs,
-    paper_runs,
-)
+from paper.runs import BEST_PATH, COORDINATED, DIRECT, PaperRuns, PaperSetting, no_runs, paper_runs
 from paper.verdicts import (
     ALIKE,
     UNAFFECTED,

@@ -208,7 +208,10 @@ BROKEN_OFF = {
     "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command begins again"),
     "plot": ("pictures.plot.save_plot", "nothing was written, and the same command begins again"),
     "estimate": ("measurement.reading.read_measurements", "nothing was written, and the same"),
-    "manifest": ("exports.inventory.tell_manifest", "the list is not whole; with -o FILE the same"),
+    "manifest": (
+        "exports.inventory.stream_manifest",
+        "the list is not whole; with -o FILE the same",
+    ),
     "progress": ("problem.manifest.read_manifest", "nothing was written, and the same command"),
     "replan": ("methods.replanning.replan.replan", "nothing was written, and the same command"),
     "explain": ("explanation.explain.explain", "nothing was written, and the same command begins"),

@@ -42,7 +42,11 @@ def test_every_command_has_help(command, call):
     assert out.startswith("Usage: datacollect")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["pull", "--help"]], ids=["all", "pull"])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["pull", "--help"], ["plan", "--help"]],
+    ids=["all", "pull", "plan"],
+)
 def test_help_imports_nothing_heavy(arguments):
     script = (
         "import sys; from datacollect.commands.main import run; "

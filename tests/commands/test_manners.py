@@ -207,13 +207,17 @@ def in_shell(line, folder):
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("datacollect compare figure1.toml >&-", 2, "error: standard output: is closed"),
+        ("datacollect check figure1.toml plan.json >&-", 2, "error: standard output: is closed"),
         ("datacollect example --json >&-", 2, "error: standard output: is closed"),
-        ("datacollect compare figure1.toml > /dev/full", 3, "error: standard output: cannot be"),
+        (
+            "datacollect check figure1.toml plan.json > /dev/full",
+            3,
+            "error: standard output: cannot be",
+        ),
         ("datacollect compare nothing.toml 2>&-", 2, ""),
         ("datacollect compare nothing.toml 2> /dev/full", 2, ""),
-        # Nothing goes to standard output here, and the picture is not what is closed.
-        ("datacollect plot figure1.toml plan.json -o new.png >&-", 0, "saved to new.png"),
+        # Nothing goes to standard output here, and the file is not what is closed.
+        ("datacollect schema problem -o new.json >&-", 0, "saved to new.json"),
         ("datacollect plan figure1.toml -o /dev/full", 3, "error: /dev/full: cannot be written"),
         ("datacollect keys show own.key >&-", 2, "error: standard output: is closed"),
         ("datacollect status pulled >&-", 2, "error: standard output: is closed"),
@@ -317,8 +321,8 @@ def interrupted(arguments, after_s, folder):
 
 
 def test_ctrl_c_at_any_instant_ends_in_one_line(prepared):
-    """Five instants, from the first import to the end of planning; fifty: the slow test."""
-    at_instants(prepared, 5)
+    """Three instants, from the first import to the end of planning; fifty: the slow test."""
+    at_instants(prepared, 3)
 
 
 @pytest.mark.slow

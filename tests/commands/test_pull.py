@@ -101,7 +101,7 @@ def slow(tmp_path):
         (signal.SIGINT, 130, f"interrupted; {KEPT}"),
     ],
 )
-def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said):
+def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said, capsys):
     with (slow / "c.toml").open("a") as file:
         file.write("connections = 1\n")  # the whole takes long, however late this is sent
     child = subprocess.Popen(
@@ -118,14 +118,8 @@ def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said):
     child.send_signal(sent)
     _, err = child.communicate(timeout=30)
     assert (child.returncode, err.splitlines()) == (code, [said])
-    there = json.loads(
-        subprocess.run(
-            [sys.executable, "-m", "datacollect", "status", "into", "--json"],
-            cwd=slow,
-            capture_output=True,
-            check=False,
-        ).stdout
-    )
+    run(["status", str(slow / "into"), "--json"])
+    there = json.loads(capsys.readouterr().out)
     assert not there["complete"]
     assert there["recorded_bytes"] > 0
 

@@ -12,16 +12,17 @@ from instances.planned_anew import over_k, triangle
 from instances.tiny_controllers import Scripted
 
 from datacollect.control.controller import Controller
-from datacollect.control.decisions import Close, Open, PlanRest, Send, WakeMe
+from datacollect.control.decisions import Close, Open, PlanRemaining, Send, WakeMe
 from datacollect.control.delayed import ControlDelays, DelayedController
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     ConnectionHasRoom,
     ConnectionOpened,
     ConnectionStalled,
     HostLost,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
 from datacollect.control.planned.replanning import ReplanningController
@@ -96,11 +97,11 @@ def test_what_happens_is_known_once_a_message_has_come(event, known_s):
 
 
 def test_timers_and_plans_of_the_rest_are_where_it_decides():
-    wanted = PlanRest(0, Progress(1.0, held=[]))
-    inner, controller = delayed(WakeMe(1.0, -3), Timer=[wanted], RestPlanned=[WakeMe(4.0, 1)])
+    wanted = PlanRemaining(0, Progress(1.0, held=[]))
+    inner, controller = delayed(WakeMe(1.0, -3), Timer=[wanted], RemainingPlanned=[WakeMe(4.0, 1)])
     (wake,) = controller.start()
     assert controller.handle(Timer(1.0, wake.tag)) == [wanted]
-    (again,) = controller.handle(RestPlanned(1.0, 0, None))
+    (again,) = controller.handle(RemainingPlanned(1.0, 0, None))
     assert again.tag != wake.tag
     controller.handle(Timer(4.0, again.tag))
     assert [getattr(e, "tag", None) for e in inner.events] == [-3, None, 1]
@@ -197,3 +198,20 @@ def test_every_message_comes_once_after_its_time_and_in_order(script, delays):
             expected = [(n, at_s + from_s[host]) for n, at_s in found[second]]
             assert [n for n, _ in told] == [n for n, _ in expected]
             assert [t for _, t in told] == pytest.approx([t for _, t in expected])
+
+
+@pytest.mark.parametrize(("hosts", "delay_s"), [(("S", "K", "D"), 0.0), (("S", "K"), 0.2)])
+def test_what_has_arrived_is_known_once_the_receiver_has_told(hosts, delay_s):
+    """At D at once, from K after 0.2 s; S, which sends, has nothing to say of it."""
+    inner, controller = delayed(Open(7, hosts))
+    controller.start()
+    posted = controller.handle(BytesMoved(2.0, 7, 1000))
+    assert [wake.time_s for wake in posted] == ([] if delay_s == 0 else [2.0 + delay_s])
+    ring(controller, posted)
+    assert inner.events == [BytesMoved(2.0 + delay_s, 7, 1000)]
+
+
+def test_it_watches_as_often_as_the_controller_that_it_delays():
+    inner = Answers()
+    inner.watches_every_s = 0.5
+    assert DelayedController(inner, DELAYS).watches_every_s == 0.5

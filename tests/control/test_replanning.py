@@ -21,12 +21,12 @@ from instances.planned_anew import (
 )
 
 import datacollect as dc
-from datacollect.control.decisions import Close, PlanRest
+from datacollect.control.decisions import Close, PlanRemaining
 from datacollect.control.events import (
     ConnectionClosed,
     ConnectionStalled,
     HostLost,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
@@ -147,10 +147,10 @@ def test_until_the_plan_is_there_connections_get_nothing_more():
     def waited(schedule):
         drive, _ = drive_of(over_k())
         (asked,) = drive.controller.handle(Timer(10.0, 0))
-        assert isinstance(asked, PlanRest)
+        assert isinstance(asked, PlanRemaining)
         assert held(asked.progress) == [("K", "S", 0, 40)]
         assert drive.arrive(11.0, 0) == []
-        return drive.tell(RestPlanned(13.0, asked.number, schedule))
+        return drive.tell(RemainingPlanned(13.0, asked.number, schedule))
 
     assert sends(waited(None)) == [(0, 40, 10), (1, 0, 10)]
     rest = plan_of([("K", "D"), STRAIGHT], [(0, 0, 0, 40, 0.0, 8.0), (1, 0, 40, 160, 0.0, 16.0)])
@@ -165,8 +165,8 @@ def test_a_plan_from_before_a_loss_is_of_no_use():
     (first,) = drive.controller.handle(Timer(10.0, 0))
     second = drive.controller.handle(HostLost(11.0, "K"))[-1]
     assert second.progress.lost_hosts == ("K",)
-    assert drive.tell(RestPlanned(12.0, first.number, over_k())) == []
-    anew = drive.tell(RestPlanned(13.0, second.number, straight()))
+    assert drive.tell(RemainingPlanned(12.0, first.number, over_k())) == []
+    anew = drive.tell(RemainingPlanned(13.0, second.number, straight()))
     assert opens(anew) == [(2, *STRAIGHT)]
     assert wakes(anew) == [23.0]
 

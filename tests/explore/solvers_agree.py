@@ -5,13 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from judges.flow_proofs import (
-    balances,
-    cheapest_cost,
-    has_negative_cycle,
-    network_of,
-    total_cost,
-)
+from judges.flow_proofs import balances, cheapest_cost, has_negative_cycle, network_of, total_cost
 from judges.linear_proofs import INF, assert_optimal, disagreement, program_of
 
 from datacollect.errors import InfeasibleError

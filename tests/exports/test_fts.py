@@ -261,7 +261,7 @@ def test_a_refusal_names_a_few_and_counts_the_rest():
         exported(straight_and_relayed(files_of(*names)), ROOT)
 
 
-def test_files_without_bytes_go_straight_or_by_a_route_of_the_plan():
+def test_files_without_bytes_go_directly_or_by_a_route_of_the_plan():
     """E has nothing else to send, and no link to D: nothing says by whom its file could go."""
     problem, plan, manifest = straight_and_relayed(files_of("a", "e", sizes=[1000, 0]))
     trees = trees_of(exported((problem, plan, manifest), DAVS))

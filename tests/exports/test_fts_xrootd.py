@@ -120,7 +120,7 @@ def arrive(server, copy, tag, *, names=SAYABLE, algorithm="adler32"):
     assert arrived(server, f"{tag}-D") == contents
 
 
-def test_all_files_arrive_under_their_names_straight_and_by_the_relay(server, copy):
+def test_all_files_arrive_under_their_names_directly_and_by_the_relay(server, copy):
     arrive(server, copy, copy.__name__)
 
 
@@ -175,7 +175,7 @@ def test_names_that_are_refused_would_not_arrive(server, name):
     require_gfal2()
     tag = f"lost-{LOST.index(name)}"
     write(server, f"{tag}-S", name, b"data")
-    with pytest.raises(dc.ProblemError, match="FTS cannot be told these files"):
+    with pytest.raises(dc.ProblemError, match="FTS cannot take these files"):
         jobs(server, {name: b"data"}, tag, algorithm="adler32")
     copy = {
         "sources": [f"{server.url}/{tag}-S/S/{name}"],

@@ -14,7 +14,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.exports import inventory
-from datacollect.exports.inventory import NEW, NOTES, save_manifest, tell_manifest
+from datacollect.exports.inventory import NEW, NOTES, save_manifest, stream_manifest
 from datacollect.problem.manifest import LONGEST_NAME_BYTES, read_manifest
 
 HOSTILE = (
@@ -317,6 +317,6 @@ def test_what_is_no_folder_is_refused_before_anything_is_written(name, tmp_path)
 
 def test_lines_are_told_as_they_are_saved(folder, tmp_path):
     rows = []
-    made = tell_manifest(filled(folder, HOSTILE), "S", rows.append)
+    made = stream_manifest(filled(folder, HOSTILE), "S", rows.append)
     assert save_manifest(folder, "S", tmp_path / "m.csv") == made
     assert "".join(rows).encode() == (tmp_path / "m.csv").read_bytes()

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from datacollect.exports.formats import EXPORTS
+from datacollect.measurement.readers import READERS
+from datacollect.methods.choice import METHODS
+from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+# A package as its author would write it, which brings one entry for each registry.
+EXAMPLE = Path(__file__).parents[1] / "plugins"
 
 
 def install_package(
@@ -51,3 +60,11 @@ def install_project(source: Path, folder: Path) -> Path:
     for package in tree["tool"]["setuptools"]["packages"]:
         shutil.copytree(source / package, folder / package)
     return folder
+
+
+def forget_packages() -> None:
+    """Have registries look for packages again, and the example be imported again."""
+    for registry in (METHODS, EXPORTS, READERS, KINDS):
+        vars(registry).pop("_points", None)
+    for name in [name for name in sys.modules if name.startswith("datacollect_example")]:
+        del sys.modules[name]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from instances.by_hand import ByHand
 from instances.hand_made_plans import plan_of
 
-from datacollect.control.decisions import PlanRest
-from datacollect.control.plan_request import rest_planned
+from datacollect.control.decisions import PlanRemaining
+from datacollect.control.plan_request import remaining_planned
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
@@ -55,24 +55,26 @@ class Planner:
 class PlansByHand(ByHand):
     """Answers a controller that asks for a plan of the rest at once, in place of its question."""
 
-    def __init__(self, controller, plan_rest):
+    def __init__(self, controller, plan_remaining):
         super().__init__(controller)
-        self.plan_rest = plan_rest
+        self.plan_remaining = plan_remaining
 
     def tell(self, event):
         decisions = []
         for decision in super().tell(event):
-            if isinstance(decision, PlanRest):
-                decisions += self.tell(rest_planned(self.plan_rest, decision, event.time_s))
+            if isinstance(decision, PlanRemaining):
+                decisions += self.tell(
+                    remaining_planned(self.plan_remaining, decision, event.time_s)
+                )
             else:
                 decisions.append(decision)
         return decisions
 
 
-def drive_of(schedule, plan_rest=never, problem=None, **options):
+def drive_of(schedule, plan_remaining=never, problem=None, **options):
     options = {"replan_s": 10.0, "piece_bytes": 10} | options
     controller = ReplanningController(problem or triangle(), schedule, **options)
-    drive = PlansByHand(controller, plan_rest)
+    drive = PlansByHand(controller, plan_remaining)
     return drive, drive.start()
 
 

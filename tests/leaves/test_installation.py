@@ -17,11 +17,7 @@ from judges.imports import read_modules
 
 from datacollect import installation
 from datacollect.errors import DatacollectError
-from datacollect.installation import (
-    command_for_extra,
-    command_for_package,
-    installed_version,
-)
+from datacollect.installation import command_for_extra, command_for_package, installed_version
 
 
 def fake(monkeypatch, tree, requires=("plotly>=6.0; extra == 'report'", "ortools>=9.15")):

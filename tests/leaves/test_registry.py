@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
@@ -43,6 +45,19 @@ def test_listings_import_nothing(install):
 def test_our_own_names_look_for_no_packages(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "entry_points", None)
     assert rates().get("one").prec == 28
+
+
+def test_what_help_says_of_formats_and_readers_loads_nothing_heavy():
+    code = """
+import sys
+from datacollect.exports.formats import EXPORTS
+from datacollect.measurement.readers import READERS
+assert all(entry.text for entry in (*EXPORTS.entries(), *READERS.entries()))
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"numpy", "pandas", "pyarrow", "typer"}
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_also_of_packages(install):

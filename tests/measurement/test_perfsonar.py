@@ -108,7 +108,7 @@ def test_tests_of_other_types_are_left_out_and_said(tmp_path: Path) -> None:
 
 
 def test_a_test_told_to_send_at_a_rate_is_noted(tmp_path: Path) -> None:
-    with pytest.warns(DatacollectWarning, match="1 test reached the rate that it was told to send"):
+    with pytest.warns(DatacollectWarning, match="1 test reached the rate set for it"):
         read(tmp_path, run(bandwidth=8_000_000_000))
 
 

@@ -360,9 +360,9 @@ def test_a_file_given_twice_counts_once(tmp_path):
 def test_a_test_limited_by_its_own_b_is_noted(tmp_path, limit_bit_per_s, is_limited):
     """Two streams reached 8 Mbit/s together; -b limits each."""
     found = quiet(write(tmp_path, "a.json", result(limit_bit_per_s=limit_bit_per_s)))
-    assert [
-        "1 test reached the rate that it was told to send at (-b)" in n for n in found.notes
-    ] == [True] * is_limited
+    assert ["1 test reached the rate set for it (-b)" in n for n in found.notes] == [
+        True
+    ] * is_limited
 
 
 def test_old_udp_tests_are_limited_by_the_rate_they_sent_at(tmp_path):
@@ -373,7 +373,7 @@ def test_old_udp_tests_are_limited_by_the_rate_they_sent_at(tmp_path):
         del tree["start"]["test_start"]["target_bitrate"]
         tree["end"]["sum"] = {"bits_per_second": bits_per_second}
         notes = quiet(write(tmp_path, "a.json", tree)).notes
-        assert ["told to send at (-b)" in note for note in notes] == [True] * is_limited
+        assert ["rate set for it (-b)" in note for note in notes] == [True] * is_limited
 
 
 def test_samples_say_of_what_kind_of_test_they_are(tmp_path):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import sys
 
 import pytest
-from instances.installed_packages import install_package
+from instances.installed_packages import EXAMPLE, forget_packages, install_project
 from instances.small_problems import figure_1
 from instances.three_hosts import small
 
@@ -18,45 +17,15 @@ from datacollect.methods.places import require_fit
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull.planning import planned
 
-# Direct, on a part of all bandwidths: so many times as long.
-SLOWLY = """
-from dataclasses import dataclass
-
-from datacollect.files.kinds import Number
-from datacollect.methods.options.option import MethodOptions, Option, option
-from datacollect.methods.options.shared import SOLVER
-from datacollect.methods.options.spec import MethodSpec
-
-
-def slowly(problem, *, solver="auto", times=1.0):
-    import datacollect as dc
-
-    return dc.direct(problem, solver=solver, derate=1 / times).replace(method="slowly")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SlowlyOptions(MethodOptions):
-    method = "slowly"
-
-    solver: str = option(SOLVER, "auto")
-    times: float = option(Option(Number(positive=True), "slowly: X times as long."), 1.0)
-
-
-METHOD = MethodSpec("slowly", SlowlyOptions, slowly, exceeds=("sharing",), is_max_min_fair=True)
-"""
-
 
 @pytest.fixture(autouse=True)
 def brought(tmp_path, monkeypatch):
     """A package that brings the method `slowly`."""
-    points = {"datacollect.methods": {"slowly": "slow_collect:METHOD"}}
-    folder = install_package(tmp_path / "slow", "slow", points, {"slow_collect": SLOWLY})
-    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(install_project(EXAMPLE, tmp_path / "packages"))
     monkeypatch.chdir(tmp_path)
-    vars(METHODS).pop("_points", None)
+    forget_packages()
     yield
-    vars(METHODS).pop("_points", None)
-    sys.modules.pop("slow_collect", None)
+    forget_packages()
 
 
 @pytest.fixture

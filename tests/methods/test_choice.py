@@ -10,8 +10,11 @@ import pytest
 from instances.small_problems import figure_1
 
 import datacollect as dc
+from datacollect.explanation.excess import STEPS
 from datacollect.files.choices import Method
 from datacollect.methods.choice import METHODS, options_like, plan, planners
+from datacollect.schedule.data.contents import ScheduleContents
+from datacollect.schedule.data.transfers import Turns
 
 FUNCTIONS = {"direct": dc.direct, "best-path": dc.best_path, "coordinated": dc.coordinated}
 
@@ -51,3 +54,14 @@ def test_what_a_schedule_records_plans_it_again(schedule):
     first = schedule(problem)
     again = plan(problem, options_like(first))
     assert again.transfers.equals(first.transfers)
+
+
+@pytest.mark.parametrize("spec", planners(), ids=lambda spec: spec.name)
+def test_schedules_have_what_options_say_that_they_record(spec):
+    schedule, turns = (set(of.__dataclass_fields__) for of in (ScheduleContents, Turns))
+    recorded = {about.recorded for about in spec.takes.values()} - {""}
+    assert recorded <= schedule | {f"turns.{name}" for name in turns}
+
+
+def test_causes_of_lateness_are_those_that_explanations_know():
+    assert {cause for spec in planners() for cause in spec.exceeds} == STEPS.keys()

@@ -9,13 +9,7 @@ import pytest
 
 from datacollect.errors import TicketError
 from datacollect.net.keys import PrivateKey, sign_token
-from datacollect.net.tickets import (
-    ASSERTIONS,
-    Ticket,
-    judge_ticket,
-    read_ticket,
-    sign_ticket,
-)
+from datacollect.net.tickets import ASSERTIONS, Ticket, judge_ticket, read_ticket, sign_ticket
 
 KEY, OTHER = PrivateKey(bytes(32)), PrivateKey(bytes(31) + b"x")
 NONCE = "AAAAAAAAAAAAAAAAAAAAAA=="

@@ -5,12 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
-from instances.replanned import (
-    direct_links,
-    ends_of,
-    mesh,
-    two_sources_on_a_wire,
-)
+from instances.replanned import direct_links, ends_of, mesh, two_sources_on_a_wire
 
 import datacollect as dc
 

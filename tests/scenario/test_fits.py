@@ -25,10 +25,10 @@ def test_the_same_data_at_other_bandwidths_fit():
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (problem_of(destination="E"), "its destination is 'D', the scenario's is 'E'; plan anew"),
-        (problem_of(source="T"), "host 'S' takes no part in the scenario; plan anew"),
-        (problem_of(40), "it collects 30 bytes of 'S', which holds 40; plan anew, with the same"),
-        (problem_of(0), "it collects 30 bytes of 'S', which holds 0; plan anew"),
+        (problem_of(destination="E"), "its destination is 'D', the scenario's is 'E'; plan again"),
+        (problem_of(source="T"), "host 'S' takes no part in the scenario; plan again"),
+        (problem_of(40), "it collects 30 bytes of 'S', which holds 40; plan again, with the same"),
+        (problem_of(0), "it collects 30 bytes of 'S', which holds 0; plan again"),
     ],
 )
 def test_a_schedule_for_other_data_is_refused(problem, message):

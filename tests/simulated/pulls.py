@@ -252,7 +252,7 @@ class Start:
             piece_bytes=PIECE_BYTES,
             is_known=self.pull.knows_links,
         )
-        self.plan_rest = found.plan_rest
+        self.plan_remaining = found.plan_remaining
         self.core = CollectorCore(
             work,
             found.controller,
@@ -398,7 +398,7 @@ class Start:
 
     def _plan(self, number: int, progress: Any) -> None:
         try:
-            schedule = self.plan_rest(progress)
+            schedule = self.plan_remaining(progress)
         except DatacollectError:
             schedule = None
         planned = lambda: self._tell(messages.Planned(self.now_s, number, schedule))  # noqa: E731

@@ -16,7 +16,7 @@ from datacollect.control.planned.direct import DirectController
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
-from datacollect.methods.execution import RestPlanner
+from datacollect.methods.execution import RemainingPlanner
 from datacollect.simulation.control import control_delays, controlled
 from datacollect.simulation.fluid.engine import simulate_fluid, simulate_problem
 from datacollect.simulation.network import Transport
@@ -99,7 +99,7 @@ def test_planning_anew_from_afar_takes_longer_and_loses_nothing(engine):
     runs = {}
     for control in ("free", "delayed"):
         controller = ReplanningController(PROBLEM, PLAN, replan_s=1.0)
-        options = {"control": control, "plan_rest": RestPlanner(PROBLEM, PLAN)}
+        options = {"control": control, "plan_remaining": RemainingPlanner(PROBLEM, PLAN)}
         runs[control] = run_in(engine, controller, 200_000, **options)
     free, told = runs["free"], runs["delayed"]
     assert (free.complete, told.complete) == (True, True)
@@ -121,7 +121,7 @@ def test_links_of_a_problem_have_no_delays():
         simulate_problem(
             problem,
             ReplanningController(problem, plan, replan_s=2.0, piece_bytes=1),
-            plan_rest=RestPlanner(problem, plan),
+            plan_remaining=RemainingPlanner(problem, plan),
             control=control,
         ).makespan_s
         for control in ("free", "delayed")

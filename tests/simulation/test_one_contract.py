@@ -19,17 +19,17 @@ from datacollect.control.chained.controller import ChainedController
 from datacollect.control.chained.learning import LearningController
 from datacollect.control.connections import Recovery
 from datacollect.control.controller import Controller
-from datacollect.control.decisions import Close, Open, PlanRest, Send, WakeMe
+from datacollect.control.decisions import Close, Open, PlanRemaining, Send, WakeMe
 from datacollect.control.events import (
     BytesMoved,
     ConnectionClosed,
     ConnectionOpened,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
-from datacollect.control.plan_request import rest_planned
-from datacollect.methods.rest_planner import RestPlanner
+from datacollect.control.plan_request import remaining_planned
+from datacollect.methods.remaining_planner import RemainingPlanner
 from datacollect.schedule.progress import Progress
 from datacollect.simulation.fluid.engine import simulate_fluid
 from datacollect.simulation.network import Transport
@@ -67,12 +67,14 @@ class Noting(Controller):
 
 def carried_out(driver, controller):
     """What the controller was told and decided, in order."""
-    noting, plan_rest = Noting(controller), RestPlanner(PROBLEM, dc.direct(PROBLEM))
+    noting, plan_remaining = Noting(controller), RemainingPlanner(PROBLEM, dc.direct(PROBLEM))
     if driver == "pull":
         sizes, starts = (PIECE,) * PIECES, tuple(range(0, PIECES * PIECE, PIECE))
         core = CollectorCore({"S": SourceWork(starts, sizes, frozenset(range(PIECES)))}, noting)
         world = PlanningWorld({("S", "D"): RATE, ("S", "K", "D"): RATE})
-        world.plan_rest = lambda rest: rest_planned(plan_rest, PlanRest(0, rest), 0.0).schedule
+        world.plan_remaining = lambda rest: (
+            remaining_planned(plan_remaining, PlanRemaining(0, rest), 0.0).schedule
+        )
         world.run(core)
         assert core.finished == "all there"
         return noting.answer
@@ -80,7 +82,9 @@ def carried_out(driver, controller):
     simulate = simulate_fluid
     if driver == "ns3":
         from datacollect.simulation.ns3.engine import simulate_ns3 as simulate
-    run = simulate(network, {"S": PIECES * PIECE}, "D", noting, plan_rest=plan_rest, control="free")
+    run = simulate(
+        network, {"S": PIECES * PIECE}, "D", noting, plan_remaining=plan_remaining, control="free"
+    )
     assert run.complete
     return run.settings["controller"]
 
@@ -109,8 +113,8 @@ class Story(Controller):
                 return [Close(2, drop_queue=True)]
             case ConnectionClosed(connection=2):
                 held = (dc.Held("D", "S", 0, 4 * PIECE),)
-                return [PlanRest(3, Progress(event.time_s, held))]
-            case RestPlanned():
+                return [PlanRemaining(3, Progress(event.time_s, held))]
+            case RemainingPlanned():
                 left = planned_bytes(event.schedule)
                 return [Open(3, ("S", "D")), Send(3, "S", 4 * PIECE, left)]
         return []
@@ -130,12 +134,12 @@ def without_times(event):
     match event:
         case None:
             return None
-        case RestPlanned(_, number, schedule):
-            return "RestPlanned", number, planned_bytes(schedule)
+        case RemainingPlanned(_, number, schedule):
+            return "RemainingPlanned", number, planned_bytes(schedule)
         case WakeMe(_, tag):
             return "WakeMe", tag
-        case PlanRest(number, progress):
-            return "PlanRest", number, progress.held
+        case PlanRemaining(number, progress):
+            return "PlanRemaining", number, progress.held
     named = {name: getattr(event, name) for name in event.__slots__ if name != "time_s"}
     return type(event).__name__, *named.values()
 
@@ -170,7 +174,7 @@ def expected():
         ConnectionOpened(0, 2),
         BytesMoved(0, 2, 1),
         ConnectionClosed(0, 2),
-        RestPlanned(0, 3, rest),
+        RemainingPlanned(0, 3, rest),
         ConnectionOpened(0, 3),
     ]
     return told([(None, story.start()), *((event, story.handle(event)) for event in events)])

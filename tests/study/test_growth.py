@@ -6,13 +6,7 @@ import json
 
 import pandas as pd
 import pytest
-from instances.small_experiments import (
-    METHOD,
-    RATE,
-    experiment_of,
-    failures_of,
-    without_times,
-)
+from instances.small_experiments import METHOD, RATE, experiment_of, failures_of, without_times
 
 import datacollect as dc
 from datacollect.study.axes import Axis, AxisValue

@@ -6,12 +6,7 @@ from itertools import count
 
 import pandas as pd
 import pytest
-from instances.small_experiments import (
-    experiment_of,
-    rows_in_parts,
-    set_small_jobs,
-    without_times,
-)
+from instances.small_experiments import experiment_of, rows_in_parts, set_small_jobs, without_times
 
 import datacollect as dc
 from datacollect.study import jobs

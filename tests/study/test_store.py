@@ -9,13 +9,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from instances.scripts import run_script
-from instances.small_experiments import (
-    METHOD,
-    experiment_of,
-    failures_of,
-    files_of,
-    without_times,
-)
+from instances.small_experiments import METHOD, experiment_of, failures_of, files_of, without_times
 
 import datacollect as dc
 from datacollect.errors import NotWrittenError

@@ -27,11 +27,6 @@ import datacollect as dc
 from datacollect.study.workers import LocalProcesses
 
 
-def test_two_processes_make_the_same_table(tmp_path, serial):
-    table = dc.sweep(experiment_of(), tmp_path, workers=2)
-    pd.testing.assert_frame_equal(without_times(table), without_times(serial))
-
-
 def test_runs_are_counted_as_they_end_not_job_by_job(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.study.sweep.REPORT_S", 0.0)
     reports = []
@@ -42,7 +37,9 @@ def test_runs_are_counted_as_they_end_not_job_by_job(tmp_path, monkeypatch):
     assert {now.done + now.to_do for now in reports} == {len(table)}
 
 
-def test_a_process_counts_the_runs_of_its_job(tmp_path, monkeypatch):
+def test_a_process_counts_the_runs_of_its_job_and_makes_the_same_table(
+    tmp_path, monkeypatch, serial
+):
     """When a job has come back, its process has counted each of its runs."""
     counted = []
     has_lost = LocalProcesses.has_lost
@@ -52,7 +49,8 @@ def test_a_process_counts_the_runs_of_its_job(tmp_path, monkeypatch):
         return has_lost(pool, future)
 
     monkeypatch.setattr(LocalProcesses, "has_lost", counting)
-    dc.sweep(experiment_of(), tmp_path, workers=1)
+    table = dc.sweep(experiment_of(), tmp_path, workers=1)
+    pd.testing.assert_frame_equal(without_times(table), without_times(serial))
     assert len(counted) > 1
     assert all(ended == (n_rows, 0) for ended, n_rows in counted)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from datacollect.bistro.event.kinds import (
     CERTIFICATES,
     FINGERPRINT,
@@ -12,7 +10,6 @@ from datacollect.bistro.event.kinds import (
     Recipient,
     Url,
 )
-from datacollect.files.choices import Admission, Counts
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
 from datacollect.net.kinds import HostName, PublicKey
@@ -109,13 +106,13 @@ EVENT = Document(
         ),
         Field(
             "admission",
-            Text(get_args(Admission)),
+            Text(("tickets", "open")),
             "Who may hand in: who has a ticket, or anybody.",
             default="tickets",
         ),
         Field(
             "counts",
-            Text(get_args(Counts)),
+            Text(("last", "first", "all")),
             "Which of a person's drafts in time counts.",
             default="last",
         ),

@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
@@ -98,7 +99,7 @@ class VerifierKey:
             )
         return key
 
-    @property
+    @cached_property
     def key_id(self) -> bytes:
         """The first four bytes of a hash of name, kind and key."""
         named = f"{self.name}\n".encode() + bytes([self.kind]) + public_key_bytes(self.key)

@@ -135,8 +135,9 @@ class Edge:
             row.append(found)
             if len(row) < TILE_WIDTH:
                 break
-            full.append((Tile(level, at // TILE_WIDTH), b"".join(row)))
-            found = _levels(tuple(row))[-1][0]
+            data = b"".join(row)
+            full.append((Tile(level, at // TILE_WIDTH), data))
+            found = _levels(data)[-1][0]
             row.clear()
             level, at = level + 1, at // TILE_WIDTH
         self.size += 1
@@ -156,7 +157,7 @@ class Edge:
         height = level % TILE_LEVELS
         row = self.rows[level // TILE_LEVELS]
         start = (index << height) % TILE_WIDTH
-        return _levels(tuple(row[start : start + (1 << height)]))[-1][0]
+        return _levels(b"".join(row[start : start + (1 << height)]))[-1][0]
 
 
 class TileReader:
@@ -181,16 +182,14 @@ class TileReader:
         first = at - at % TILE_WIDTH
         width = min((self.size >> TILE_LEVELS * tile_level) - first, TILE_WIDTH)
         tile = Tile(tile_level, at // TILE_WIDTH, width)
-        levels = _levels(tuple(hashes_of(self._read(tile), tile)))
-        return levels[height][index - (first >> height)]
+        data = self._read(tile)
+        _require_width(data, tile)
+        return _levels(data)[height][index - (first >> height)]
 
 
 def hashes_of(data: bytes, tile: Tile) -> list[bytes]:
     """Return the hashes that a tile's bytes are; raise `ProblemError` for a wrong number."""
-    if len(data) != tile.width * HASH_BYTES:
-        raise ProblemError(
-            f"{tile.path} must have {tile.width * HASH_BYTES} bytes, got {len(data)}"
-        )
+    _require_width(data, tile)
     return [data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES)]
 
 
@@ -223,10 +222,17 @@ def _last_tiles(size: int) -> Iterator[Tile]:
             yield Tile(level, (width - 1) // TILE_WIDTH, (width - 1) % TILE_WIDTH + 1)
 
 
+def _require_width(data: bytes, tile: Tile) -> None:
+    if len(data) != tile.width * HASH_BYTES:
+        raise ProblemError(
+            f"{tile.path} must have {tile.width * HASH_BYTES} bytes, got {len(data)}"
+        )
+
+
 @lru_cache(maxsize=256)
-def _levels(row: tuple[bytes, ...]) -> list[list[bytes]]:
+def _levels(data: bytes) -> list[list[bytes]]:
     """Return the complete nodes over a tile's hashes, by their height in it."""
-    levels = [list(row)]
+    levels = [[data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES)]]
     while len(levels[-1]) > 1:
         below = levels[-1]
         levels.append([node_hash(*below[i : i + 2]) for i in range(0, len(below) - 1, 2)])

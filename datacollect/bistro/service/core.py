@@ -267,20 +267,24 @@ class ServiceCore:
 
     def _make_head(self, now: Now) -> list[Action]:
         """Have a checkpoint over all that is kept be kept itself, if it is time for one."""
+        if not self._may_make_head or now.monotonic_s < self._headed_s + CHECKPOINT_S:
+            return []
         latest = self._witnessing.latest
-        if self._head_under_way or (latest and latest.size == self._n_stored):
-            return []
-        if self._witnessing.is_waiting:
-            return []
-        # The first one, of a new log, asks witnesses what they know; later ones wait for that.
-        if latest and (not self.is_ready or now.monotonic_s < self._headed_s + CHECKPOINT_S):
-            return []
         self._headed_s = now.monotonic_s
         stop = self._n_stored if latest else 0
         tiles = self._grow(self._reader.entries(self._edge.size, stop))
         checkpoint = Checkpoint(self.log.name, stop, self._edge.root())
         self._head_under_way = SignedCheckpoint(checkpoint, sign_checkpoint(checkpoint, self._key))
         return [StoreHead(stop, self._head_under_way.note.data, tuple(tiles))]
+
+    @property
+    def _may_make_head(self) -> bool:
+        """Whether there is something for a checkpoint, and nothing to be waited for before."""
+        latest = self._witnessing.latest
+        if self._head_under_way or self._witnessing.is_waiting:
+            return False
+        # The first one, of a new log, asks witnesses what they know; later ones wait for that.
+        return latest is None or (self.is_ready and latest.size < self._n_stored)
 
     def _grow(self, entries: list[bytes]) -> list[tuple[Tile, bytes]]:
         """Add entries to the tree; return the tiles that are new by it."""
@@ -326,8 +330,7 @@ class ServiceCore:
         times = [self._witnessing.retry_at_s(now_s)]
         if self._collected.rows and not self._storing:
             times.append(self._grouped_s + GROUP_S)
-        latest = self._witnessing.latest
-        if latest and self.is_ready and not self._head_under_way and self._n_stored > latest.size:
+        if self._may_make_head:
             times.append(self._headed_s + CHECKPOINT_S)
         known = [time_s for time_s in times if time_s is not None]
         return min(known, default=None)

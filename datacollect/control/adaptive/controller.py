@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 # Pieces are so small that the last ones cost a thousandth of the time, and no smaller than what
 # pays for a message.
 PIECES_IN_ALL, LEAST_PIECE_BYTES = 4000, 8192
-# A connection has so much on its way, or two pieces: more than a round trip and what messages
+# A connection has this much in flight, or two pieces: more than a round trip and what messages
 # take, so that it never waits for the next piece, yet little is stuck with it where it gets stuck.
 AHEAD_S = 1.0
-# Connections are moved so often at most.
+# How often connections are moved at most.
 TICK_S = 1.0
 # An idle connection is given to others after this time.
 PATIENCE_S = 3.0
-# What was on a connection that has ended as it should is on its way for no longer than this.
+# What was on a connection that has ended as it should is in flight for no longer than this.
 LATE_S = 5.0
 MOST_COPIES = 2
 
@@ -67,8 +67,8 @@ def default_piece_bytes(problem: Problem) -> int:
 class AdaptiveController(Controller):
     """Pull pieces over connections that move to where they bring most.
 
-    It decides at the destination. Data go straight there or over a gateway; a host without a link
-    to the destination sends along the widest way.
+    It decides at the destination. Data go directly there or over a gateway; a host without a link
+    to the destination sends along the widest route.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@ A plan says which routes there are, and how much of a source each takes. Its tim
 transport decides rates, so each chain pulls piece after piece from its route's share. One that is
 done before others takes from the tail of the one that would be last, as XRootD's client does:
 r/(r + r_v) of what is left there, r and r_v being the rates of both. What a broken chain has not
-brought goes back, and others take it; where a source has no other, one over its next best way is
-opened, straight if there is a link. Broken chains are tried again, ever more seldom.
+brought goes back, and others take it; where a source has no other, one over its next best route is
+opened, directly if there is a link. Broken chains are tried again, ever more seldom.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.control.chained.shares import (
     Chain,
-    ChainWay,
+    ChainRoute,
     chain_counts,
     parcels_of,
     route_shares,
     share_out,
-    spare_ways,
+    spare_routes,
 )
 from datacollect.control.connections import Piece
 from datacollect.control.controller import Controller
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# A chain has so many seconds of its rate on its way, or at first so much; two pieces at least.
+# A chain has this many seconds of its rate in flight, at first this much; two pieces at least.
 AHEAD_S, FIRST_AHEAD_BYTES = 1.5, 2**20
 # What a chain has had for longer than this, and than several times what it used to take, is sent
 # over an idle one too.
@@ -105,12 +105,12 @@ class ChainedController(Controller):
         self._window_bytes = window_bytes
         shares = route_shares(schedule)
         counts = chain_counts(shares, connections)
-        self._ways: dict[str, list[ChainWay]] = {}
+        self._routes: dict[str, list[ChainRoute]] = {}
         for hosts in shares:
-            self._ways.setdefault(hosts[0], []).append(ChainWay(hosts, counts[hosts]))
-        self._spares = {source: spare_ways(problem, source) for source in self._ways}
+            self._routes.setdefault(hosts[0], []).append(ChainRoute(hosts, counts[hosts]))
+        self._spares = {source: spare_routes(problem, source) for source in self._routes}
         for source, parts in parcels_of(problem).items():
-            share_out(parts, self._ways.get(source, []), shares, piece_bytes)
+            share_out(parts, self._routes.get(source, []), shares, piece_bytes)
         self._chains: dict[int, Chain] = {}
         self._ending: dict[int, int] = {}  # hops of chains whose end is asked for, not known
         # One chain for each route must be possible, whatever was asked for.
@@ -126,9 +126,9 @@ class ChainedController(Controller):
 
     def start(self) -> list[Decision]:
         """Return the first decisions, at time 0."""
-        for ways in self._ways.values():
-            for way in ways:
-                self._fill_up(way)
+        for routes in self._routes.values():
+            for route in routes:
+                self._fill_up(route)
         return self._decided()
 
     def handle(self, event: Event) -> list[Decision]:
@@ -150,9 +150,9 @@ class ChainedController(Controller):
                 if chain := self._chains.get(number):
                     self._stalled(chain)
             case HostLost(_, host):
-                for chain in [c for c in self._chains.values() if host in c.way.hosts]:
+                for chain in [c for c in self._chains.values() if host in c.route.hosts]:
                     del self._chains[chain.number]
-                    self._ending[chain.number] = len(chain.way.hosts) - 1
+                    self._ending[chain.number] = len(chain.route.hosts) - 1
                     self._broke(chain)
             case Timer(_, tag):
                 self._alarms[tag]()
@@ -170,10 +170,10 @@ class ChainedController(Controller):
         chain = self._chains.get(event.connection)
         if chain is None:
             return
-        way = chain.way
-        way.failures = 0
-        way.arrived_bytes += piece.n_bytes
-        way.busy_s += self._now_s - chain.since_s
+        route = chain.route
+        route.failures = 0
+        route.arrived_bytes += piece.n_bytes
+        route.busy_s += self._now_s - chain.since_s
         chain.since_s = self._now_s
         self._taken(chain, piece)
         self._fill(chain)
@@ -185,14 +185,15 @@ class ChainedController(Controller):
 
     def _fill(self, chain: Chain) -> None:
         """Give a chain work: of its route's share, of others', or late pieces once more."""
-        way = chain.way
+        route = chain.route
         # Before anything has come nobody knows what a second brings.
-        ahead = AHEAD_S * way.arrived_bytes / way.busy_s if way.busy_s > 0 else FIRST_AHEAD_BYTES
+        is_new = route.busy_s <= 0
+        ahead = FIRST_AHEAD_BYTES if is_new else AHEAD_S * route.arrived_bytes / route.busy_s
         while not chain.is_draining and chain.waiting_bytes < max(2 * self._piece_bytes, ahead):
             # Others are about to open, and take what is theirs.
-            if not way.stock and not (chain.is_open and self._steal(way)):
+            if not route.queue and not (chain.is_open and self._steal(route)):
                 break
-            piece = Piece(chain.source, *way.cut(self._piece_bytes))
+            piece = Piece(chain.source, *route.cut(self._piece_bytes))
             if piece not in self._there:
                 self._give(chain, piece)
         if not chain.waiting and chain.is_draining:
@@ -211,15 +212,17 @@ class ChainedController(Controller):
         self._copies[piece] += 1
         self._decisions.append(Send(chain.number, *piece))
 
-    def _steal(self, thief: ChainWay) -> bool:
+    def _steal(self, thief: ChainRoute) -> bool:
         """Take from the tail of the source's route that would be last."""
-        others = [way for way in self._ways[thief.hosts[0]] if way is not thief and way.stock]
+        others = [
+            route for route in self._routes[thief.hosts[0]] if route is not thief and route.queue
+        ]
         if not others:
             return False
-        victim = max(others, key=lambda way: way.stock_bytes / max(self._rate(way), 1e-9))
+        victim = max(others, key=lambda route: route.queued_bytes / max(self._rate(route), 1e-9))
         mine, theirs = self._rate(thief), self._rate(victim)
         share = mine / (mine + theirs) if mine + theirs > 0 else 0.5
-        wanted = max(self._piece_bytes, int(victim.stock_bytes * share))
+        wanted = max(self._piece_bytes, int(victim.queued_bytes * share))
         for offset, n_bytes in victim.cut_tail(wanted, self._piece_bytes):
             thief.put(offset, n_bytes)
         return True
@@ -244,10 +247,12 @@ class ChainedController(Controller):
 
     def _patience_s(self, chain: Chain) -> float:
         """Return after what time a piece on a chain is late, by what the chain used to bring."""
-        way = chain.way
-        if way.busy_s <= 0:
+        route = chain.route
+        if route.busy_s <= 0:
             return LATE_S
-        return LATE_S + LATE_TIMES * chain.waiting_bytes * way.busy_s / max(1, way.arrived_bytes)
+        return LATE_S + LATE_TIMES * chain.waiting_bytes * route.busy_s / max(
+            1, route.arrived_bytes
+        )
 
     def _fill_if_idle(self, number: int) -> None:
         chain = self._chains.get(number)
@@ -257,83 +262,83 @@ class ChainedController(Controller):
     def _rest(self, chain: Chain) -> None:
         """Close a chain whose source has nothing left to do, on any of its chains."""
         others = [c for c in self._chains.values() if c.source == chain.source]
-        if any(c.waiting for c in others) or any(w.stock for w in self._ways[chain.source]):
+        if any(c.waiting for c in others) or any(w.queue for w in self._routes[chain.source]):
             return
         for each in others:
             self._close(each)
 
     def _close(self, chain: Chain, *, drop: bool = False) -> None:
         del self._chains[chain.number]
-        self._ending[chain.number] = len(chain.way.hosts) - 1
+        self._ending[chain.number] = len(chain.route.hosts) - 1
         self._decisions.append(Close(chain.number, drop_queue=drop))
 
-    def _rate(self, way: ChainWay) -> float:
+    def _rate(self, route: ChainRoute) -> float:
         """Return what a route's chains bring together, from what they have brought."""
-        if way.busy_s <= 0 or way.rests_until_s > self._now_s:
+        if route.busy_s <= 0 or route.rests_until_s > self._now_s:
             return 0.0
-        n = sum(chain.way is way for chain in self._chains.values())
-        return n * way.arrived_bytes / way.busy_s
+        n = sum(chain.route is route for chain in self._chains.values())
+        return n * route.arrived_bytes / route.busy_s
 
     # Chains -----------------------------------------------------------------------------------
 
-    def _fill_up(self, way: ChainWay) -> None:
+    def _fill_up(self, route: ChainRoute) -> None:
         """Open chains of a route until it has as many as it should."""
-        there = [c for c in self._chains.values() if c.way is way and not c.is_draining]
-        if way.rests_until_s > self._now_s:
+        there = [c for c in self._chains.values() if c.route is route and not c.is_draining]
+        if route.rests_until_s > self._now_s:
             return
-        most = max(1, -(-self._left_bytes(way.hosts[0]) // self._piece_bytes))
-        for _ in range(min(way.connections, most) - len(there)):
-            if not self._has_work(way.hosts[0]) or not self._may_open(way):
+        most = max(1, -(-self._left_bytes(route.hosts[0]) // self._piece_bytes))
+        for _ in range(min(route.connections, most) - len(there)):
+            if not self._has_work(route.hosts[0]) or not self._may_open(route):
                 return
-            chain = Chain(self._n_opened, way, self._now_s)
+            chain = Chain(self._n_opened, route, self._now_s)
             self._n_opened += 1
             self._chains[chain.number] = chain
             self.answer["most_connections"] = max(self.answer["most_connections"], self._hops())
-            self._decisions.append(Open(chain.number, way.hosts, self._window_bytes))
+            self._decisions.append(Open(chain.number, route.hosts, self._window_bytes))
             self._fill(chain)
 
     def _adopt(self, shares: Mapping[tuple[str, ...], int]) -> None:
-        """Share what was not sent yet out anew; chains of other routes end when they are done."""
+        """Share what was not sent yet out again; chains of other routes end when they are done."""
         counts = chain_counts(shares, self._most)
-        for source, ways in self._ways.items():
-            by_hosts = {way.hosts: way for way in ways}
-            parts = sorted(part for way in ways for part in way.stock)
-            for way in ways:
-                way.stock, way.stock_bytes, way.connections = deque(), 0, 0
+        for source, routes in self._routes.items():
+            by_hosts = {route.hosts: route for route in routes}
+            parts = sorted(part for route in routes for part in route.queue)
+            for route in routes:
+                route.queue, route.queued_bytes, route.connections = deque(), 0, 0
             used = [
-                by_hosts.setdefault(hosts, ChainWay(hosts, 0))
+                by_hosts.setdefault(hosts, ChainRoute(hosts, 0))
                 for hosts in shares
                 if hosts[0] == source
             ]
             if not used:  # the new plan thinks that it is done
-                used = ways
-                counts |= dict.fromkeys((way.hosts for way in ways), 1)
-            for way in used:
-                way.connections = counts[way.hosts]
-            self._ways[source] = list(by_hosts.values())
-            weights = {way.hosts: shares.get(way.hosts, 1) for way in used}
+                used = routes
+                counts |= dict.fromkeys((route.hosts for route in routes), 1)
+            for route in used:
+                route.connections = counts[route.hosts]
+            self._routes[source] = list(by_hosts.values())
+            weights = {route.hosts: shares.get(route.hosts, 1) for route in used}
             share_out(parts, used, weights, self._piece_bytes)
-        for way in [way for ways in self._ways.values() for way in ways]:
-            chains = [chain for chain in self._chains.values() if chain.way is way]
-            for chain in chains[way.connections :]:
+        for route in [route for routes in self._routes.values() for route in routes]:
+            chains = [chain for chain in self._chains.values() if chain.route is route]
+            for chain in chains[route.connections :]:
                 chain.is_draining = True
                 self._fill(chain)
-            self._fill_up(way)
+            self._fill_up(route)
 
     def _hops(self) -> int:
         """Return how many connections there are, until their ends are known."""
-        live = sum(len(chain.way.hosts) - 1 for chain in self._chains.values())
+        live = sum(len(chain.route.hosts) - 1 for chain in self._chains.values())
         return live + sum(self._ending.values())
 
-    def _may_open(self, way: ChainWay) -> bool:
-        return self._most_hops is None or self._hops() + len(way.hosts) - 1 <= self._most_hops
+    def _may_open(self, route: ChainRoute) -> bool:
+        return self._most_hops is None or self._hops() + len(route.hosts) - 1 <= self._most_hops
 
     def _open_what_lacks(self) -> None:
         """Open chains where a place has become free, first for sources that have none."""
         used = Counter(chain.source for chain in self._chains.values())
-        for source in sorted(self._ways, key=lambda source: used[source]):
-            for way in self._ways[source]:
-                self._fill_up(way)
+        for source in sorted(self._routes, key=lambda source: used[source]):
+            for route in self._routes[source]:
+                self._fill_up(route)
         self._make_room()
 
     def _make_room(self) -> None:
@@ -342,8 +347,8 @@ class ChainedController(Controller):
         waits = any(
             not used[source]
             and self._has_work(source)
-            and any(way.rests_until_s <= self._now_s for way in ways)
-            for source, ways in self._ways.items()
+            and any(route.rests_until_s <= self._now_s for route in routes)
+            for source, routes in self._routes.items()
         )
         if not waits or self._ending or any(c.is_draining for c in self._chains.values()):
             return
@@ -355,7 +360,7 @@ class ChainedController(Controller):
             self._fill(least)
 
     def _left_bytes(self, source: str) -> int:
-        return sum(way.stock_bytes for way in self._ways[source])
+        return sum(route.queued_bytes for route in self._routes[source])
 
     def _has_work(self, source: str) -> bool:
         return self._left_bytes(source) > 0 or any(
@@ -364,14 +369,14 @@ class ChainedController(Controller):
 
     def _broke(self, chain: Chain) -> None:
         """Let others send what a chain that is gone has not brought; try again later."""
-        way, source = chain.way, chain.source
+        route, source = chain.route, chain.source
         self._give_back(chain)
-        if way.rests_until_s <= self._now_s:  # others broke off with it: that is one failure
-            way.rests_until_s = math.inf
-            if way.failures < self._recovery.most_retries:
-                way.rests_until_s = self._now_s + self._recovery.wait_s(way.failures)
-                self._wake(way.rests_until_s, partial(self._try_again, way))
-            way.failures += 1
+        if route.rests_until_s <= self._now_s:  # others broke off with it: that is one failure
+            route.rests_until_s = math.inf
+            if route.failures < self._recovery.most_retries:
+                route.rests_until_s = self._now_s + self._recovery.wait_s(route.failures)
+                self._wake(route.rests_until_s, partial(self._try_again, route))
+            route.failures += 1
         for other in [c for c in self._chains.values() if c.source == source]:
             if not other.waiting and other.number in self._chains:
                 self._fill(other)
@@ -392,41 +397,41 @@ class ChainedController(Controller):
             self._broke(chain)
 
     def _give_back(self, chain: Chain) -> None:
-        """Put what a chain that is gone has not brought in front of its route's stock."""
+        """Put what a chain that is gone has not brought in front of its route's queue."""
         for piece in reversed(list(chain.waiting)):
             self._taken(chain, piece)
             if not self._copies[piece] and piece not in self._there:
-                chain.way.put(piece.offset_bytes, piece.n_bytes, first=True)
+                chain.route.put(piece.offset_bytes, piece.n_bytes, first=True)
 
     def _add_way(self, hosts: tuple[str, ...], connections: int) -> None:
         """Open one route more for a source; it takes from the tails of others."""
-        way = ChainWay(hosts, connections)
-        self._ways[hosts[0]].append(way)
-        self._fill_up(way)
+        route = ChainRoute(hosts, connections)
+        self._routes[hosts[0]].append(route)
+        self._fill_up(route)
         self._make_room()
 
     def _remove_way(self, hosts: tuple[str, ...]) -> None:
-        """Give a route's stock to the source's first, and forget it."""
-        ways = self._ways[hosts[0]]
-        way = next(way for way in ways if way.hosts == hosts)
-        ways.remove(way)
-        for part in way.stock:
-            ways[0].put(*part)
+        """Give a route's queue to the source's first, and forget it."""
+        routes = self._routes[hosts[0]]
+        route = next(route for route in routes if route.hosts == hosts)
+        routes.remove(route)
+        for part in route.queue:
+            routes[0].put(*part)
         for chain in [c for c in self._chains.values() if c.source == hosts[0]]:
             if chain.number in self._chains and not chain.waiting:
                 self._fill(chain)
 
     def _take_spare(self, source: str) -> None:
-        """Open a source's next best way, where all that it has are broken."""
-        if any(way.rests_until_s <= self._now_s for way in self._ways[source]):
+        """Open a source's next best route, where all that it has are broken."""
+        if any(route.rests_until_s <= self._now_s for route in self._routes[source]):
             return
-        used = {way.hosts for way in self._ways[source]}
+        used = {route.hosts for route in self._routes[source]}
         spare = next((hosts for hosts in self._spares[source] if hosts not in used), None)
         if spare is not None:
-            self._add_way(spare, max(way.connections for way in self._ways[source]))
+            self._add_way(spare, max(route.connections for route in self._routes[source]))
 
-    def _try_again(self, way: ChainWay) -> None:
-        self._fill_up(way)
+    def _try_again(self, route: ChainRoute) -> None:
+        self._fill_up(route)
         self._make_room()
 
     def _wake(self, time_s: float, act: Callable[[], None]) -> None:

@@ -1,9 +1,9 @@
-"""Begin without estimates: straight with real pieces, try chains, plan on what they bring.
+"""Begin without estimates: directly with real pieces, try chains, plan on what they bring.
 
 A chain over a relay is tried where it could matter: for sources that would be among the last.
-A trial is short, brings real pieces, and is told by what arrived after its first half second. One
+A trial is short, brings real pieces, and is judged by what arrived after its first half second. One
 trial at a time touches a host, and all take a twentieth of the predicted time at most. Where that
-is too short for any, everything goes on as it began. Afterwards the rest is planned anew, and
+is too short for any, everything goes on as it began. Afterwards the remainder is planned again, and
 again from time to time; a new plan is followed where it gains by a margin.
 """
 
@@ -18,13 +18,13 @@ import numpy as np
 
 from datacollect.control.chained.controller import ChainedController
 from datacollect.control.chained.shares import route_shares
-from datacollect.control.decisions import Decision, PlanRest
+from datacollect.control.decisions import Decision, PlanRemaining
 from datacollect.control.events import (
     BytesMoved,
     ConnectionClosed,
     Event,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
 )
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.problem.hosts import Held
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 
 # How often what has arrived is looked at.
 WATCHES_EVERY_S = 0.25
-# Rates are told by what comes after the first so many seconds of a chain.
+# Rates follow from what comes after this many seconds of a chain.
 SKIPPED_S = 0.5
-# What goes straight is watched for so long before anything is tried.
+# Direct transfers are watched for this time before anything is tried.
 WATCHED_S = 1.5
-# A trial takes so long or so many bytes, and less than a second tells nothing.
+# A trial takes this time or this many bytes; less than a second shows nothing.
 LONGEST_TRIAL_S, MOST_TRIAL_BYTES, SHORTEST_TRIAL_S = 3.0, 5_000_000, 1.0
 # All trials together take this part of the predicted time.
 TRIALS_PART = 0.05
-# So many connections are kept for trials while what goes straight is watched: one chain's.
+# Connections kept for trials while direct transfers are watched: one chain's.
 ROOM_FOR_TRIALS = 2
 # A source is worth trials if it takes this part of the longest time.
 AMONG_THE_LAST = 0.5
 # A new plan must end so much earlier to be followed.
 MARGIN = 0.9
-# How often the rest is planned anew.
+# How often the remainder is planned again.
 REPLAN_S = 15.0
 
 
@@ -93,16 +93,16 @@ class Meter:
 
 
 class LearningController(ChainedController):
-    """Carry out a first plan made without estimates, learn, and have the rest planned anew.
+    """Carry out a first plan made without estimates, learn, and have the remainder planned again.
 
-    It watches what arrives a few times a second, and asks for plans of the rest.
+    It watches what arrives a few times a second, and asks for plans of what remains.
 
     Parameters
     ----------
     problem : Problem
         Its bandwidths are placeholders.
     schedule : Schedule
-        The first plan, straight wherever possible.
+        The first plan, direct wherever possible.
     trials : sequence of tuple of str
         Chains that may be tried.
     piece_bytes, connections, window_bytes, recovery
@@ -111,8 +111,8 @@ class LearningController(ChainedController):
     Attributes
     ----------
     answer : dict
-        That of `ChainedController`, and ``replans``: how often a plan of the rest was followed;
-        ``at_s``: from when on; ``predicted_end_s``: when each promised to end.
+        That of `ChainedController`, and ``replans``: how often a plan of what remained was
+        followed; ``at_s``: from when on; ``predicted_end_s``: when each promised to end.
     rates : dict of tuple of str to float
         Bytes per second of one chain, by its hosts, as they were observed.
     predicted_end_s : float or None
@@ -146,7 +146,7 @@ class LearningController(ChainedController):
             self._most = connections
             self._most_hops = max(connections, self._most_hops or 0)
         self._problem = problem
-        self._untried = [hosts for hosts in trials if hosts[0] in self._ways]
+        self._untried = [hosts for hosts in trials if hosts[0] in self._routes]
         self._trials: dict[int, tuple[str, ...]] = {}
         self._trial_s: float | None = None
         self._trials_end_s = 0.0
@@ -168,7 +168,7 @@ class LearningController(ChainedController):
             case BytesMoved():
                 self._moved(event)
                 return self._decided()
-            case RestPlanned():
+            case RemainingPlanned():
                 self._planned(event)
                 return self._decided()
             case RangeArrived():
@@ -189,19 +189,19 @@ class LearningController(ChainedController):
         meter = self._meters.setdefault(event.connection, Meter())
         meter.saw(event.time_s, event.n_bytes)
         if meter.rate_bytes_per_s > 0:
-            self.rates[chain.way.hosts] = meter.rate_bytes_per_s
+            self.rates[chain.route.hosts] = meter.rate_bytes_per_s
         if event.connection in self._trials and meter.begun_s is not None:
             took_s = event.time_s - meter.begun_s
             if took_s >= (self._trial_s or 0.0) or meter.n_bytes >= MOST_TRIAL_BYTES:
                 if meter.rate_bytes_per_s <= 0 and event.time_s > chain.opened_s:
                     # So fast that it was over at once: at least so much.
                     least = meter.n_bytes / (event.time_s - chain.opened_s)
-                    self.rates[chain.way.hosts] = least
+                    self.rates[chain.route.hosts] = least
                 self._end_trial(event.connection)
                 self._try_next()
 
     def _watch(self) -> None:
-        """Decide what to try, now that what goes straight has told its rate."""
+        """Decide what to try, now that the rate of direct transfers is known."""
         predicted_s = self._remaining_s()
         budget_s = TRIALS_PART * predicted_s
         if budget_s < SHORTEST_TRIAL_S or not self._untried:
@@ -212,7 +212,7 @@ class LearningController(ChainedController):
         self._try_next()
 
     def _try_next(self) -> None:
-        """Begin trials that touch no host of others; where all are done plan the rest."""
+        """Begin trials that touch no host of others; where all are done plan what remains."""
         longest_s = self._remaining_s()
         while self._trial_s and self._untried:
             if self._now_s + self._trial_s > self._trials_end_s + LONGEST_TRIAL_S / 2:
@@ -231,12 +231,12 @@ class LearningController(ChainedController):
             self._untried.remove(hosts)
             self._try(hosts)
         if not self._trials and self._plans == 0:
-            self._plan_rest()
+            self._plan_remaining()
 
     def _try(self, hosts: tuple[str, ...]) -> None:
-        ways = self._ways[hosts[0]]
-        way = next((way for way in ways if way.hosts == hosts), None)
-        if way is not None:
+        routes = self._routes[hosts[0]]
+        route = next((route for route in routes if route.hosts == hosts), None)
+        if route is not None:
             return  # it is used anyway
         number = self._n_opened
         self._add_way(hosts, 1)
@@ -262,10 +262,10 @@ class LearningController(ChainedController):
             self._give_back(chain)
         self._remove_way(hosts)
 
-    # Planning the rest ------------------------------------------------------------------------
+    # Replanning ------------------------------------------------------------------------
 
-    def _plan_rest(self) -> None:
-        if not any(self._has_work(source) for source in self._ways):
+    def _plan_remaining(self) -> None:
+        if not any(self._has_work(source) for source in self._routes):
             return
         new = self._new_links()
         destination = self._problem.destination
@@ -276,11 +276,11 @@ class LearningController(ChainedController):
             for offset, n_bytes in ranges.ranges()
         ]
         self._decisions.append(
-            PlanRest(self._plans, Progress(self._now_s, held=tuple(held), links=new))
+            PlanRemaining(self._plans, Progress(self._now_s, held=tuple(held), links=new))
         )
         self._plans += 1
 
-    def _planned(self, event: RestPlanned) -> None:
+    def _planned(self, event: RemainingPlanned) -> None:
         if event.schedule is not None:
             remaining_s = self._remaining_s()
             if event.schedule.makespan_s < MARGIN * remaining_s:
@@ -290,10 +290,10 @@ class LearningController(ChainedController):
                 self.answer["at_s"].append(self._now_s)
                 self.answer["predicted_end_s"].append(self._now_s + remaining_s)
             elif event.number == 0:  # as before, with the connections that were kept for trials
-                ways = [way for ways in self._ways.values() for way in ways]
-                self._adopt({way.hosts: max(1, way.stock_bytes) for way in ways})
+                routes = [route for routes in self._routes.values() for route in routes]
+                self._adopt({route.hosts: max(1, route.queued_bytes) for route in routes})
             self.predicted_end_s = self.predicted_end_s or self._now_s + remaining_s
-        self._wake(self._now_s + REPLAN_S, self._plan_rest)
+        self._wake(self._now_s + REPLAN_S, self._plan_remaining)
 
     def _new_links(self) -> NewLinks:
         """Return what is known of links; those of which nothing is known stay out of the plan."""
@@ -313,14 +313,14 @@ class LearningController(ChainedController):
         """Return what links bring: what a chain brought, for as many as there would be."""
         found: dict[Link, float] = {}
         for hosts, rate in self.rates.items():
-            chains = max([1, *(way.connections for way in self._ways[hosts[0]])])
+            chains = max([1, *(route.connections for route in self._routes[hosts[0]])])
             for link in pairwise(hosts):
                 found[link] = max(found.get(link, 0.0), rate * chains)
         return found
 
     def _remaining_s(self) -> float:
         """Return when the last source is done at today's rates."""
-        return max((self._source_s(source) for source in self._ways), default=0.0)
+        return max((self._source_s(source) for source in self._routes), default=0.0)
 
     def _source_s(self, source: str) -> float:
         left = self._left_bytes(source) + sum(

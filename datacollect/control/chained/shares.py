@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class ChainWay:
+class ChainRoute:
     """A route, its share that was not sent yet, and how it does."""
 
     hosts: tuple[str, ...]
     connections: int
-    stock: deque[tuple[int, int]] = field(default_factory=deque)
-    stock_bytes: int = 0
+    queue: deque[tuple[int, int]] = field(default_factory=deque)
+    queued_bytes: int = 0
     arrived_bytes: int = 0
     busy_s: float = 0.0
     failures: int = 0
@@ -31,31 +31,31 @@ class ChainWay:
     def put(self, offset_bytes: int, n_bytes: int, *, first: bool = False) -> None:
         """Add a range to what is to be sent."""
         if n_bytes > 0:
-            (self.stock.appendleft if first else self.stock.append)((offset_bytes, n_bytes))
-            self.stock_bytes += n_bytes
+            (self.queue.appendleft if first else self.queue.append)((offset_bytes, n_bytes))
+            self.queued_bytes += n_bytes
 
     def cut(self, most_bytes: int) -> tuple[int, int]:
         """Take a piece off the front."""
-        offset, n_bytes = self.stock.popleft()
+        offset, n_bytes = self.queue.popleft()
         taken = min(n_bytes, most_bytes)
         if taken < n_bytes:
-            self.stock.appendleft((offset + taken, n_bytes - taken))
-        self.stock_bytes -= taken
+            self.queue.appendleft((offset + taken, n_bytes - taken))
+        self.queued_bytes -= taken
         return offset, taken
 
     def cut_tail(self, wanted_bytes: int, unit_bytes: int) -> list[tuple[int, int]]:
-        """Take whole pieces off the end, about so many bytes."""
+        """Take whole pieces off the end, about `wanted_bytes`."""
         found: list[tuple[int, int]] = []
-        while self.stock and wanted_bytes > 0:
-            offset, n_bytes = self.stock.pop()
+        while self.queue and wanted_bytes > 0:
+            offset, n_bytes = self.queue.pop()
             taken = min(n_bytes, -(-wanted_bytes // unit_bytes) * unit_bytes)
             # What is left in front ends where pieces end.
             kept = (n_bytes - taken) // unit_bytes * unit_bytes
             if kept > 0:
-                self.stock.append((offset, kept))
+                self.queue.append((offset, kept))
             taken = n_bytes - max(0, kept)
             found.append((offset + n_bytes - taken, taken))
-            self.stock_bytes -= taken
+            self.queued_bytes -= taken
             wanted_bytes -= taken
         return found[::-1]
 
@@ -65,7 +65,7 @@ class Chain:
     """A connection over a route, and what it was given that has not arrived."""
 
     number: int
-    way: ChainWay
+    route: ChainRoute
     since_s: float
     opened_s: float = 0.0
     is_open: bool = False
@@ -76,7 +76,7 @@ class Chain:
     @property
     def source(self) -> str:
         """Whose data come over it."""
-        return self.way.hosts[0]
+        return self.route.hosts[0]
 
 
 # From a plan ----------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def route_shares(schedule: Schedule) -> dict[tuple[str, ...], int]:
 def chain_counts(
     shares: Mapping[tuple[str, ...], int], connections: int | None
 ) -> dict[tuple[str, ...], int]:
-    """Return how many chains each route gets of so many connections, one at least.
+    """Return how many chains each route gets of all connections, one at least.
 
     >>> chain_counts({("A", "D"): 60, ("B", "R", "D"): 60}, 7)
     {('A', 'D'): 3, ('B', 'R', 'D'): 2}
@@ -129,24 +129,24 @@ def parcels_of(problem: Problem) -> dict[str, list[tuple[int, int]]]:
 
 def share_out(
     parts: Iterable[tuple[int, int]],
-    ways: Sequence[ChainWay],
+    routes: Sequence[ChainRoute],
     shares: Mapping[tuple[str, ...], int],
     unit_bytes: int,
 ) -> None:
-    """Give each route its share of a source's data, in whole pieces; the last takes the rest."""
-    if not ways:
+    """Give each route its share of a source's data, in whole pieces; the last gets what is left."""
+    if not routes:
         return
-    whole = ChainWay((), 0)
+    whole = ChainRoute((), 0)
     for offset, n_bytes in parts:
         whole.put(offset, n_bytes)
-    total, planned = whole.stock_bytes, sum(shares[way.hosts] for way in ways)
-    for way in ways[:-1]:
-        wanted = math.floor(total * shares[way.hosts] / max(1, planned))
-        while whole.stock and way.stock_bytes + unit_bytes // 2 < wanted:
-            pieces = max(1, (wanted - way.stock_bytes) // unit_bytes)
-            way.put(*whole.cut(pieces * unit_bytes))
-    while whole.stock:
-        ways[-1].put(*whole.cut(whole.stock_bytes))
+    total, planned = whole.queued_bytes, sum(shares[route.hosts] for route in routes)
+    for route in routes[:-1]:
+        wanted = math.floor(total * shares[route.hosts] / max(1, planned))
+        while whole.queue and route.queued_bytes + unit_bytes // 2 < wanted:
+            pieces = max(1, (wanted - route.queued_bytes) // unit_bytes)
+            route.put(*whole.cut(pieces * unit_bytes))
+    while whole.queue:
+        routes[-1].put(*whole.cut(whole.queued_bytes))
 
 
 def trial_chains(problem: Problem, used: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -168,17 +168,17 @@ def trial_chains(problem: Problem, used: Collection[tuple[str, ...]]) -> list[tu
     return [hosts for hosts in chains if hosts not in used]
 
 
-def spare_ways(problem: Problem, source: str) -> list[tuple[str, ...]]:
-    """Return a source's ways of one or two hops: straight first, then the widest."""
+def spare_routes(problem: Problem, source: str) -> list[tuple[str, ...]]:
+    """Return a source's routes of one or two hops: the direct one first, then the widest."""
     names = problem.names
     rates = problem.bandwidth_bytes_per_s.max(axis=0).tolist()
     ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), rates, strict=True)
     links = {(names[a], names[b]): rate for a, b, rate in ends if rate > 0}
     destination = problem.destination
-    straight = [(source, destination)] if (source, destination) in links else []
+    direct = [(source, destination)] if (source, destination) in links else []
     over = [
         (min(rate, links[relay, destination]), (source, relay, destination))
         for (tail, relay), rate in links.items()
         if tail == source and (relay, destination) in links
     ]
-    return straight + [hosts for _, hosts in sorted(over, reverse=True)]
+    return direct + [hosts for _, hosts in sorted(over, reverse=True)]

@@ -7,23 +7,16 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from datacollect.control.connections import (
-    SHARED,
-    ConnectionTable,
-    Lane,
-    Piece,
-    Recovery,
-    RouteHop,
-)
+from datacollect.control.connections import SHARED, ConnectionTable, Lane, Piece, Recovery, RouteHop
 from datacollect.control.controller import Controller
-from datacollect.control.decisions import Decision, PlanRest, WakeMe
+from datacollect.control.decisions import Decision, PlanRemaining, WakeMe
 from datacollect.control.events import (
     ConnectionClosed,
     ConnectionStalled,
     Event,
     HostLost,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
 from datacollect.control.planned.connection_window import (
@@ -62,9 +55,10 @@ class _Asked(NamedTuple):
 class ReplanningController(Controller):
     """Carry out a pipelined schedule as soon as possible, and have what remains planned again.
 
-    Every `replan_s` seconds it asks, by `PlanRest`, for a schedule from where the data lie: what is
-    in flight counts as lying at the host that receives it, and does arrive. Until the answer comes
-    nothing more is handed to connections. Where there is none the schedule under way goes on.
+    Every `replan_s` seconds it asks, by `PlanRemaining`, for a schedule from where the data lie:
+    what is in flight counts as lying at the host that receives it, and does arrive. Until the
+    answer comes nothing more is handed to connections. Where there is none the schedule under way
+    goes on.
 
     Connections between hosts that the new schedule uses, too, stay; others are opened, or closed
     once nothing is in flight over them. So that there is something left to plan, data wait at
@@ -194,7 +188,7 @@ class ReplanningController(Controller):
                 return self._arrived(event)
             case HostLost():
                 return self._host_lost(event)
-            case RestPlanned():
+            case RemainingPlanned():
                 return self._planned(event)
             case Timer() if event.tag == REPLAN:
                 return self._on_time(event.time_s)
@@ -297,9 +291,9 @@ class ReplanningController(Controller):
         self._asked = _Asked(self._n_asked, time_s, on_time)
         self._n_asked += 1
         progress = Progress(time_s, where.held(), links, tuple(sorted(self._lost)))
-        return [PlanRest(self._asked.number, progress)]
+        return [PlanRemaining(self._asked.number, progress)]
 
-    def _planned(self, event: RestPlanned) -> list[Decision]:
+    def _planned(self, event: RemainingPlanned) -> list[Decision]:
         """Adopt the plan, unless another has been asked for since."""
         asked, decisions = self._asked, list[Decision]()
         if asked is None or asked.number != event.number:

@@ -6,14 +6,7 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from datacollect.control.connections import (
-    RESCUE,
-    ConnectionTable,
-    Lane,
-    Piece,
-    Recovery,
-    RouteHop,
-)
+from datacollect.control.connections import RESCUE, ConnectionTable, Lane, Piece, Recovery, RouteHop
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Decision, WakeMe
 from datacollect.control.events import (

@@ -69,10 +69,10 @@ def require_shape(slot_s: float | None, chunk_s: float | None) -> None:
 
 
 def require_finish(finish: str) -> None:
-    """Refuse a way to finish that there is not."""
+    """Reject unknown values of `finish`."""
     if finish not in FINISHES:
-        ways = " or ".join(map(repr, FINISHES))
-        raise ProblemError(f"finish must be {ways}, got {finish!r}{nearest_hint(finish, FINISHES)}")
+        any_of, hint = " or ".join(map(repr, FINISHES)), nearest_hint(finish, FINISHES)
+        raise ProblemError(f"finish must be {any_of}, got {finish!r}{hint}")
 
 
 def require_only(name: str, **others: object) -> None:

@@ -146,7 +146,7 @@ def replan(
         # Of what little is left, the old plan's chunk may be too large a part.
         chunk_s = short_chunk_s(chunk_s, fluid_optimum(remaining, budget).makespan_s)
 
-    def plan_rest(remaining: Problem) -> Schedule:
+    def plan_remaining(remaining: Problem) -> Schedule:
         if prefer is not None or remaining.total_bytes == 0:
             options = CoordinatedOptions(slot_s=slot_s, chunk_s=chunk_s, prefer=prefer)
             return coordinated_candidate(remaining, options, budget)
@@ -156,8 +156,8 @@ def replan(
 
     def plan_derated(remaining: Problem) -> Schedule:
         if plan.derate is None:
-            return plan_rest(remaining)
-        return planned_on_part(remaining, plan.derate, budget, plan_rest)
+            return plan_remaining(remaining)
+        return planned_on_part(remaining, plan.derate, budget, plan_remaining)
 
     def with_room(remaining: Problem) -> Schedule:
         return require_room_for_chunks(remaining, plan_derated(remaining))

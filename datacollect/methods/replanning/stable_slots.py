@@ -19,10 +19,7 @@ from datacollect.methods.replanning.stable_flow import stable_plan
 from datacollect.methods.slotted.bound import slots_at_least
 from datacollect.methods.slotted.plan import flow_in_slots, might_need_fewer, require_arrival
 from datacollect.methods.slotted.pricing import Discount, cheapest
-from datacollect.methods.slotted.search import (
-    all_at_once,
-    links_of_paths,
-)
+from datacollect.methods.slotted.search import all_at_once, links_of_paths
 from datacollect.methods.slotted.shared import cheapest_shared
 from datacollect.methods.timing.slots import fewest_slots, require_slots, slots_within
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL, TIME_LIMIT

@@ -16,13 +16,7 @@ from datacollect.errors import ScheduleError, nearest_hint
 from datacollect.files.clock import instant_text
 from datacollect.files.kinds import shown
 from datacollect.schedule.check.capacity import within_capacity
-from datacollect.schedule.check.case import (
-    MOST_SLOTS,
-    Case,
-    describe_route,
-    first_true,
-    seconds,
-)
+from datacollect.schedule.check.case import MOST_SLOTS, Case, describe_route, first_true, seconds
 from datacollect.schedule.check.causality import leave_after_arrival, leave_in_later_slot
 from datacollect.schedule.check.completeness import every_byte_once
 from datacollect.schedule.check.storage import within_storage

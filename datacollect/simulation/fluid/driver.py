@@ -14,7 +14,7 @@ from datacollect.control.decisions import (
     Close,
     Decision,
     Open,
-    PlanRest,
+    PlanRemaining,
     Send,
     WakeMe,
     require_possible,
@@ -30,7 +30,7 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
-from datacollect.control.plan_request import rest_planned
+from datacollect.control.plan_request import remaining_planned
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.simulation.fluid.parts import QueuedRange
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from datacollect.control.controller import Controller
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.hosts import Held
     from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
@@ -64,7 +64,7 @@ class FluidDriver:
         controller: Controller,
         stall_s: float,
         relay_buffer_bytes: float,
-        plan_rest: RestPlanner | None = None,
+        plan_remaining: RemainingPlanner | None = None,
     ) -> None:
         for host in (*backlog_bytes, destination):
             network.require_host(host)
@@ -76,7 +76,7 @@ class FluidDriver:
         self.backlog_bytes = {h: n for h, n in backlog_bytes.items() if h != destination}
         self.destination = destination
         self.controller = controller
-        self.plan_rest = plan_rest
+        self.plan_remaining = plan_remaining
         self.recorder = Recorder(self.backlog_bytes, destination)
         self.state = FluidState(network, self.recorder, destination, relay_buffer_bytes)
         self.stall_s = stall_s
@@ -148,12 +148,7 @@ class FluidDriver:
             self._plan(lost_s, partial(self._lose, host))
         self._plan_change()
 
-    def run(
-        self,
-        time_limit_s: float,
-        event_limit: int,
-        progress: OnProgress | None,
-    ) -> None:
+    def run(self, time_limit_s: float, event_limit: int, progress: OnProgress | None) -> None:
         """Go from event to event until all is collected, or nothing more is to happen."""
         state = self.state
         self._decide(self.controller.start())
@@ -353,8 +348,8 @@ class FluidDriver:
                     self._open(decision)
                 case Close():
                     self._close(decision)
-                case PlanRest():
-                    self._tell(rest_planned(self.plan_rest, decision, self.state.now_s))
+                case PlanRemaining():
+                    self._tell(remaining_planned(self.plan_remaining, decision, self.state.now_s))
 
     def _wake(self, tag: int) -> None:
         self._tell(Timer(self.state.now_s, tag))

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from datacollect.errors import ProblemError
+from datacollect.renamed import renamed_argument
 from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.fluid.driver import FluidDriver
 from datacollect.simulation.fluid.problem_network import ProblemNetwork
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from datacollect.control.controller import Controller
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.files.choices import Control
     from datacollect.problem.hosts import Held
     from datacollect.problem.problem import Problem
@@ -44,12 +45,13 @@ class FluidOptions(TypedDict, total=False):
     udp_on_off: bool
     header_bytes: int
     lost_hosts_s: Mapping[str, float]
-    plan_rest: RestPlanner | None
+    plan_remaining: RemainingPlanner | None
     control: Control
     event_limit: int
     progress: OnProgress
 
 
+@renamed_argument("plan_rest", "plan_remaining")
 def simulate_fluid(
     network: SimulatedNetwork | ProblemNetwork,
     backlog_bytes: Mapping[str, int],
@@ -66,7 +68,7 @@ def simulate_fluid(
     release_s: Mapping[str, float] | None = None,
     held: Iterable[Held] = (),
     lost_hosts_s: Mapping[str, float] | None = None,
-    plan_rest: RestPlanner | None = None,
+    plan_remaining: RemainingPlanner | None = None,
     control: Control = DELAYED,
     event_limit: int = 10_000_000,
     progress: OnProgress | None = None,
@@ -104,7 +106,7 @@ def simulate_fluid(
         Parts of backlogs that already lie elsewhere.
     lost_hosts_s : mapping of str to float, optional
         When hosts are lost with all that they store.
-    plan_rest : callable, optional
+    plan_remaining : callable, optional
         Plans the rest, from a `Progress` to a schedule, for a controller that asks for it; in no
         simulated time.
     control : {"delayed", "free"}
@@ -176,7 +178,7 @@ def simulate_fluid(
         settings["storage_bytes"] = dict(network.storage_bytes)
     began_s = time.process_time()
     drive = FluidDriver(
-        shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes, plan_rest
+        shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes, plan_remaining
     )
     before = drive.background_rates(-warm_up_s, 0.0)
     drive.prepare(release_s or {}, tuple(held), lost_hosts_s or {})
@@ -199,6 +201,7 @@ def simulate_fluid(
     )
 
 
+@renamed_argument("plan_rest", "plan_remaining")
 def simulate_problem(
     problem: Problem,
     controller: Controller,

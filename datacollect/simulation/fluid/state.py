@@ -15,12 +15,7 @@ import numpy as np
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.numbers.tolerances import SAME_INSTANT, SAME_RATE
 from datacollect.simulation.fluid.buffers import RelayBuffers
-from datacollect.simulation.fluid.parts import (
-    FluidConnection,
-    FluidHost,
-    FullRelay,
-    QueuedRange,
-)
+from datacollect.simulation.fluid.parts import FluidConnection, FluidHost, FullRelay, QueuedRange
 from datacollect.simulation.fluid.rates import FluidRates
 
 if TYPE_CHECKING:

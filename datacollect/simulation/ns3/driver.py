@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.control.decisions import (
     Close,
     Open,
-    PlanRest,
+    PlanRemaining,
     Send,
     WakeMe,
     refuse,
@@ -23,7 +23,7 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
-from datacollect.control.plan_request import rest_planned
+from datacollect.control.plan_request import remaining_planned
 from datacollect.simulation.ns3.messages import ConnectionAsked
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datacollect.control.controller import Controller
     from datacollect.control.decisions import Decision
     from datacollect.control.events import Event
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.simulation.ns3.messages import LogEntry
 
 # As the C++ program numbers what it reports, and why it has stopped.
@@ -55,7 +55,7 @@ class Ns3Driver:
     backlog_bytes : mapping of str to int
     apart : set of pairs of str
         Hosts that cannot reach each other.
-    plan_rest : callable, optional
+    plan_remaining : callable, optional
         Plans the rest for a controller that asks for it, in no simulated time.
     """
 
@@ -66,7 +66,7 @@ class Ns3Driver:
         hosts: Sequence[str],
         backlog_bytes: Mapping[str, int],
         apart: set[tuple[str, str]],
-        plan_rest: RestPlanner | None = None,
+        plan_remaining: RemainingPlanner | None = None,
     ) -> None:
         self._simulation = simulation
         self._controller = controller
@@ -74,7 +74,7 @@ class Ns3Driver:
         self._number = {name: i for i, name in enumerate(hosts)}
         self._backlog_bytes = backlog_bytes
         self._apart = apart
-        self._plan_rest = plan_rest
+        self._plan_remaining = plan_remaining
         self._opened: set[int] = set()
         self._closed: set[int] = set()
         self._carrying: set[int] = set()  # open by now
@@ -183,8 +183,10 @@ class Ns3Driver:
                     self._simulation.Close(connection, drop)
                 case WakeMe(time_s, tag):
                     self._simulation.WakeAt(time_s, tag)
-                case PlanRest():
-                    event = rest_planned(self._plan_rest, decision, self._simulation.Now())
+                case PlanRemaining():
+                    event = remaining_planned(
+                        self._plan_remaining, decision, self._simulation.Now()
+                    )
                     self._apply(self._controller.handle(event))
 
     def _open(self, wanted: Open) -> None:

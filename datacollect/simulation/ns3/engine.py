@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.renamed import renamed_argument
 from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.ns3.messages import RunRequest
 from datacollect.simulation.ns3.network_text import (
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.control.controller import Controller
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.files.choices import Control
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.simulation.run import OnProgress, Run
 
 
+@renamed_argument("plan_rest", "plan_remaining")
 def simulate_ns3(
     network: SimulatedNetwork,
     backlog_bytes: Mapping[str, int],
@@ -39,7 +41,7 @@ def simulate_ns3(
     stall_s: float = 30.0,
     warm_up_s: float = 0.0,
     cool_down_s: float = 0.0,
-    plan_rest: RestPlanner | None = None,
+    plan_remaining: RemainingPlanner | None = None,
     control: Control = DELAYED,
     name: str = "",
     progress: OnProgress | None = None,
@@ -67,7 +69,7 @@ def simulate_ns3(
     warm_up_s, cool_down_s : float
         How long background traffic runs alone, before and after. Times count from the end of the
         warm-up; starts of background flows from its beginning.
-    plan_rest : callable, optional
+    plan_remaining : callable, optional
         Plans the rest, from a `Progress` to a schedule, for a controller that asks for it; in no
         simulated time. Pickled, as the controller is.
     control : {"delayed", "free"}
@@ -115,7 +117,9 @@ def simulate_ns3(
         relay_buffer_bytes=relay_buffer_bytes,
     )
     controller = controlled(controller, network, destination, control)
-    request = RunRequest(scenario, hosts, backlog, apart, controller, float(cool_down_s), plan_rest)
+    request = RunRequest(
+        scenario, hosts, backlog, apart, controller, float(cool_down_s), plan_remaining
+    )
     what = name or describe(network, seed)
     result = worker().run(request, what, progress)
     settings = {

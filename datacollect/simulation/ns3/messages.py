@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from datacollect.control.controller import Controller
     from datacollect.control.events import ConnectionClosed, ConnectionOpened, ConnectionStalled
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RunRequest:
         Hosts that cannot reach each other.
     controller : Controller
     cool_down_s : float
-    plan_rest : callable or None
+    plan_remaining : callable or None
     """
 
     scenario: str
@@ -40,7 +40,7 @@ class RunRequest:
     apart: set[tuple[str, str]]
     controller: Controller
     cool_down_s: float
-    plan_rest: RestPlanner | None = None
+    plan_remaining: RemainingPlanner | None = None
 
 
 @dataclass(frozen=True, slots=True)

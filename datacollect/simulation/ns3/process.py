@@ -90,12 +90,7 @@ class Worker:
         """True while the process is there."""
         return self._process.poll() is None
 
-    def run(
-        self,
-        request: RunRequest,
-        what: str,
-        progress: OnProgress | None = None,
-    ) -> Result:
+    def run(self, request: RunRequest, what: str, progress: OnProgress | None = None) -> Result:
         """Have a request carried out.
 
         Raises

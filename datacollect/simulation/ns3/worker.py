@@ -123,7 +123,7 @@ def simulate(collect: Any, request: RunRequest, beat: OnProgress) -> Result:
         request.hosts,
         request.backlog_bytes,
         request.apart,
-        request.plan_rest,
+        request.plan_remaining,
     )
 
     def report() -> None:

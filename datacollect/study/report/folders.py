@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.scenario.places import put
-from datacollect.study.axes import (
-    Axis,
-    changes_of,
-    combinations,
-    labels_by_axis,
-    paired,
-    unpaired,
-)
+from datacollect.study.axes import Axis, changes_of, combinations, labels_by_axis, paired, unpaired
 from datacollect.study.fields import DATA, EXPERIMENT_FORMAT
 from datacollect.study.folded import ROWS_FILE, read_experiment
 from datacollect.study.starts import sweep_command

@@ -17,7 +17,7 @@ from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.store.history import planned_routes
 
 if TYPE_CHECKING:
-    from datacollect.methods.execution import Carrying
+    from datacollect.methods.execution import Execution
     from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.core.todo import SourceWork
@@ -122,7 +122,7 @@ class Collecting:
         if not self._hosts.any_awaited() and not self._use.routes:
             self._hosts.require_any_room()
 
-    def _plan(self, work: dict[str, SourceWork]) -> Carrying | None:
+    def _plan(self, work: dict[str, SourceWork]) -> Execution | None:
         """Plan; sources without a route are given up."""
         hosts = self._hosts
         return self._planner.plan(work, dict(hosts.reached), self._store.state.rates(), hosts.end)
@@ -156,7 +156,7 @@ class Collecting:
                 self._store,
                 lambda source, relays: hosts.sources[source].open(relays),
                 self._log,
-                found.plan_rest,
+                found.plan_remaining,
                 hosts.look,
                 self._is_more,
             ).run()

@@ -17,7 +17,7 @@ from datacollect.transfer.pull.planning import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.methods.execution import Carrying
+    from datacollect.methods.execution import Execution
     from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
@@ -52,7 +52,7 @@ class Planner:
         reached: Mapping[str, Reached],
         observed: Mapping[tuple[str, ...], tuple[float, float]],
         give_up: Callable[[str, str], None],
-    ) -> Carrying | None:
+    ) -> Execution | None:
         """Plan; None where no source has a route.
 
         Parameters

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError
 from datacollect.files.clock import zone_of
-from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, carrying
+from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, execution_of
 from datacollect.problem.host_limits import HourlyRate
 from datacollect.problem.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from datacollect.methods.execution import Carrying
+    from datacollect.methods.execution import Execution
     from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
 
-# Rates that were observed longer ago are learned anew.
+# Rates that were observed longer ago are learned again.
 OLDEST_RATES_S = 24 * 3600.0
 
 
@@ -168,7 +168,7 @@ def says_links(collection: Collection) -> bool:
 
 def planned(
     problem: Problem, how: PlanningOptions, *, connections: int, piece_bytes: int, is_known: bool
-) -> Carrying:
+) -> Execution:
     """Plan, and choose who carries the plan out: as a scenario does that says so.
 
     Parameters
@@ -197,7 +197,7 @@ def planned(
         piece_bytes=piece_bytes,
         is_known=is_known,
     )
-    return carrying(problem, execution)
+    return execution_of(problem, execution)
 
 
 def _there(work: SourceWork) -> list[tuple[int, int]]:

@@ -19,14 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from datacollect.transfer.protocol.source import (
-        Listed,
-        Page,
-        Peer,
-        Reached,
-        Segment,
-        Source,
-    )
+    from datacollect.transfer.protocol.source import Listed, Page, Peer, Reached, Segment, Source
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.notices import Notices
     from datacollect.transfer.sources.agent.network import Network

@@ -45,7 +45,7 @@ from datacollect.transfer.store.history import MOVED, RouteTotals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.net.fan_out import Outcome
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.pull.core.core import CollectorCore
@@ -65,7 +65,7 @@ class Round:
     store : Store
     open_peer : callable
     log : Log
-    plan_rest : callable or None
+    plan_remaining : callable or None
         Returns a schedule for what a progress leaves, for a controller that asks for it.
     watch : callable, optional
         Called with the core every tick.
@@ -79,12 +79,12 @@ class Round:
         store: Store,
         open_peer: OpenPeer,
         log: Log,
-        plan_rest: RestPlanner | None,
+        plan_remaining: RemainingPlanner | None,
         watch: Callable[[CollectorCore], None] | None = None,
         is_more: Callable[[float], bool] | None = None,
     ) -> None:
         self._core, self._store, self._log = core, store, log
-        self._plan_rest = plan_rest
+        self._plan_remaining = plan_remaining
         self._watch = watch or (lambda _: None)
         self._is_more = is_more or (lambda _: False)
         self._has_regrouped = False
@@ -185,7 +185,7 @@ class Round:
                 self._log.write("not planned", why=why)
             self._events.put(Planned(self._now_s(), wanted.number, outcome.value))
 
-        Begun("plan", lambda _: require_planner(self._plan_rest)(wanted.progress), tell)
+        Begun("plan", lambda _: require_planner(self._plan_remaining)(wanted.progress), tell)
 
     def _carry_out(self, actions: Iterable[Action]) -> None:
         for action in actions:

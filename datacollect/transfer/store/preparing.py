@@ -6,11 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.store.attributes import (
-    file_mode,
-    is_as_placed,
-    stamp_of,
-)
+from datacollect.transfer.store.attributes import file_mode, is_as_placed, stamp_of
 from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
 from datacollect.transfer.store.folder.paths import names_in
 from datacollect.transfer.store.folder.syncing import sync_placed

@@ -103,3 +103,5 @@ def test_bundles_hold_entries_with_their_lengths():
             entries_of(cut, Tile(-1, 0, 3))
     with pytest.raises(ProblemError, match="must have 64 bytes, got 63"):
         hashes_of(bytes(63), Tile(0, 0, 2))
+    with pytest.raises(ProblemError, match=r"tile/0/000\.p/2 must have 64 bytes, got 96"):
+        TileReader(2, lambda _: bytes(96)).node(1, 0)

@@ -6,9 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from instances.shared_problems import (
-    shared_problems,
-)
+from instances.shared_problems import shared_problems
 from judges.oracle import fluid_makespan_s, least_cost
 
 import datacollect as dc

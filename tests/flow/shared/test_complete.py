@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from instances.shared_problems import (
-    few_bytes_among_terabytes,
-    wide_mesh,
-)
+from instances.shared_problems import few_bytes_among_terabytes, wide_mesh
 
 import datacollect as dc
 from datacollect.errors import SolverError

@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from instances.hand_made import links
-from instances.slotted_plans import (
-    overlay,
-    plan_slots,
-    slots_of,
-)
+from instances.slotted_plans import overlay, plan_slots, slots_of
 
 import datacollect as dc
 from datacollect.flow.network.preference import PREFERENCES
 from datacollect.methods.slotted.paths import _injections, slotted_pieces
-from datacollect.methods.slotted.search import (
-    partial_graph,
-    saturating,
-)
+from datacollect.methods.slotted.search import partial_graph, saturating
 from datacollect.problem.hosts import Held, Host
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget

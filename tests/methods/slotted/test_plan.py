@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from instances.hand_made import links
-from instances.slotted_plans import (
-    overlay,
-    plan_slots,
-    slots_of,
-)
+from instances.slotted_plans import overlay, plan_slots, slots_of
 from instances.small_problems import relay, shared_relay
 from judges.slotted_oracle import least_slotted_cost
 

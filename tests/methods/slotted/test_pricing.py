@@ -7,12 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from instances.hand_made import links
 from instances.how_many import many
-from instances.slotted_plans import (
-    WITHOUT_SHARED,
-    overlay,
-    plan_slots,
-    slots_of,
-)
+from instances.slotted_plans import WITHOUT_SHARED, overlay, plan_slots, slots_of
 from instances.small_problems import MB, relay
 from instances.strategies import problems
 from judges.slotted_costs import least_cost, paid
@@ -21,9 +16,7 @@ import datacollect as dc
 from datacollect.flow.network.preference import PREFERENCES, path_costs
 from datacollect.methods.slotted.graph import slot_costs
 from datacollect.methods.slotted.pricing import attractive, cheapest, node_prices
-from datacollect.methods.slotted.search import (
-    partial_graph,
-)
+from datacollect.methods.slotted.search import partial_graph
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget

@@ -23,12 +23,7 @@ from datacollect.flow.network.preference import path_costs
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.slotted.graph import TimeExpansion, slot_costs, time_expanded_graph
 from datacollect.methods.slotted.pricing import cheapest
-from datacollect.methods.slotted.search import (
-    first_links,
-    may_suffice,
-    partial_graph,
-    saturating,
-)
+from datacollect.methods.slotted.search import first_links, may_suffice, partial_graph, saturating
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 from instances.hand_made import links
-from instances.slotted_plans import (
-    overlay,
-    plan_slots,
-    slots_of,
-)
+from instances.slotted_plans import overlay, plan_slots, slots_of
 from instances.small_problems import figure_1
 from judges.slotted_costs import paid
 

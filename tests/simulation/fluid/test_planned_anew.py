@@ -16,7 +16,7 @@ import datacollect as dc
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import InfeasibleError
-from datacollect.methods.execution import RestPlanner
+from datacollect.methods.execution import RemainingPlanner
 from datacollect.problem.hosts import SharedBottleneck
 from datacollect.problem.problem import Problem
 from datacollect.schedule.progress import remaining_problem
@@ -26,8 +26,10 @@ from datacollect.simulation.fluid.engine import simulate_problem
 def run_of(problem, plan, *, truth=None, run=None, **options):
     """Carry a plan out, the rest planned anew; return the controller, too."""
     controller = ReplanningController(problem, plan, **options)
-    plan_rest = RestPlanner(problem, plan)
-    found = simulate_problem(problem, controller, truth=truth, plan_rest=plan_rest, **(run or {}))
+    plan_remaining = RemainingPlanner(problem, plan)
+    found = simulate_problem(
+        problem, controller, truth=truth, plan_remaining=plan_remaining, **(run or {})
+    )
     return found, controller
 
 
@@ -91,7 +93,9 @@ def test_a_lost_relay_costs_what_it_held():
 def test_who_asks_for_a_plan_where_nobody_plans_is_told_so():
     problem = triangle(150)
     controller = ReplanningController(problem, dc.coordinated(problem), replan_s=2.0)
-    with pytest.raises(dc.SimulationError, match="nobody plans here; give the engine plan_rest"):
+    with pytest.raises(
+        dc.SimulationError, match="nobody plans here; give the engine plan_remaining"
+    ):
         simulate_problem(problem, controller)
 
 
@@ -99,10 +103,10 @@ def test_it_can_be_sent_to_another_process_before_it_starts():
     problem = triangle(150)
     plan = dc.coordinated(problem)
     options = {"replan_s": 2.0, "piece_bytes": 1}
-    sent = (ReplanningController(problem, plan, **options), RestPlanner(problem, plan))
-    controller, plan_rest = pickle.loads(pickle.dumps(sent))
+    sent = (ReplanningController(problem, plan, **options), RemainingPlanner(problem, plan))
+    controller, plan_remaining = pickle.loads(pickle.dumps(sent))
     truth = slower_than_planned(problem)
-    there = simulate_problem(problem, controller, truth=truth, plan_rest=plan_rest)
+    there = simulate_problem(problem, controller, truth=truth, plan_remaining=plan_remaining)
     here, _ = run_of(problem, plan, truth=truth, **options)
     assert there.makespan_s == here.makespan_s
     assert there.events == here.events
@@ -137,7 +141,7 @@ def test_every_byte_arrives_once_however_often_the_rest_is_planned(
     rooms = {name: own for name, own in rooms.items() if own < math.inf}
     assume(all(own >= 4 for name, own in rooms.items() if name != "D"))
 
-    def plan_rest(progress):
+    def plan_remaining(progress):
         return dc.coordinated(remaining_problem(problem, progress))
 
     controller = ReplanningController(
@@ -150,7 +154,11 @@ def test_every_byte_arrives_once_however_often_the_rest_is_planned(
         room_bytes=rooms,
     )
     run = simulate_problem(
-        problem, controller, relay_buffer_bytes=room, time_limit_s=2000.0, plan_rest=plan_rest
+        problem,
+        controller,
+        relay_buffer_bytes=room,
+        time_limit_s=2000.0,
+        plan_remaining=plan_remaining,
     )
     assert run.complete
     into = run.routes[run.routes["to"] == "D"].groupby("source")["bytes"].sum()
@@ -176,7 +184,7 @@ def test_estimates_once_replaced_stay_so_when_the_rest_is_planned_again():
     """100 bytes at 5 per second; at 10 s 20 are there and 2 per second are observed: 40 s are left.
     At 20 s 40 are there, and nothing new is known: 30 s at 2 per second."""
     problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [100, 0], "D")
-    plan_rest = RestPlanner(problem, dc.coordinated(problem))
+    plan_remaining = RemainingPlanner(problem, dc.coordinated(problem))
     link = [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 2.0}]
 
     def progress(at_s, n_bytes, links):
@@ -186,5 +194,5 @@ def test_estimates_once_replaced_stay_so_when_the_rest_is_planned_again():
             problem,
         )
 
-    assert plan_rest(progress(10.0, 20, link)).makespan_s == pytest.approx(40.0)
-    assert plan_rest(progress(20.0, 40, [])).makespan_s == pytest.approx(30.0)
+    assert plan_remaining(progress(10.0, 20, link)).makespan_s == pytest.approx(40.0)
+    assert plan_remaining(progress(20.0, 40, [])).makespan_s == pytest.approx(30.0)

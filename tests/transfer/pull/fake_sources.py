@@ -154,7 +154,7 @@ class World:
 class PlanningWorld(World):
     """A world that plans when it is asked to, at once."""
 
-    plan_rest = None
+    plan_remaining = None
     plans = 0
 
     def _do(self, actions):
@@ -162,5 +162,5 @@ class PlanningWorld(World):
         for action in actions:
             if isinstance(action, Plan):
                 self.plans += 1
-                schedule = self.plan_rest(action.progress)
+                schedule = self.plan_remaining(action.progress)
                 self._at(self.now_s, Planned(self.now_s, action.number, schedule))

@@ -110,7 +110,7 @@ def test_what_is_unknown_is_learned_and_the_fast_relay_used():
     rates = {("S", "D"): 1.0 * MB, ("S", "R", "D"): 10.0 * MB}
     core, found = core_of(rates, {"S": 2000}, known=False)
     world = PlanningWorld(rates)
-    world.plan_rest = found.plan_rest
+    world.plan_remaining = found.plan_remaining
     took_s = world.run(core)
     assert came(world, "S") == list(range(2000))
     assert by_route(world)["S", "R", "D"] > 1500
@@ -122,7 +122,7 @@ def test_what_takes_seconds_is_not_worth_a_trial():
     rates = {("S", "D"): 10.0 * MB, ("S", "R", "D"): 20.0 * MB}
     core, found = core_of(rates, {"S": 50}, known=False)
     world = PlanningWorld(rates)
-    world.plan_rest = found.plan_rest
+    world.plan_remaining = found.plan_remaining
     world.run(core)
     assert by_route(world) == {("S", "D"): 50}
 
@@ -131,7 +131,7 @@ def test_a_relay_that_is_no_use_is_tried_and_left():
     rates = {("S", "D"): 10.0 * MB, ("S", "R", "D"): 0.5 * MB}
     core, found = core_of(rates, {"S": 2000}, known=False)
     world = PlanningWorld(rates)
-    world.plan_rest = found.plan_rest
+    world.plan_remaining = found.plan_remaining
     took_s = world.run(core)
     assert came(world, "S") == list(range(2000))
     assert took_s == pytest.approx(2000 / 40, rel=0.35)  # four straight chains

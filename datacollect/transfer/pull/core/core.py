@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
-from datacollect.control.decisions import Close, Decision, Open, PlanRest, Send, WakeMe, refuse
+from datacollect.control.decisions import Close, Decision, Open, PlanRemaining, Send, WakeMe, refuse
 from datacollect.control.events import (
     BytesMoved,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionStalled,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
 from datacollect.transfer.protocol.source import GONE, Verdict
@@ -152,7 +152,7 @@ class CollectorCore:
             case Woken():
                 self._news.append(Timer(self._now_s, event.tag))
             case Planned(_, number, schedule):
-                self._news.append(RestPlanned(self._now_s, number, schedule))
+                self._news.append(RemainingPlanned(self._now_s, number, schedule))
             case RegroupAsked():
                 self._drain()
             case StoreFailed(why=why):
@@ -347,7 +347,7 @@ class CollectorCore:
                     self._let_go(decision)
                 case WakeMe(time_s, tag):
                     self._actions.append(Wake(time_s, tag))
-                case PlanRest(number, progress):
+                case PlanRemaining(number, progress):
                     self._actions.append(Plan(number, progress))
 
     def _open(self, wanted: Open) -> None:

@@ -1,4 +1,4 @@
-"""The one planner of the rest: of collections that are simulated, and of real ones."""
+"""The one planner of what remains: of collections that are simulated, and of real ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 
-class RestPlanner:
-    """Plans the rest of a collection anew, time after time, each close to the plan before.
+class RemainingPlanner:
+    """Plans what remains of a collection, time after time, each plan close to the one before.
 
     What has been observed, and which hosts are lost, the progress says; estimates once replaced
-    stay so until they are replaced again. Best-path's rest is planned by itself: with one route for
-    each source there is nothing that could be kept.
+    stay so until they are replaced again. Best-path's remainder is planned by itself: with one
+    route for each source there is nothing that could be kept.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class RestPlanner:
     --------
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
-    >>> plan_rest = RestPlanner(problem, dc.coordinated(problem))
-    >>> plan_rest(dc.Progress(2.0, held=[dc.Held("D", "S", 0, 10)])).makespan_s
+    >>> plan_remaining = RemainingPlanner(problem, dc.coordinated(problem))
+    >>> plan_remaining(dc.Progress(2.0, held=[dc.Held("D", "S", 0, 10)])).makespan_s
     2.0
     """
 
@@ -51,7 +51,7 @@ class RestPlanner:
         self._options = options or CoordinatedOptions()
 
     def __call__(self, progress: Progress) -> Schedule:
-        """Return a schedule for the rest; the progress' clock begins with the collection."""
+        """Return a schedule for what remains; the progress' clock begins with the collection."""
         at_s = progress.at_s
         progress = replace(progress, at_s=at_s - self._begun_s)
         remaining, options = remaining_problem(self._problem, progress), self._options

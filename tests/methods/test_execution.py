@@ -13,7 +13,7 @@ from datacollect.control.chained.learning import LearningController
 from datacollect.control.planned.direct import DirectController
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController, PlannedController
-from datacollect.methods.execution import ExecutionOptions, carrying, n_connections
+from datacollect.methods.execution import ExecutionOptions, execution_of, n_connections
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.scenario.carry_out import carry_out
 from datacollect.scenario.options import execution_options
@@ -68,10 +68,10 @@ def test_the_section_decides_who_carries_the_plan_out(section, controller, conne
     """The coordinated plan takes both ways, three hops; best-path the one through K."""
     methods = {"direct": dc.direct, "best-path": dc.best_path}
     schedule = methods.get(section.get("name"), dc.coordinated)(PROBLEM)
-    found = carrying(PROBLEM, how(**section))
+    found = execution_of(PROBLEM, how(**section))
     assert (type(found.controller), found.connections) == (controller, connections)
     assert found.schedule.to_dict()["transfers"] == schedule.to_dict()["transfers"]
-    assert (found.plan_rest is not None) == ("replan_s" in section)
+    assert (found.plan_remaining is not None) == ("replan_s" in section)
 
 
 @pytest.mark.parametrize("method", ["adaptive", "coordinated", "best-path", "direct"])
@@ -83,27 +83,29 @@ def test_what_a_scenario_says_as_pull_does_is_what_pull_does(method):
         )
         said = {"piece_bytes": 8, "retry_s": 0.5, "longest_wait_s": 5.0, "most_retries": 2**30}
         said |= {"name": method, "relays": "chains", "connections": 16, "is_known": known}
-        found = carrying(PROBLEM, how(**said))
+        found = execution_of(PROBLEM, how(**said))
         assert type(found.controller) is type(pulled.controller)
         assert found.controller.start() == pulled.controller.start()
         assert found.schedule.to_dict()["transfers"] == pulled.schedule.to_dict()["transfers"]
         assert found.predicted_s == pulled.predicted_s
         is_learned = not known and method != "direct"
         assert isinstance(found.controller, LearningController) == is_learned
-        assert (found.plan_rest is not None) == (pulled.plan_rest is not None) == is_learned
+        assert (
+            (found.plan_remaining is not None) == (pulled.plan_remaining is not None) == is_learned
+        )
         assert (found.predicted_s is None) == (not known)
 
 
 def test_data_at_a_relay_are_not_carried_out_over_chains():
     held = PROBLEM.replace(held=(dc.Held("K", "S", 0, 10),))
     with pytest.raises(dc.ProblemError, match="10 bytes of 'S' lie at 'K', and chains begin at"):
-        carrying(held, how(relays="chains"))
+        execution_of(held, how(relays="chains"))
 
 
 def test_a_plan_in_slots_is_not_carried_out_over_chains():
     slotted = dc.coordinated(PROBLEM, slot_s=1.0)
     with pytest.raises(dc.ProblemError, match="must be pipelined to be carried out over chains"):
-        carrying(PROBLEM, how(relays="chains"), schedule=slotted)
+        execution_of(PROBLEM, how(relays="chains"), schedule=slotted)
 
 
 def test_routes_that_share_connections_need_one_for_each_hop():
@@ -149,7 +151,7 @@ def test_parallel_streams_get_a_larger_share():
 def test_a_plan_in_slots_cannot_be_planned_anew():
     slotted = dc.coordinated(PROBLEM, slot_s=1.0)
     with pytest.raises(dc.ProblemError, match="the schedule must be pipelined"):
-        carrying(PROBLEM, how(replan_s=20.0), schedule=slotted)
+        execution_of(PROBLEM, how(replan_s=20.0), schedule=slotted)
 
 
 @pytest.mark.parametrize("control", ["delayed", "free"])
