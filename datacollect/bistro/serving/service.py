@@ -7,7 +7,7 @@ import os
 import socket
 from asyncio import FIRST_COMPLETED
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from datacollect.bistro.serving.asking import WitnessClient
 from datacollect.bistro.serving.exchange import Asked, Together, messages
@@ -130,11 +130,12 @@ async def _serve(
         sequencer.start()
         await server.start(bound)
         ready(url_of(config.listening, bound))
-        ending = asyncio.create_task(told.to_end.wait())
-        others = [server.lost] if isinstance(server, _Fronts) else []
-        done, _ = await asyncio.wait(
-            [ending, sequencer.broken, *others], return_when=FIRST_COMPLETED
-        )
+        ends: list[asyncio.Future[Any]] = [
+            asyncio.create_task(told.to_end.wait()),
+            sequencer.broken,
+            *([server.lost] if isinstance(server, _Fronts) else []),
+        ]
+        done, _ = await asyncio.wait(ends, return_when=FIRST_COMPLETED)
         await server.stop()
         await sequencer.stop()
         for each in done:
@@ -183,7 +184,7 @@ class _Fronts:
             why = "a process of the service has ended by itself; start it again"
             self.lost.set_exception(TransferError(why))
 
-    async def _answer(self, head: list, body: bytes, together: Together) -> None:  # type: ignore[type-arg]
+    async def _answer(self, head: list[Any], body: bytes, together: Together) -> None:
         number, kind, address, path, ticket = head
         reply = await self._sequencer.ask(Asked(kind, address, body, path, ticket))
         together.send([number, reply.status, reply.content_type, reply.retry_after_s], reply.body)
