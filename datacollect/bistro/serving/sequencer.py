@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.log.entry import ENTRY_BYTES
@@ -155,9 +154,8 @@ class Sequencer:
         match action:
             case messages.Acknowledge(request, words):
                 self._answer(request, lambda is_list: _acknowledged(words, is_list=is_list))
-            case messages.Refuse(request, status, text, retry_after_s):
-                again_s = None if retry_after_s is None else math.ceil(retry_after_s)
-                self._answer(request, lambda _: Reply.words(status, text, again_s))
+            case messages.Refuse(request):
+                self._answer(request, lambda _: Reply.refusing(action))
             case messages.Warn(text):
                 self._say(text)
             case messages.AskWitness():

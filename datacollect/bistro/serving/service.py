@@ -185,6 +185,6 @@ class _Fronts:
             self.lost.set_exception(TransferError(why))
 
     async def _answer(self, head: list[Any], body: bytes, together: Together) -> None:
-        number, kind, address, path, ticket = head
-        reply = await self._sequencer.ask(Asked(kind, address, body, path, ticket))
+        number, *rest = head
+        reply = await self._sequencer.ask(Asked.of(rest, body))
         together.send([number, reply.status, reply.content_type, reply.retry_after_s], reply.body)
