@@ -29,10 +29,3 @@ Estimator: TypeAlias = Literal["recent", "ewma", "mean", "last", "median", "quan
 Engine: TypeAlias = Literal["ns3", "fluid"]
 Control: TypeAlias = Literal["delayed", "free"]
 Relays: TypeAlias = Literal["queues", "chains"]
-
-# Events: who may hand in, and which of a person's drafts counts.
-Admission: TypeAlias = Literal["tickets", "open"]
-Counts: TypeAlias = Literal["last", "first", "all"]
-
-# Witnesses: who vouches for the clock.
-ClockTrust: TypeAlias = Literal["kernel", "trusted"]

@@ -60,17 +60,12 @@ class PrivateKey:
     def __post_init__(self) -> None:
         if len(self.seed) != KEY_BYTES:
             raise ProblemError(f"a private key has {KEY_BYTES} bytes, got {len(self.seed)}")
-        public = self._key().public_key().public_bytes_raw()
+        public = _private_key(self.seed).public_key().public_bytes_raw()
         object.__setattr__(self, "public", PUBLIC + base64.b64encode(public).decode())
 
     def sign(self, message: bytes) -> bytes:
         """Return the signature, 64 bytes."""
-        return self._key().sign(message)
-
-    def _key(self) -> Ed25519PrivateKey:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        return Ed25519PrivateKey.from_private_bytes(self.seed)
+        return _private_key(self.seed).sign(message)
 
 
 def new_private_key() -> PrivateKey:
@@ -214,6 +209,14 @@ def _authenticated(payload: bytes, footer: bytes, assertion: str) -> bytes:
     for piece in pieces:
         encoded += len(piece).to_bytes(8, "little") + piece
     return encoded
+
+
+# To make one takes as long as to sign.
+@lru_cache(maxsize=64)
+def _private_key(seed: bytes) -> Ed25519PrivateKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(seed)
 
 
 @lru_cache(maxsize=1024)

@@ -16,6 +16,7 @@ import pytest
 from instances.agents import KEY, running, write_agent
 from instances.command_line import start, strict_json
 
+from datacollect.bistro.serving.signals import Told
 from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
 
@@ -59,7 +60,11 @@ COMMANDS = {
     "manifest": ("manifest", "pulled", "-o", "made.csv"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
+    "timestamp": ("timestamp", "service.toml"),
+    "witness": ("witness", "witness.toml"),
 }
+# They say where they are in one line, however long.
+SERVERS = ("agent", "timestamp", "witness")
 # Seconds each; `tests/commands/test_simulate.py` and its neighbours look at what they show.
 SLOW = ("plot", "front", "simulate", "sweep", "report")
 # Where files are written: the option's value, and the file that must not be overwritten.
@@ -98,6 +103,7 @@ def prepared(tmp_path_factory):
         write_private_key("own.key", KEY)
         write_agent(folder, "agent", serve="data")
         (folder / "data" / "file").write_bytes(bytes(1000))
+        write_servers()
         with running(write_agent(folder, "S", serve="data")) as source:
             Path("collection.toml").write_text(
                 'format = "datacollect-collection/1"\ndestination = "D"\nkey = "own.key"\n'
@@ -109,6 +115,31 @@ def prepared(tmp_path_factory):
             yield folder
     finally:
         os.chdir(before)
+
+
+def write_servers():
+    """Write the files of an event's service and of a witness."""
+    from instances.events import event_bytes, event_of, key_of
+
+    Path("event.toml").write_bytes(event_bytes())
+    write_private_key("s0.key", key_of("s0"))
+    listen = 'listen = "127.0.0.1:0"'
+    Path("service.toml").write_text(
+        f'format = "datacollect-service/1"\nevent = "event.toml"\nkey = "s0.key"\n{listen}\n'
+        'folder = "log"\n'
+    )
+    Path("witness.toml").write_text(
+        f'format = "datacollect-witness/1"\nname = "w"\nkey = "own.key"\n{listen}\n'
+        f'folder = "signed"\nlogs = ["{event_of().services[0].log.text}"]\n'
+    )
+
+
+class ToldToEnd(Told):
+    """As if a signal had come before a server is ready: it ends when it is."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.to_end.set()
 
 
 def run_and_stop(agent, ready):
@@ -127,6 +158,8 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
+    for server in ("service", "witness"):
+        monkeypatch.setattr(f"datacollect.bistro.serving.{server}.Told", ToldToEnd)
     return folder
 
 
@@ -160,7 +193,7 @@ def test_help_says_whether_o_is_a_file_or_a_folder(name, call):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in COMMANDS if n not in (*SLOW, "schema", "agent", "agent init")]
+    "name", [n for n in COMMANDS if n not in (*SLOW, *SERVERS, "schema", "agent init")]
 )
 def test_tables_fit_80_columns(name, here, call):
     _, out, _ = call(*COMMANDS[name])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from datacollect.bistro.event.kinds import LogKey
-from datacollect.files.choices import ClockTrust
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import ListOf, Schema, Text, Whole, wrong
 from datacollect.net.kinds import TLS, Address, HostName
@@ -89,7 +88,7 @@ WITNESS = Document(
         CERTIFICATE,
         Field(
             "clock",
-            Text(get_args(ClockTrust)),
+            Text(("kernel", "trusted")),
             'Whether the kernel says that its clock is synchronised, or you do: "trusted".',
             default="kernel",
         ),

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from datacollect.bistro.event.tickets import Admitted
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
+
+    from datacollect.bistro.service.messages import Refuse
 
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"
@@ -37,14 +42,34 @@ class Asked:
         Entries of 32 bytes one behind the other; or an amendment's note.
     path : str
         What is to be got, with its slash; of a commit ``"list"`` where a list is to be answered.
-    ticket : str or None
+    ticket : str, Admitted or None
+        The token as it came, or what is in it.
     """
 
     kind: str
     address: str = ""
     body: bytes = b""
     path: str = ""
-    ticket: str | None = None
+    ticket: str | Admitted | None = None
+
+    @property
+    def head(self) -> list[Any]:
+        """All but the body, for JSON."""
+        ticket = self.ticket
+        if isinstance(ticket, Admitted):
+            return [
+                *(self.kind, self.address, self.path, ticket.id),
+                *(ticket.secret_sha256.hex(), ticket.token_sha256.hex()),
+            ]
+        return [self.kind, self.address, self.path, ticket]
+
+    @classmethod
+    def of(cls, head: Sequence[Any], body: bytes) -> Asked:
+        """Return the request of a head and a body."""
+        kind, address, path, ticket, *hashes = head
+        if hashes:
+            ticket = Admitted(ticket, *map(bytes.fromhex, hashes))
+        return cls(kind, address, body, path, ticket)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +85,14 @@ class Reply:
     def words(cls, status: int, text: str, retry_after_s: int | None = None) -> Reply:
         """Return an answer of a line."""
         return cls(status, f"{text}\n".encode(), TEXT_TYPE, retry_after_s)
+
+    @classmethod
+    def refusing(cls, refused: Refuse) -> Reply:
+        """Return the answer that a core asks for."""
+        again_s = refused.retry_after_s
+        return cls.words(
+            refused.status, refused.text, None if again_s is None else math.ceil(again_s)
+        )
 
 
 class Keeper(Protocol):

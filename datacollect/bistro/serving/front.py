@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.event.tickets import Admitted
 from datacollect.bistro.log.entry import ENTRY_BYTES
 from datacollect.bistro.log.notes import MOST_NOTE_BYTES
-from datacollect.bistro.service.core import MOST_ENTRIES
+from datacollect.bistro.service.admission import Admission
+from datacollect.bistro.service.core import MOST_ENTRIES, refusal
+from datacollect.bistro.serving.clocks import now
 from datacollect.bistro.serving.exchange import Asked, Keeper, Reply, Together, messages
 from datacollect.bistro.serving.signals import saying
 from datacollect.bistro.serving.web import (
@@ -19,7 +23,7 @@ from datacollect.bistro.serving.web import (
     body_of,
     refused_body,
 )
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, RefusedError
 from datacollect.net.keys import TOKEN_LENGTH
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
 
     from datacollect.bistro.config.file import ServiceConfig
+    from datacollect.bistro.event.event import Event
 
 # Each entry in quotes, with a comma and room for spaces; a ticket, and what stands around.
 MOST_COMMIT_BYTES = MOST_ENTRIES * (2 * ENTRY_BYTES + 16) + TOKEN_LENGTH + 1024
@@ -106,14 +111,17 @@ def _entry(text: Any) -> bytes:
 
 
 class Remote:
-    """Leads to who keeps the log, in another process.
+    """Leads to who keeps the log, in another process, which is spared the signatures of tickets.
 
     Parameters
     ----------
+    event : Event
+        Without amendments: who keeps the log knows which tickets are revoked.
     writer : asyncio.StreamWriter
     """
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, event: Event, writer: asyncio.StreamWriter) -> None:
+        self._admission = Admission(event)
         self._together = Together(writer)
         self._n_requests = 0
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
@@ -122,10 +130,14 @@ class Remote:
         """Return the answer to a request, in every case."""
         self._n_requests += 1
         number = self._n_requests
+        if asked.kind == "commit" and self._admission.event.admission == "tickets":
+            try:
+                asked = self._verified(asked)
+            except RefusedError as error:
+                return Reply.refusing(refusal(number, error))
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
-        head = [number, asked.kind, asked.address, asked.path, asked.ticket]
-        self._together.send(head, asked.body)
+        self._together.send([number, *asked.head], asked.body)
         try:
             async with asyncio.timeout(ANSWER_S):
                 return await future
@@ -133,6 +145,15 @@ class Remote:
             return Reply.words(503, "the service is stuck; come again, or ask another", 30)
         finally:
             self._waiting.pop(number, None)
+
+    def _verified(self, asked: Asked) -> Asked:
+        """Return a request with what is in its ticket; raise `RefusedError` where that is none."""
+        assert not isinstance(asked.ticket, Admitted)
+        instant = now()
+        found = self._admission.verified(
+            asked.ticket, asked.address, instant.monotonic_s, instant.unix_s
+        )
+        return replace(asked, ticket=found)
 
     def answered(self, head: list[Any], body: bytes) -> None:
         """Take an answer."""
@@ -149,7 +170,7 @@ async def _serve(
     say: Callable[[str], None],
 ) -> None:
     reader, writer = await asyncio.open_unix_connection(sock=channel)
-    remote = Remote(writer)
+    remote = Remote(config.event, writer)
     server = WebServer(config.listening, Front(config, remote).handle)
     await server.start(bound)
     stopping: asyncio.Task[None] | None = None

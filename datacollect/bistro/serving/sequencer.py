@@ -2,7 +2,8 @@
 
 What cannot be written is tried again each second, and meanwhile all who ask for something to be
 kept are told so, with a time: nothing is acknowledged that is not on the disk, and nobody waits
-without a word.
+without a word. Where the disk cannot even be read, the service ends: all that counts is on it, and
+whoever watches it starts it again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.log.entry import ENTRY_BYTES
@@ -75,9 +75,11 @@ class Sequencer:
         self._troubles: dict[str, StoreError] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self.broken: asyncio.Future[None]
 
     def start(self) -> None:
-        """Begin, in the running loop."""
+        """Begin, in the running loop; `broken` has an exception once it cannot go on."""
+        self.broken = asyncio.get_running_loop().create_future()
         self._tell(messages.Ticked(now()))
 
     async def stop(self) -> None:
@@ -86,6 +88,8 @@ class Sequencer:
             self._timer.cancel()
         for task in self._tasks:
             task.cancel()
+        if not self.broken.cancel() and not self.broken.cancelled():
+            self.broken.exception()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._answer_all(Reply.words(503, "the service ends; come again", 1))
 
@@ -126,7 +130,12 @@ class Sequencer:
             self._waiting.pop(number, None)
 
     def _tell(self, event: messages.Event) -> None:
-        for action in self._core.handle(event):
+        try:
+            actions = self._core.handle(event)
+        except (StoreError, ProblemError) as error:
+            self._break(error)
+            return
+        for action in actions:
             self._do(action)
         if self._timer is not None:
             self._timer.cancel()
@@ -136,13 +145,17 @@ class Sequencer:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(wait_s, lambda: self._tell(messages.Ticked(now())))
 
+    def _break(self, error: BaseException) -> None:
+        if not self.broken.done():
+            self.broken.set_exception(error)
+        self._answer_all(Reply.words(503, "the service has failed; come again, or ask another", 30))
+
     def _do(self, action: Action) -> None:
         match action:
             case messages.Acknowledge(request, words):
                 self._answer(request, lambda is_list: _acknowledged(words, is_list=is_list))
-            case messages.Refuse(request, status, text, retry_after_s):
-                again_s = None if retry_after_s is None else math.ceil(retry_after_s)
-                self._answer(request, lambda _: Reply.words(status, text, again_s))
+            case messages.Refuse(request):
+                self._answer(request, lambda _: Reply.refusing(action))
             case messages.Warn(text):
                 self._say(text)
             case messages.AskWitness():
@@ -167,7 +180,13 @@ class Sequencer:
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._break(error)
 
     async def _ask_witness(self, action: AskWitness) -> None:
         status, body = await self._ask_url(action.url, action.body)

@@ -7,7 +7,7 @@ import os
 import socket
 from asyncio import FIRST_COMPLETED
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from datacollect.bistro.serving.asking import WitnessClient
 from datacollect.bistro.serving.exchange import Asked, Together, messages
@@ -130,13 +130,16 @@ async def _serve(
         sequencer.start()
         await server.start(bound)
         ready(url_of(config.listening, bound))
-        lost = asyncio.create_task(server.lost.wait()) if isinstance(server, _Fronts) else None
-        ending = asyncio.create_task(told.to_end.wait())
-        await asyncio.wait([ending, *([lost] if lost else [])], return_when=FIRST_COMPLETED)
+        ends: list[asyncio.Future[Any]] = [
+            asyncio.create_task(told.to_end.wait()),
+            sequencer.broken,
+            *([server.lost] if isinstance(server, _Fronts) else []),
+        ]
+        done, _ = await asyncio.wait(ends, return_when=FIRST_COMPLETED)
         await server.stop()
         await sequencer.stop()
-        if not ending.done():
-            raise TransferError("a process of the service has ended by itself; start it again")
+        for each in done:
+            each.result()
 
 
 class _Fronts:
@@ -144,7 +147,7 @@ class _Fronts:
 
     def __init__(self, channels: list[socket.socket], sequencer: Sequencer) -> None:
         self._channels, self._sequencer = channels, sequencer
-        self.lost = asyncio.Event()
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._together: list[Together] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._answering: set[asyncio.Task[None]] = set()
@@ -177,10 +180,11 @@ class _Fronts:
             task = asyncio.create_task(self._answer(head, body, together))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
-        if not self._is_stopping:
-            self.lost.set()
+        if not self._is_stopping and not self.lost.done():
+            why = "a process of the service has ended by itself; start it again"
+            self.lost.set_exception(TransferError(why))
 
-    async def _answer(self, head: list, body: bytes, together: Together) -> None:  # type: ignore[type-arg]
-        number, kind, address, path, ticket = head
-        reply = await self._sequencer.ask(Asked(kind, address, body, path, ticket))
+    async def _answer(self, head: list[Any], body: bytes, together: Together) -> None:
+        number, *rest = head
+        reply = await self._sequencer.ask(Asked.of(rest, body))
         together.send([number, reply.status, reply.content_type, reply.retry_after_s], reply.body)

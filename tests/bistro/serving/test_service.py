@@ -344,6 +344,14 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
             indices.add(answer.json["index"])
         assert indices == set(range(20))
         world.proof(service, entry(19))
+        forged = world.ask(service, "POST", "/commit", committing(entry(99), "v4.public.AAAA"))
+        assert forged.status == 403
+        assert world.ask(service, "POST", "/commit", committing(entry(99), None)).status == 403
+        token = hashlib.sha256(world.ticket(5).encode()).hexdigest()
+        note = sign_amendment(world.event, {"revoked": [token]}, 1, key_of("organiser"))
+        assert is_acknowledged(world, world.ask(service, "POST", "/amend", note), note)
+        revoked = world.commit(service, entry(99), 5)
+        assert (revoked.status, b"revoked" in revoked.body) == (403, True)
         fronts = children_of(service.process.pid)
         assert len(fronts) == 2
         assert world.end(service) == 0
@@ -354,6 +362,10 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         os.kill(children_of(service.process.pid)[0], signal.SIGKILL)
         assert world.waited(service) == 3
         assert "ended by itself" in service.said()
+
+
+def committing(entry: bytes, ticket: str | None) -> bytes:
+    return json.dumps({"entry": entry.hex(), "ticket": ticket}).encode()
 
 
 def children_of(pid: int) -> list[int]:
