@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datacollect.bistro.audit.audit_event import Audit, audit_event
     from datacollect.bistro.client.upload import Uploaded, upload
     from datacollect.bistro.client.verify_receipt import verify_receipt
     from datacollect.bistro.receipt.verify import Verdict
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.run import pull
 
 _HOMES = {
+    "bistro.audit.audit_event": ("Audit", "audit_event"),
     "bistro.client.upload": ("Uploaded", "upload"),
     "bistro.client.verify_receipt": ("verify_receipt",),
     "bistro.receipt.verify": ("Verdict",),
@@ -110,6 +112,7 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Audit",
     "Bottleneck",
     "Comparison",
     "DatacollectError",
@@ -140,6 +143,7 @@ __all__ = [
     "Uploaded",
     "Verdict",
     "Verdicts",
+    "audit_event",
     "best_path",
     "compare",
     "coordinated",

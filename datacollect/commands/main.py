@@ -15,6 +15,7 @@ import typer
 
 from datacollect.commands.agent import agent
 from datacollect.commands.at_work import at_work
+from datacollect.commands.audit import audit
 from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
@@ -78,7 +79,7 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status, upload, verify, timestamp, witness),
+    *(pull, status, upload, verify, audit, timestamp, witness),
 )
 # Done at once, or servers, which write a log of their own.
 SAY_NOTHING = (schema, example, timestamp, witness)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from datacollect.bistro.event.event import Event, Service
+    from datacollect.bistro.log.tree import Nodes
     from datacollect.net.http_asking import Asker
 
 MOST_BUNDLE_BYTES = TILE_WIDTH * (2 + MOST_ENTRY_BYTES)
@@ -108,7 +109,7 @@ class _Tree:
     def append(self, entry: bytes) -> None:
         self.tiles.update(self.edge.append(leaf_hash(entry)))
 
-    def node_of(self):  # type: ignore[no-untyped-def]
+    def node_of(self) -> Nodes:
         self.tiles.update(self.edge.partial_tiles())
         return TileReader(self.edge.size, self.tiles.__getitem__).node
 
@@ -170,7 +171,6 @@ def _first_holding(
     if answer.status != 200:
         return None
     proof = LogProof.parse(answer.body)
-    # An entry may stand there twice: its proof is of the first.
     if not proof.includes(entry) or proof.signed.checkpoint.size <= at:
         return None
     return proof.signed
