@@ -54,3 +54,34 @@ def test_file_is_sealed_proved_by_the_service_that_is_there_and_verified_offline
     again_code, again = handed_in(capsys, "a.txt")
     assert (again_code, again["files"][0]["entry"]) == (0, told["files"][0]["entry"])
     assert (person / "a.txt.receipt.json").read_bytes() == first
+
+
+def test_changed_file_is_said_and_what_was_sealed_can_be_gone_on_with(person, capsys):
+    assert handed_in(capsys, "a.txt", "--ticket", "my.ticket")[0] == 0
+    kept = (person / "a.txt.keep").read_bytes()
+    # Touched alone is not changed.
+    (person / "a.txt").touch()
+    assert handed_in(capsys, "a.txt")[0] == 0
+    (person / "a.txt").write_text("mine, mended")
+    assert run(["upload", "a.txt", "--event", "event.toml"]) == 2
+    said = capsys.readouterr().err
+    assert "was changed since it was sealed" in said
+    assert "-o" in said
+    code, told = handed_in(capsys, "a.txt.keep")
+    assert (code, told["files"][0]["outcome"]) == (0, "in time")
+    assert (person / "a.txt.keep").read_bytes() == kept
+    verdict = dc.verify_receipt("a.txt.receipt.json", "event.toml", file="a.txt")
+    assert verdict.outcome == "not proved"
+    (person / "second").mkdir()
+    assert handed_in(capsys, "a.txt", "--ticket", "my.ticket", "-o", "second")[0] == 0
+
+
+def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monkeypatch):
+    assert run(["upload", "a.txt", "--event", "event.toml", "--ticket", "my.ticket"]) == 0
+    out, err = capsys.readouterr()
+    assert "a.txt: in time\nhanded in at " in out
+    assert out.count(" UTC)") == 2
+    assert "Proved by 1 log and 3 of 4 witnesses" in " ".join(out.split())
+    assert "keep a.txt.keep and a.txt.receipt.json" in err
+    assert run(["verify", "a.txt.receipt.json", "--event", "event.toml"]) == 0
+    assert capsys.readouterr().out.startswith("in time, for some bytes\n")
