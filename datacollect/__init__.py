@@ -16,10 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from datacollect.bistro.audit.audit_event import Audit, audit_event
-    from datacollect.bistro.client.upload import Uploaded, upload
+    from datacollect.bistro.audit.audit_event import audit_event
+    from datacollect.bistro.client.upload import upload
     from datacollect.bistro.client.verify_receipt import verify_receipt
-    from datacollect.bistro.receipt.verify import Verdict
     from datacollect.errors import (
         DatacollectError,
         DatacollectWarning,
@@ -63,10 +62,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.run import pull
 
 _HOMES = {
-    "bistro.audit.audit_event": ("Audit", "audit_event"),
-    "bistro.client.upload": ("Uploaded", "upload"),
+    "bistro.audit.audit_event": ("audit_event",),
+    "bistro.client.upload": ("upload",),
     "bistro.client.verify_receipt": ("verify_receipt",),
-    "bistro.receipt.verify": ("Verdict",),
     "methods.comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
@@ -112,7 +110,6 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Audit",
     "Bottleneck",
     "Comparison",
     "DatacollectError",
@@ -140,8 +137,6 @@ __all__ = [
     "SolverUnavailableError",
     "TimeLimitError",
     "Transfers",
-    "Uploaded",
-    "Verdict",
     "Verdicts",
     "audit_event",
     "best_path",

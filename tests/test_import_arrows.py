@@ -63,7 +63,7 @@ MAY_IMPORT = {
         "transfer explanation pictures scenario study"
     ),
     FRONT: (
-        "root problem schedule measurement flow methods transfer explanation pictures "
+        "root bistro problem schedule measurement flow methods transfer explanation pictures "
         "scenario study"
     ),
 }
@@ -84,7 +84,8 @@ WITHIN = {
     "bistro.store": "bistro.log bistro.service bistro.witness",
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.receipt bistro.service bistro.store bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
+        "bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",

@@ -57,12 +57,12 @@ def new(
             }
         )
         return
-    emit(f"{output}: event {made.event.id.hex()}")
+    emit(f"event {made.event.id.hex()}")
     for sentence in made.withstands:
         emit_text(sentence, 2)
     for sentence in made.cautions:
         note_text(f"caution: {sentence}")
-    note_text("publish the file byte by byte as it is: every change makes it another event")
+    note_text(f"publish {output} byte by byte as it is: every change makes it another event")
 
 
 @event.command(cls=Command)

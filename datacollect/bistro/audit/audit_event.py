@@ -144,6 +144,12 @@ def audit_event(
     amendments : path-like, optional
         Where to write the amendments with their proofs, for who verifies receipts offline.
 
+    Returns
+    -------
+    datacollect.bistro.audit.audit_event.Audit
+        Its `evidence` says who has signed what does not fit together; a log that could not be read
+        is named with its trouble.
+
     Raises
     ------
     ProblemError

@@ -132,7 +132,6 @@ def upload(
     *,
     ticket: Ticket | str | PathLike[str] | None = None,
     into: str | PathLike[str] | None = None,
-    patience_s: float = PATIENCE_S,
     tell: Callable[[str], None] | None = None,
 ) -> Uploaded:
     """Hand files in: seal them, have them timestamped, keep a receipt of each.
@@ -152,8 +151,6 @@ def upload(
         The person's, where the event asks for one.
     into : path-like, optional
         Folder of what is kept; by default beside each file.
-    patience_s : float, optional
-        How long services are asked for acknowledgements, and for proofs, in seconds.
     tell : callable, optional
         Told in a sentence what is going on.
 
@@ -189,7 +186,7 @@ def upload(
         say(f"sealing {item.name}")
         kept, receipt = kept_item(item, found, event_data, own)
         order = random.sample(range(len(found.services)), len(found.services))
-        core = HandingIn(found, receipt, order, time.monotonic(), patience_s)
+        core = HandingIn(found, receipt, order, time.monotonic(), PATIENCE_S)
         cores.append(core)
         driver.add(core, kept.ticket, item.save)
         say(f"handing in {item.name}")

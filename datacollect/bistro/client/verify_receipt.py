@@ -44,6 +44,11 @@ def verify_receipt(
     amendments : path-like, optional
         What the organiser has changed, as ``upload`` and ``audit`` save it.
 
+    Returns
+    -------
+    datacollect.bistro.receipt.verify.Verdict
+        Its `outcome` is ``"in time"``, ``"late"`` or ``"not proved"``; `covers` says of what.
+
     Raises
     ------
     ProblemError

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from instances.events import key_of, witness_names
+from instances.events import key_of, proof_of
 from instances.timestamping import World
 
 import datacollect as dc
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.log.acknowledgement import acknowledge
-from datacollect.bistro.log.checkpoints import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
 from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.log.tree import leaf_hash
 from datacollect.bistro.receipt.receipt import Receipt
 from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
@@ -74,11 +71,7 @@ def forged(world, *, is_proof: bool) -> Receipt:
     if not is_proof:
         word = acknowledge(log, receipt.entry, 0, 1_800_000_000, key_of("s0"))
         return receipt.with_more([word])
-    checkpoint = Checkpoint(log, 1, leaf_hash(receipt.entry))
-    note = sign_checkpoint(checkpoint, key_of("s0"))
-    lines = tuple(cosign(note.text, 1_800_000_000, name, key_of(name)) for name in witness_names())
-    whole = type(note)(note.text, note.signatures + lines)
-    return receipt.with_more(proofs=[LogProof(0, (), SignedCheckpoint(checkpoint, whole))])
+    return receipt.with_more(proofs=[proof_of(receipt.entry, log, 1_800_000_000)])
 
 
 @pytest.mark.parametrize(

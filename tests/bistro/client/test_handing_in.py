@@ -7,7 +7,7 @@ import json
 import random
 
 import pytest
-from instances.events import event_of, key_of, witness_names
+from instances.events import event_of, key_of, proof_of
 
 from datacollect.bistro.client.handing_in import FINAL, HandingIn
 from datacollect.bistro.client.messages import (
@@ -19,10 +19,7 @@ from datacollect.bistro.client.messages import (
     Ticked,
 )
 from datacollect.bistro.log.acknowledgement import acknowledge
-from datacollect.bistro.log.checkpoints import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
 from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.log.tree import leaf_hash
 from datacollect.bistro.receipt.receipt import Receipt, read_receipt
 from datacollect.net.http_asking import Answer
 
@@ -46,14 +43,7 @@ def acknowledged(service: int, of: Receipt = RECEIPT, by: int | None = None) -> 
 def proved(service: int, of: Receipt = RECEIPT, n_witnesses: int = 3) -> Answer:
     """Return a proof: the entry stands alone in the log."""
     log = EVENT.services[service].log.name
-    checkpoint = Checkpoint(log, 1, leaf_hash(of.entry))
-    note = sign_checkpoint(checkpoint, key_of(f"s{service}"))
-    lines = tuple(
-        cosign(note.text, TIME_S + i, name, key_of(name))
-        for i, name in enumerate(witness_names(n_witnesses))
-    )
-    whole = type(note)(note.text, note.signatures + lines)
-    return Answer(200, LogProof(0, (), SignedCheckpoint(checkpoint, whole)).data)
+    return Answer(200, proof_of(of.entry, log, TIME_S, n_witnesses, f"s{service}").data)
 
 
 class Clock:

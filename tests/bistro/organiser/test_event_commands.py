@@ -8,25 +8,12 @@ import stat
 
 import pyrage
 import pytest
-from instances.events import draft, key_of
+from instances.events import RECIPIENTS, draft_text, key_of
 
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import Ticket, admitted
 from datacollect.commands.main import run
-from datacollect.files.documents import toml_text
 from datacollect.net.keys import write_private_key
-
-
-def toml_of(tree: dict[str, object]) -> str:
-    """Write a draft as a person would."""
-    lines, rows = [], []
-    for key, value in tree.items():
-        if isinstance(value, list) and isinstance(value[0], dict):
-            for row in value:
-                rows += [f"[[{key}]]", *(f"{k} = {toml_text(v)}" for k, v in row.items())]
-        else:
-            lines.append(f"{key} = {toml_text(value)}")
-    return "\n".join([*lines, *rows, ""])
 
 
 @pytest.fixture
@@ -34,8 +21,7 @@ def organiser(tmp_path, monkeypatch):
     """A folder with a draft, a key, and people."""
     monkeypatch.chdir(tmp_path)
     write_private_key("organiser.key", key_of("organiser"))
-    public = key_of("organiser").public
-    (tmp_path / "draft.toml").write_text(toml_of(draft(organiser=public)))
+    (tmp_path / "draft.toml").write_text(draft_text())
     (tmp_path / "people.csv").write_text("person,mail\nann,a@x\nbob,b@x\n")
     return tmp_path
 
@@ -64,9 +50,8 @@ def test_event_says_its_id_what_it_withstands_and_what_should_be_better(organise
 
 def test_identity_that_opens_is_named_and_another_is_refused(organiser, capsys):
     identity, other = (pyrage.x25519.Identity.generate() for _ in range(2))
-    tree = draft(organiser=key_of("organiser").public)
-    tree["recipients"] = [str(identity.to_public()), *tree["recipients"]]
-    (organiser / "draft.toml").write_text(toml_of(tree))
+    recipients = [str(identity.to_public()), *RECIPIENTS]
+    (organiser / "draft.toml").write_text(draft_text(recipients=recipients))
     (organiser / "own.txt").write_text(f"# mine\n{identity}\n")
     (organiser / "other.txt").write_text(f"{other}\n")
     new = ("event", "new", "draft.toml", "-o", "event.toml", "--identity")
@@ -77,7 +62,7 @@ def test_identity_that_opens_is_named_and_another_is_refused(organiser, capsys):
 
 
 def test_draft_without_an_organiser_is_refused_with_the_command_that_helps(organiser, capsys):
-    (organiser / "draft.toml").write_text(toml_of(draft()))
+    (organiser / "draft.toml").write_text(draft_text(organiser=None))
     said = refused(capsys, "event", "new", "draft.toml", "-o", "event.toml")
     assert "draft.toml: organiser must be" in said
     assert "datacollect keys new" in said
