@@ -208,7 +208,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _shares_a_long_start(item: pytest.Item) -> bool:
-    needs_ns3 = any(mark.kwargs["reason"] == NO_NS3 for mark in item.iter_markers("skipif"))
+    needs_ns3 = any(mark.kwargs.get("reason") == NO_NS3 for mark in item.iter_markers("skipif"))
     return needs_ns3 or "laboratory" in getattr(item, "fixturenames", ())
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import tomllib
+from contextlib import suppress
 
 import pytest
 from instances.events import (
@@ -17,11 +19,14 @@ from instances.events import (
     witness_names,
 )
 
+from datacollect.bistro.event.amendments import read_amendment, sign_amendment
 from datacollect.bistro.event.draft import certificate_files, complete
 from datacollect.bistro.event.file import id_advice, read_event
 from datacollect.bistro.event.strength import cautions, withstands
 from datacollect.bistro.log.checkpoints import log_key, witness_key
 from datacollect.errors import ProblemError
+
+ORGANISER = key_of("organiser")
 
 # What a PEM file looks like; nobody has issued it.
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -191,3 +196,30 @@ def test_what_is_no_text_or_too_long_is_refused():
         read_event(b"a" * (2**24 + 1))
     with pytest.raises(ProblemError, match=r"tax\.toml, at the end: not valid TOML"):
         read_event(b"a", "tax.toml")
+
+
+def fuzzed(times: int) -> None:
+    """Noise in a file, or in a note of an amendment, ends as an event or as bad input."""
+    random_of = random.Random(4)
+    event = event_of()
+    note = sign_amendment(
+        event, {"deadline": "2027-04-16T23:59:59-04:00", "revoked": ["ab" * 32]}, 1, ORGANISER
+    )
+    kinds = ((read_event, event_bytes()), (lambda data: read_amendment(data, event), note))
+    for _ in range(times):
+        read, whole = random_of.choice(kinds)
+        data = bytearray(whole)
+        for _ in range(random_of.randint(1, 4)):
+            at = random_of.randrange(len(data))
+            data[at : at + random_of.randrange(4)] = random_of.randbytes(random_of.randrange(4))
+        with suppress(ProblemError):
+            read(bytes(data))
+
+
+def test_noise_is_an_event_or_bad_input():
+    fuzzed(300)
+
+
+@pytest.mark.slow
+def test_much_noise_is_an_event_or_bad_input():
+    fuzzed(100_000)

@@ -141,6 +141,14 @@ def test_another_file_is_not_proved(given, why):
             ),
             "not signed by the log's key",
         ),
+        (
+            # Right at another size of the log.
+            replace(
+                log_with(b"a" * 32, ENTRY).proof(ENTRY, times_of(1, 2, 3)),
+                signed=log_with(b"a" * 32, ENTRY, b"b" * 32).head(times_of(1, 2, 3)),
+            ),
+            "of another entry",
+        ),
     ],
 )
 def test_other_proofs_do_not_count(proof, why):

@@ -129,7 +129,7 @@ class Dead(Witness):
         return
 
 
-# Of 3 of 4: two may backdate, and one more may do anything but back that up.
+# Beside two that backdate, 3 of 4 withstand one that is late, or of no use.
 WEAKENING = (Postdating, Claiming, Dead)
 
 
@@ -142,6 +142,7 @@ def make_witnesses(world: World, *, may_fork: bool) -> list[Witness]:
     n_backdating = world.random.choice((0, 1, 1 if may_fork else 2))
     for i in range(n_backdating):
         kinds[i] = world.random.choice((Backdating, LyingWitness))
-    if world.random.random() < 0.5 and n_backdating + may_fork < 3:
-        kinds[3] = world.random.choice(WEAKENING)
+    if world.random.random() < 0.5:
+        # A witness that post-dates signs two logs, too; a fork takes two such.
+        kinds[3] = world.random.choice(WEAKENING[int(may_fork and n_backdating > 0) :])
     return [kind(world, i) for i, kind in enumerate(kinds)]
