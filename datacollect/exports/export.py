@@ -69,7 +69,7 @@ def export(
     manifest : mapping of str to Files
         By source; together they are exactly the backlogs.
     kind : str
-        The name of a format, among `datacollect.exports.formats.EXPORTS`.
+        The name of a format, among ``datacollect.exports.formats.EXPORTS``.
     templates : Templates
         Where the tool finds what a host serves. For a table there may be none.
     manifest_name : str

@@ -11,6 +11,7 @@ import json
 import os
 import select
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -111,13 +112,11 @@ class World:
         self, folder: Path, n_services: int = 1, settings: str = "", **changes: object
     ) -> None:
         self.folder = folder
-        authority = trustme.CA()
+        self._authority = trustme.CA()
         self.authority = folder / "authority.pem"
-        authority.cert_pem.write_to_path(str(self.authority))
-        server = authority.issue_cert(NAME, "127.0.0.1")
+        self._authority.cert_pem.write_to_path(str(self.authority))
         self.tls = (folder / "tls.pem", folder / "tls.key")
-        server.cert_chain_pems[0].write_to_path(str(self.tls[0]))
-        server.private_key_pem.write_to_path(str(self.tls[1]))
+        self.new_certificate()
         self.trusting = ssl.create_default_context(cafile=str(self.authority))
         self.event = self._made_event(n_services, changes)
         self.services = [self._service(i, settings) for i in range(n_services)]
@@ -133,6 +132,22 @@ class World:
         for i in [*self._witnesses]:
             self.stop_witness(i)
         self._loop.close()
+
+    def new_certificate(self) -> bytes:
+        """Write a new certificate of all servers, and its key; return it, DER."""
+        made = self._authority.issue_cert(NAME, "127.0.0.1")
+        made.cert_chain_pems[0].write_to_path(str(self.tls[0]))
+        made.private_key_pem.write_to_path(str(self.tls[1]))
+        return ssl.PEM_cert_to_DER_cert(made.cert_chain_pems[0].bytes().decode())
+
+    def certificate(self, url: str) -> bytes | None:
+        """Return the certificate that a server shows, DER."""
+        port = int(url.rpartition(":")[2])
+        with (
+            socket.create_connection((NAME, port), WITHIN_S) as plain,
+            self.trusting.wrap_socket(plain, server_hostname=NAME) as connection,
+        ):
+            return connection.getpeercert(binary_form=True)
 
     def _made_event(self, n_services: int, changes: dict[str, object]):
         ports = [free_port() for _ in range(n_services + 4)]

@@ -7,6 +7,7 @@ import os
 import socket
 from asyncio import FIRST_COMPLETED
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from datacollect.bistro.serving.asking import WitnessClient
@@ -82,7 +83,7 @@ def _fork_fronts(
     import aiohttp.web  # noqa: F401 - once, for all copies
 
     channels: list[socket.socket] = []
-    place = type(config.listening)(bound.getsockname()[:2], config.listening.tls)
+    place = replace(config.listening, address=bound.getsockname()[:2])
     for _ in range(config.workers):
         own = bound_socket(place, is_shared=True)
         ours, theirs = socket.socketpair()

@@ -71,6 +71,13 @@ def test_commit_is_acknowledged_and_proved_with_one_witness_dead(world):
     proof = world.proof(service, entry(1))
     assert proved_time(proof, entry(1), world.event) is not None
     assert world.get(service, "/checkpoint").body == proof.signed.note.data
+    new = world.new_certificate()
+    os.kill(service.process.pid, signal.SIGHUP)
+    until(lambda: world.certificate(service.url) == new, "the new certificate")
+    world.tls[0].write_text("noise")
+    os.kill(service.process.pid, signal.SIGHUP)
+    until(lambda: "the old one stays" in service.said(), "the note")
+    assert world.certificate(service.url) == new
     assert world.kill(service, signal.SIGTERM) == 0
 
 
@@ -352,9 +359,19 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         assert is_acknowledged(world, world.ask(service, "POST", "/amend", note), note)
         revoked = world.commit(service, entry(99), 5)
         assert (revoked.status, b"revoked" in revoked.body) == (403, True)
+        new = world.new_certificate()
+        os.kill(service.process.pid, signal.SIGHUP)
+        until(lambda: world.certificate(service.url) == new, "the new certificate")
         fronts = children_of(service.process.pid)
         assert len(fronts) == 2
         assert world.end(service) == 0
+        until(lambda: not any(is_alive(pid) for pid in fronts), "the end of fronts")
+
+        # Nor do they outlive it where nobody has told them.
+        service = world.start()
+        fronts = children_of(service.process.pid)
+        os.kill(service.process.pid, signal.SIGKILL)
+        world.waited(service)
         until(lambda: not any(is_alive(pid) for pid in fronts), "the end of fronts")
 
         # A front that dies ends the service, for whoever watches it to start again.

@@ -7,7 +7,6 @@ import select
 import signal
 import socket
 import sqlite3
-import ssl
 import subprocess
 import sys
 import urllib.error
@@ -149,33 +148,3 @@ def test_clock_counts_only_where_the_kernel_says_so(monkeypatch, state, is_synch
 def test_host_without_adjtimex_is_not_synchronised(monkeypatch):
     monkeypatch.setattr(clocks, "_libc", object)
     assert clocks.is_synchronised() is False
-
-
-def test_certificate_is_reread(tmp_path, monkeypatch):
-    """Whoever renews one, as every two months, need not end the server."""
-    import trustme
-
-    with World(tmp_path) as world:
-        world.start_witnesses(0)
-        other = trustme.CA()
-        made = other.issue_cert(NAME)
-        made.cert_chain_pems[0].write_to_path(str(world.tls[0]))
-        made.private_key_pem.write_to_path(str(world.tls[1]))
-        server, _ = world._witnesses[0]
-        world._loop.loop.call_soon_threadsafe(server.reread_certificate)
-        trusting = ssl.create_default_context()
-        other.configure_trust(trusting)
-        port = int(world.event.witnesses[0].url.rpartition(":")[2])
-
-        def is_new() -> bool:
-            plain = socket.create_connection((NAME, port), WITHIN_S)
-            try:
-                with trusting.wrap_socket(plain, server_hostname=NAME):
-                    return True
-            except ssl.SSLError:
-                plain.close()
-                return False
-
-        from instances.timestamping import until
-
-        until(is_new, "the new certificate")

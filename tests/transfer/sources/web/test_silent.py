@@ -7,11 +7,13 @@ import socketserver
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from instances.web_answers import manifest, paths_of, whys
 from instances.web_servers import RESET, tiny_server
 
+from datacollect.methods.execution import PULLS
 from datacollect.transfer.pull import planning
 from datacollect.transfer.pull.core import under_way
 
@@ -24,7 +26,7 @@ def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
     pulled, arrived, monkeypatch
 ):
     """Two connections, four of them before the good ones; 10 s and 60 s, only faster."""
-    monkeypatch.setattr(planning, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(planning, "PULLS", replace(PULLS, longest_wait_s=0.2))
     monkeypatch.setattr(under_way, "STALL_S", 0.6)
     with tiny_server(FILES, stalls=STALLS) as tiny:
         answer = pulled(tiny, paths_of(tiny), connections=2, patience_s=3.6)
