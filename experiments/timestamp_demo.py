@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyrage
 
@@ -31,10 +32,16 @@ import datacollect as dc
 from datacollect.bistro.config.file import Listening, WitnessConfig
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import witness_key
-from datacollect.bistro.serving.web import WebServer, bound_socket
-from datacollect.bistro.serving.witness import WitnessServer
-from datacollect.bistro.store.witness_store import WitnessStore
+from datacollect.bistro.log.witnessing import MOST_REQUEST_BYTES
+from datacollect.bistro.now import Now
+from datacollect.bistro.serving.clocks import now
+from datacollect.bistro.serving.exchange import Reply
+from datacollect.bistro.serving.web import WebServer, body_of, bound_socket
+from datacollect.bistro.witness.core import Cosigned, WitnessCore
 from datacollect.net.keys import PrivateKey, new_private_key, write_private_key
+
+if TYPE_CHECKING:
+    from aiohttp.web import BaseRequest
 
 DATACOLLECT = Path(sysconfig.get_path("scripts"), "datacollect")
 N_PEOPLE, N_LATE = 50, 10
@@ -81,19 +88,34 @@ def free_ports(n: int) -> list[int]:
     return ports
 
 
-def backdating_witness(config: WitnessConfig) -> None:
-    """Run a witness whose clock is an hour behind, on purpose."""
-    store = WitnessStore(config.folder, witness_key(config.name, config.key.public).text)
-    witness = WitnessServer(config, store, lambda _: None)
-    honest = witness._now
-    witness._now = lambda: replace(honest(), unix_s=honest().unix_s - BACKDATED_S)  # type: ignore[assignment]
+class Backdating:
+    """A witness whose clock is an hour behind, on purpose."""
 
-    async def serve() -> None:
-        server = WebServer(config.listening, witness.handle)
-        await server.start(bound_socket(config.listening))
-        await asyncio.Event().wait()
+    def __init__(self, config: WitnessConfig) -> None:
+        self._config = config
+        self._core = WitnessCore(config.name, config.key, config.logs, {}, 0, self._now())
 
-    asyncio.run(serve())
+    def _now(self) -> Now:
+        true = now()
+        return replace(true, unix_s=true.unix_s - BACKDATED_S)
+
+    async def handle(self, request: BaseRequest) -> Reply:
+        """Sign as the others do, with another time."""
+        body = await body_of(request, MOST_REQUEST_BYTES)
+        decision = self._core.add_checkpoint(body, self._now())
+        if isinstance(decision, Cosigned):
+            return Reply(200, decision.answer)
+        return Reply(decision.status, decision.answer, decision.content_type)
+
+    def run(self) -> None:
+        """Serve, in a thread of its own."""
+
+        async def serve() -> None:
+            server = WebServer(self._config.listening, self.handle)
+            await server.start(bound_socket(self._config.listening))
+            await asyncio.Event().wait()
+
+        asyncio.run(serve())
 
 
 class Parties:
@@ -153,7 +175,7 @@ class Parties:
                 f'listen = "127.0.0.1:{port}"\nfolder = "log{i}"\n'
             )
         liar = WitnessConfig.from_file(self.folder / "witness3.toml")
-        threading.Thread(target=backdating_witness, args=[liar], daemon=True).start()
+        threading.Thread(target=Backdating(liar).run, daemon=True).start()
         witnesses = [begun("witness", f"witness{i}.toml", folder=self.folder) for i in range(3)]
         services = [begun("timestamp", f"service{i}.toml", folder=self.folder) for i in range(2)]
         return witnesses, services

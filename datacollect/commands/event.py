@@ -89,9 +89,8 @@ def tickets(
     if as_json:
         emit_json({"new": done.n_new, "kept": done.n_kept, "list": done.list_file})
     else:
-        emit(
-            f"{done.n_new} new tickets, {done.n_kept} were there; whose is which: {done.list_file}"
-        )
+        emit(f"{done.n_new} new tickets, {done.n_kept} were there already")
+        note(f"whose is which: {done.list_file}")
 
 
 @event.command(cls=Command)
