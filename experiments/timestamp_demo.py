@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -21,6 +23,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,11 +32,10 @@ from typing import TYPE_CHECKING
 import pyrage
 
 import datacollect as dc
-from datacollect.bistro.config.file import Listening, WitnessConfig
+from datacollect.bistro.config.file import WitnessConfig
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import witness_key
 from datacollect.bistro.log.witnessing import MOST_REQUEST_BYTES
-from datacollect.bistro.now import Now
 from datacollect.bistro.serving.clocks import now
 from datacollect.bistro.serving.exchange import Reply
 from datacollect.bistro.serving.web import WebServer, body_of, bound_socket
@@ -42,6 +44,8 @@ from datacollect.net.keys import PrivateKey, new_private_key, write_private_key
 
 if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
+
+    from datacollect.bistro.now import Now
 
 DATACOLLECT = Path(sysconfig.get_path("scripts"), "datacollect")
 N_PEOPLE, N_LATE = 50, 10
@@ -80,12 +84,13 @@ def begun(*arguments: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def free_ports(n: int) -> list[int]:
-    """Return ports that nobody listens on."""
-    bound = [bound_socket(Listening(("127.0.0.1", 0), None)) for _ in range(n)]
-    ports = [each.getsockname()[1] for each in bound]
-    for each in bound:
-        each.close()
-    return ports
+    """Return ports that nobody listens on, below those that whoever connects is given."""
+    found: dict[int, None] = {}
+    while len(found) < n:
+        port = random.randint(10_240, 32_767)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found[port] = None
+    return [*found]
 
 
 class Backdating:
