@@ -125,7 +125,8 @@ class Asker:
     def _request(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> bytes:
-        lines = [f"{method} {self._path}{path} HTTP/1.1", f"Host: {self._name}"]
+        target = f"{self._path}{path}" or "/"
+        lines = [f"{method} {target} HTTP/1.1", f"Host: {self._name}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
