@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import shutil
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -254,7 +254,8 @@ def _new_file(target: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise _not_written(target, error) from None
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # the file has its name by now, or there is a better error
+            beside.unlink(missing_ok=True)
 
 
 def _not_written(target: Path, error: OSError) -> NotWrittenError:
