@@ -3,7 +3,7 @@
     python experiments/study_numbers.py
 
 A sentence in docs/study*.md has a number by its name, as in `{{ claims.c1_direct }}`;
-study_numbers.toml says where each comes from, and this script writes docs/tables/numbers.json,
+docs/tables/numbers.toml says where each comes from, and this script writes numbers.json beside it,
 from which the documents are built. A test finds numbers that were typed. A source is, as in
 `figure3.summary over_coordinated method=direct flows=60`, a word that names a table or the like,
 then the column and a choice of rows; several rows give their range.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HERE = Path(__file__).resolve().parent
-SOURCES = HERE / "study_numbers.toml"
+SOURCES = TABLES / "numbers.toml"
 NUMBERS = TABLES / "numbers.json"
 RESULTS = published_tables.RESULTS
 

@@ -211,8 +211,7 @@ def _authenticated(payload: bytes, footer: bytes, assertion: str) -> bytes:
     return encoded
 
 
-# To make one takes as long as to sign.
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # not in `PrivateKey`, which can be copied
 def _private_key(seed: bytes) -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 

@@ -321,8 +321,8 @@ METHOD = _method_table(
     _optional(
         "piece_bytes",
         BYTES,
-        "adaptive, chains, replan_s: size of a piece at most. Default: a part in 4000 of all data, "
-        "from 8 KiB on; replan_s: up to 64 KiB.",
+        "adaptive, chains, replan_s: bytes of a piece at most. Default: a part in 4000 of all "
+        "data, from 8 KiB on; replan_s: up to 64 KiB.",
     ),
     _optional(
         "harm",

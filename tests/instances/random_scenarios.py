@@ -53,6 +53,10 @@ def trees_of(table):
     )
 
 
+SHAPES = ("slot_s", "scaled_slot_s", "replan_s")
+TURNS = ("streams", "total_streams", "streams_as", "at_a_time", "time_slot_s", "order")
+
+
 def fitting(tree, *, with_problem):
     """Leave out, or add, what breaks the rules on values that belong together."""
     if with_problem or not {"topology", "hosts"} <= tree.keys():
@@ -79,10 +83,25 @@ def fitting(tree, *, with_problem):
     if "replan_s" in method:
         for key in ("name", "timing", "pace", "slot_s", "scaled_slot_s"):
             method.pop(key, None)
+    _fit_relays(method, tree.get("estimates", {}))
     # Last: what went before may have taken the name away.
     if method.get("name") != "adaptive" or "connections" in method:
         method.pop("as_many_times", None)
     return tree
+
+
+def _fit_relays(method, estimates):
+    """Chains pull shares of routes: at no times, in no slots, whatever the connections of a hop."""
+    if estimates.get("kind") == "unknown":
+        estimates |= {"perturbations": [], "shared": []}
+        method["relays"] = "chains"
+        method.pop("connections_as", None)
+    over_chains = method.get("relays") == "chains"
+    if over_chains and method.get("name") != "adaptive":
+        for key in ("timing", "pace", "lanes", "shared_connections", *SHAPES, *TURNS):
+            method.pop(key, None)
+    if not over_chains and method.get("name") != "adaptive" and "replan_s" not in method:
+        method.pop("piece_bytes", None)
 
 
 def _fit_hosts(hosts):

@@ -7,6 +7,7 @@ import stat
 
 import pyseto
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +46,8 @@ VECTORS = [
 
 def pem(key: PrivateKey) -> bytes:
     """Return the key as other programs read it."""
-    return key._key().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    private = Ed25519PrivateKey.from_private_bytes(key.seed)
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 @pytest.mark.parametrize(("footer", "assertion", "token"), VECTORS)
