@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.log.entry import ENTRY_BYTES
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.service.messages import Action, AskWitness, Publish, Store, StoreHead
     from datacollect.bistro.store.log_store import LogStore
 
-# How long a request may wait for the disk; when what could not be written is tried again.
-ANSWER_S = 20.0
+# When what could not be written is tried again.
 RETRY_S = 1.0
 # When to ask for a proof again: a checkpoint comes each second, witnesses take a moment.
 PROOF_AGAIN_S = 1
@@ -75,6 +75,7 @@ class Sequencer:
         self._troubles: dict[str, StoreError] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._wake_s = math.inf
         self.broken: asyncio.Future[None]
 
     def start(self) -> None:
@@ -122,10 +123,7 @@ class Sequencer:
         self._waiting[number] = future, asked.path == "list"
         try:
             self._tell(_event_of(asked, number))
-            async with asyncio.timeout(ANSWER_S):
-                return await future
-        except TimeoutError:
-            return Reply.words(503, "the disk is too slow; come again", 5)
+            return await future
         finally:
             self._waiting.pop(number, None)
 
@@ -137,13 +135,22 @@ class Sequencer:
             return
         for action in actions:
             self._do(action)
+        self._wait(self._core.wake_s)
+
+    def _wait(self, wake_s: float | None) -> None:
+        """Have the core told that time has passed, at the latest at an instant."""
+        # A timer that comes too early asks for another: most events need none of their own.
+        if wake_s is None or wake_s >= self._wake_s:
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if self._core.wake_s is not None:
-            wait_s = max(self._core.wake_s - now().monotonic_s, LEAST_WAIT_S)
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(wait_s, lambda: self._tell(messages.Ticked(now())))
+        self._wake_s = wake_s
+        wait_s = max(wake_s - now().monotonic_s, LEAST_WAIT_S)
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._tick)
+
+    def _tick(self) -> None:
+        self._wake_s = math.inf
+        self._tell(messages.Ticked(now()))
 
     def _break(self, error: BaseException) -> None:
         if not self.broken.done():

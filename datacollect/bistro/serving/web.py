@@ -154,14 +154,16 @@ async def body_of(request: BaseRequest, most_bytes: int) -> bytes:
     """
     if (request.content_length or 0) > most_bytes:
         raise TooLongError
-    parts, n_bytes = [], 0
-    async with asyncio.timeout(BODY_S):
-        async for part in request.content.iter_any():
-            parts.append(part)
-            n_bytes += len(part)
-            if n_bytes > most_bytes:
-                raise TooLongError
-    return b"".join(parts)
+    body = b""
+    if request.content.is_eof():  # most come with their head
+        body = request.content.read_nowait()
+    else:
+        async with asyncio.timeout(BODY_S):
+            while len(body) <= most_bytes and (part := await request.content.readany()):
+                body += part
+    if len(body) > most_bytes:
+        raise TooLongError
+    return body
 
 
 def refused_body(error: Exception) -> Reply:
