@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,7 +90,8 @@ def items_of(files: Sequence[str | PathLike[str]], into: str | PathLike[str] | N
     by_keep: dict[str, Item] = {}
     for given in files:
         path = Path(given)
-        _require_file(path)
+        with naming_unread(path):
+            _require_file(path)
         # Who names a .keep goes on with it, also where the file has gone or changed.
         name = path.name.removesuffix(SUFFIX)
         is_kept = path.name.endswith(SUFFIX)
@@ -148,9 +150,9 @@ def kept_item(
     NotWrittenError
         It cannot be written: the folder does not allow it, or there is no room.
     """
-    kept = _found(item, event_data, event, ticket) if item.keep.exists() else None
-    if kept is None:
-        kept = _sealed(item, event, ticket)
+    with naming_unread(item.keep):
+        is_kept = item.keep.exists()
+    kept = _found(item, event_data, event, ticket) if is_kept else _sealed(item, event, ticket)
     commitment = Commitment(
         event=event.id,
         salt=kept.salt,
@@ -159,7 +161,9 @@ def kept_item(
         content=kept.sealed.content_p,
     )
     receipt = Receipt(commitment)
-    if item.receipt.exists():
+    with naming_unread(item.receipt):
+        is_begun = item.receipt.exists()
+    if is_begun:
         receipt = read_receipt(read_bytes(item.receipt), document_name(item.receipt))
         if receipt.commitment != commitment:
             raise ProblemError(
@@ -179,7 +183,9 @@ def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
                 f"{event.name!r} gives you one"
             )
         header["ticket"] = admitted(ticket.token, event, 0).id
-    _require_length(item.file.stat().st_size, item, event)
+    with naming_unread(item.file):
+        n_bytes = item.file.stat().st_size
+    _require_length(n_bytes, item, event)
     try:
         kept = keep(
             item.file,
@@ -242,7 +248,7 @@ def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -
 
 def is_unchanged(file: Path, kept: Kept) -> bool:
     """Whether a file holds what was sealed of it; it is read only where it looks changed."""
-    with file.open("rb") as opened:
+    with naming_unread(file), file.open("rb") as opened:
         if FileVersion.of(opened) == kept.version:
             return True
         inner = kept.inner
@@ -252,9 +258,15 @@ def is_unchanged(file: Path, kept: Kept) -> bool:
 
 def pieces_of(path: str | PathLike[str]) -> Iterator[bytes]:
     """Yield the bytes of a file, in pieces; raise `ProblemError` where it cannot be read."""
+    with naming_unread(path), Path(path).open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            yield block
+
+
+@contextmanager
+def naming_unread(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn what the system says while a file is looked at into `ProblemError`, which names it."""
     try:
-        with Path(path).open("rb") as file:
-            while block := file.read(BLOCK_BYTES):
-                yield block
+        yield
     except OSError as error:
         raise ProblemError(f"{document_name(path)}: cannot be read: {error.strerror}") from None

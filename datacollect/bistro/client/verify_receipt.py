@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.bistro.client.items import RECEIPT_SUFFIX, pieces_of
+from datacollect.bistro.client.items import RECEIPT_SUFFIX, naming_unread, pieces_of
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.receipt.receipt import read_amendments, read_receipt
 from datacollect.bistro.receipt.verify import Content, verify
@@ -81,6 +81,11 @@ class _Shown(NamedTuple):
 
 
 def _shown(file: Path, receipt: Path) -> _Shown:
+    with naming_unread(file):
+        return _what_is(file, receipt)
+
+
+def _what_is(file: Path, receipt: Path) -> _Shown:
     name = document_name(file)
     if not file.is_file():
         raise ProblemError(f"{name}: no such file; check the path")
