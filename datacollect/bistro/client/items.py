@@ -187,19 +187,20 @@ def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
         n_bytes = item.file.stat().st_size
     _require_length(n_bytes, item, event)
     try:
-        kept = keep(
-            item.file,
-            item.keep,
-            event=event.id,
-            salt=secrets.token_bytes(SALT_BYTES),
-            inner=Inner(
-                header_bytes(header),
-                secrets.token_bytes(SECRET_BYTES),
-                None if ticket is None else ticket.secret,
-            ),
-            ticket=None if ticket is None else ticket.token,
-            recipients=event.recipients,
-        )
+        with naming_unread(item.file):
+            kept = keep(
+                item.file,
+                item.keep,
+                event=event.id,
+                salt=secrets.token_bytes(SALT_BYTES),
+                inner=Inner(
+                    header_bytes(header),
+                    secrets.token_bytes(SECRET_BYTES),
+                    None if ticket is None else ticket.secret,
+                ),
+                ticket=None if ticket is None else ticket.token,
+                recipients=event.recipients,
+            )
     except NotWrittenError as error:
         if " -o" in str(error):
             raise
@@ -226,7 +227,8 @@ def _require_length(n_bytes: int, item: Item, event: Event) -> None:
 def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -> Kept:
     """Return what is kept of an earlier start; refuse it where it is of something else."""
     name = document_name(item.keep)
-    kept = read_keep(item.keep)
+    with naming_unread(item.keep):
+        kept = read_keep(item.keep)
     if kept.event != event.id:
         raise ProblemError(
             f"{name}: is for event {kept.event.hex()}, the event's file has the id "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.bistro.client.items import RECEIPT_SUFFIX, naming_unread, pieces_of
+from datacollect.bistro.client.items import naming_unread, pieces_of
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.receipt.receipt import read_amendments, read_receipt
 from datacollect.bistro.receipt.verify import Content, verify
@@ -111,8 +111,8 @@ def _is_keep(file: Path) -> bool:
 
 def _keep_of(file: Path, receipt: Path) -> Path | None:
     """Return the ``.keep`` of a file: beside it, or beside the receipt."""
-    name = receipt.name.removesuffix(RECEIPT_SUFFIX)
-    places = (file.with_name(file.name + SUFFIX), receipt.with_name(name + SUFFIX))
+    name = file.name + SUFFIX
+    places = (file.with_name(name), receipt.with_name(name))
     return next((place for place in places if place.is_file()), None)
 
 
