@@ -85,7 +85,6 @@ def extend(
     deadline: str | None = None,
     revoke: Sequence[str] = (),
     bistros: str | PathLike[str] | None = None,
-    patience_s: float = PATIENCE_S,
 ) -> Extended:
     """Change an event afterwards, for everybody to see; started again it goes on.
 
@@ -102,7 +101,6 @@ def extend(
         Files of tickets, or the hashes of their tokens as ``tickets.csv`` has them.
     bistros : path-like, optional
         TOML with more ``[[bistros]]``.
-    patience_s : float
 
     Raises
     ------
@@ -134,7 +132,7 @@ def extend(
         with written_durably(note_file) as beside:
             beside.write_bytes(note)
     troubles = _posted(urls, note, tls)
-    published, all_known = _published(found, urls, note, tls, troubles, patience_s)
+    published, all_known = _published(found, urls, note, tls, troubles)
     amendments = None
     if published:
         folder = Path(event).parent
@@ -234,10 +232,9 @@ def _published(
     note: bytes,
     tls: ssl.SSLContext,
     troubles: dict[str, str],
-    patience_s: float,
 ) -> tuple[list[str], Found]:
     """Wait until the services that took an amendment have published it; return which have."""
-    end_s = time.monotonic() + patience_s
+    end_s = time.monotonic() + PATIENCE_S
     while True:
         found = amendments_of(event, urls, tls)
         published = [
