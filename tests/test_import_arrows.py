@@ -63,7 +63,7 @@ MAY_IMPORT = {
         "transfer explanation pictures scenario study"
     ),
     FRONT: (
-        "root problem schedule measurement flow methods transfer explanation pictures "
+        "root bistro problem schedule measurement flow methods transfer explanation pictures "
         "scenario study"
     ),
 }
@@ -76,6 +76,9 @@ WITHIN = {
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
+    "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
+    "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
+    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
     "bistro.store": "bistro.log bistro.service bistro.witness",

@@ -15,12 +15,14 @@ import typer
 
 from datacollect.commands.agent import agent
 from datacollect.commands.at_work import at_work
+from datacollect.commands.audit import audit
 from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
 from datacollect.commands.console import complain, emit
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
+from datacollect.commands.event import event
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
@@ -48,6 +50,8 @@ from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
+from datacollect.commands.upload import upload
+from datacollect.commands.verify import verify
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
 
@@ -75,7 +79,7 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status, timestamp, witness),
+    *(pull, status, upload, verify, audit, timestamp, witness),
 )
 # Done at once, or servers, which write a log of their own.
 SAY_NOTHING = (schema, example, timestamp, witness)
@@ -104,6 +108,7 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
         every.command(cls=Command)(_made(command, brought) if is_called else _listed(command))
     every.add_typer(agent, name="agent")
     every.add_typer(collection, name="collection")
+    every.add_typer(event, name="event")
     every.add_typer(keys, name="keys")
     return every
 

@@ -133,6 +133,29 @@ def client_context(ca: Path | None = None) -> ssl.SSLContext:
     return context
 
 
+def web_context(ca: Path | None = None, fingerprint: str | None = None) -> ssl.SSLContext:
+    """Return what a client of any server needs: usual checks, or those of a pinned fingerprint.
+
+    Parameters
+    ----------
+    ca : Path or None
+        Who has signed its certificate, PEM; None: whom this host trusts.
+    fingerprint : str or None
+        Who has signed it does not matter; the caller compares.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        name = "" if ca is None else f"{document_name(ca)}: "
+        raise ProblemError(f"{name}must hold certificates, PEM: {reason}") from None
+    if fingerprint is not None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
 def require_fingerprint(connection: ssl.SSLSocket, expected: str | None, peer: str) -> None:
     """Raise `IdentityError` unless the peer's certificate is the one that is expected."""
     certificate = connection.getpeercert(binary_form=True)

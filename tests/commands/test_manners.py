@@ -18,6 +18,7 @@ from instances.command_line import start, strict_json
 
 from datacollect.bistro.serving.signals import Told
 from datacollect.commands.main import run
+from datacollect.net.http_asking import Answer, Asker
 from datacollect.net.keys import write_private_key
 
 BOTH = ("figure1.toml", "plan.json")
@@ -60,6 +61,14 @@ COMMANDS = {
     "manifest": ("manifest", "pulled", "-o", "made.csv"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
+    "event new": ("event", "new", "draft.toml", "-o", "new-event.toml"),
+    "event tickets": (
+        *("event", "tickets", "event.toml", "--people", "people.csv"),
+        *("--key", "organiser.key", "-o", "tickets"),
+    ),
+    "upload": ("upload", "return.txt", "--event", "event.toml"),
+    "verify": ("verify", "return.txt.receipt.json", "--event", "event.toml"),
+    "audit": ("audit", "event.toml", "--log"),
     "timestamp": ("timestamp", "service.toml"),
     "witness": ("witness", "witness.toml"),
 }
@@ -80,6 +89,7 @@ WRITES = {
     "front": ("new.png", "new.png"),
     "simulate": ("outcome", "outcome/run.json"),
     "report": ("page", "page/index.html"),
+    "audit": ("new.json", "new.json"),
 }
 
 
@@ -104,6 +114,7 @@ def prepared(tmp_path_factory):
         write_agent(folder, "agent", serve="data")
         (folder / "data" / "file").write_bytes(bytes(1000))
         write_servers()
+        write_handed_in()
         with running(write_agent(folder, "S", serve="data")) as source:
             Path("collection.toml").write_text(
                 'format = "datacollect-collection/1"\ndestination = "D"\nkey = "own.key"\n'
@@ -134,6 +145,32 @@ def write_servers():
     )
 
 
+def write_handed_in():
+    """Write what an organiser has, and a file whose receipt proves all."""
+    from instances.events import draft_text, event_of, key_of, proof_of
+
+    from datacollect.bistro.client.items import items_of, kept_item
+    from datacollect.bistro.event.tickets import new_ticket
+
+    event = event_of()
+    write_private_key("organiser.key", key_of("organiser"))
+    Path("draft.toml").write_text(draft_text())
+    Path("people.csv").write_text("person\nann\nbob\n")
+    Path("return.txt").write_text("mine")
+    ticket = new_ticket(event, bytes(16), bytes(32), key_of("organiser"))
+    [item] = items_of(["return.txt"], None)
+    _, receipt = kept_item(item, event, b"", ticket)
+    proof = proof_of(receipt.entry, event.services[0].log.name, event.deadline_s)
+    item.save(receipt.with_more(proofs=[proof]))
+
+
+class Nothing(Asker):
+    """Services that have published nothing."""
+
+    def get(self, path, most_bytes=0):
+        return Answer(404, b"")
+
+
 class ToldToEnd(Told):
     """As if a signal had come before a server is ready: it ends when it is."""
 
@@ -158,6 +195,7 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
+    monkeypatch.setattr("datacollect.bistro.audit.audit_event.Asker", Nothing)
     for server in ("service", "witness"):
         monkeypatch.setattr(f"datacollect.bistro.serving.{server}.Told", ToldToEnd)
     return folder
@@ -178,7 +216,7 @@ def test_json_is_one_object_and_nothing_else(name, here, call):
 
 
 # The tests of sweeps and manifests look at what happens to their files.
-_WRITERS = {name.split()[0] for name in WRITES} | {"sweep", "manifest"}
+_WRITERS = {name.split()[0] for name in WRITES} | {"sweep", "manifest", "upload"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -156,7 +157,12 @@ def run(folder: Path, generation: int) -> int:
         return SAID if ";" in str(error) else BROKEN
 
 
-def in_copy(folder: Path, generation: int, fault: dict | None = None) -> int:
+def in_copy(
+    folder: Path,
+    generation: int,
+    fault: dict | None = None,
+    work: Callable[[Path, int], int] = run,
+) -> int:
     """Do so in a copy of this process; return its exit code, negative for a signal."""
     sys.stderr.flush()
     pid = os.fork()
@@ -167,7 +173,7 @@ def in_copy(folder: Path, generation: int, fault: dict | None = None) -> int:
             os.dup2(number, 2)
             if fault is not None:
                 shim.arm(fault)
-            code = run(folder, generation)
+            code = work(folder, generation)
             if fault is not None and "record" in fault:
                 shim.ARMED.write_counts()
         except BaseException:  # noqa: BLE001 - says which, and must not go on as its parent

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from datacollect.bistro.log.entry import MOST_HEADER_BYTES, SECRET_BYTES, content_code
 from datacollect.errors import DatacollectError, IdentityError, ProblemError
@@ -28,6 +28,14 @@ MAGIC = b"datacollect-sealed/1\n"
 # Heads that are longer are refused unread.
 _MOST_INNER_BYTES = 12 * MOST_HEADER_BYTES
 _LENGTH_BYTES = 4
+_OTHER_HEAD = "what was sealed has another head than a sealed file"
+
+
+class Readable(Protocol):
+    """What bytes are read from."""
+
+    def read(self, n: int = -1, /) -> bytes:
+        """Return at most so many bytes, all that are left by default."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ class Opened(NamedTuple):
     content_p: bytes
 
 
-def seal(file: BinaryIO, out: BinaryIO, inner: Inner, recipients: Sequence[str]) -> Sealed:
+def seal(file: Readable, out: BinaryIO, inner: Inner, recipients: Sequence[str]) -> Sealed:
     """Encrypt a file for all recipients.
 
     Parameters
@@ -200,9 +208,9 @@ def _inner(told: bytes) -> Inner:
             and len(inner.ticket_secret or bytes(SECRET_BYTES)) == SECRET_BYTES
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        is_one = False
+        raise ProblemError(_OTHER_HEAD) from None
     if not is_one:
-        raise ProblemError("what was sealed has another head than a sealed file")
+        raise ProblemError(_OTHER_HEAD)
     return inner
 
 
@@ -223,7 +231,7 @@ class _Stream:
 class _Reader(_Stream):
     """The head, then the file, whose code is computed on the way."""
 
-    def __init__(self, file: BinaryIO, head: bytes, code: hmac.HMAC) -> None:
+    def __init__(self, file: Readable, head: bytes, code: hmac.HMAC) -> None:
         self._file, self._head, self.code = file, head, code
 
     def read(self, n: int = -1) -> bytes:
