@@ -206,3 +206,25 @@ def test_verdicts_by_exit_code(here, capsys):
     code, said = verified(capsys)
     assert code == 2
     assert "line ends were changed" in said
+
+
+def test_interruption_says_what_is_kept_and_that_the_same_command_goes_on(
+    here, capsys, monkeypatch
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("datacollect.bistro.client.driving.Driver.run", interrupted)
+    command = ["upload", "a.txt", "--event", "event.toml", "--ticket", "my.ticket"]
+    with pytest.raises(SystemExit) as left:
+        run(command)
+    assert left.value.code == 130
+    said = capsys.readouterr().err
+    assert "interrupted; a.txt.keep is kept; the same command goes on" in said
+    # While it is sealed nothing is kept, and nothing is left.
+    (here / "a.txt.keep").unlink()
+    monkeypatch.setattr("datacollect.bistro.sealing.keep.seal", interrupted)
+    with pytest.raises(SystemExit):
+        run(command)
+    assert "interrupted; the same command goes on" in capsys.readouterr().err
+    assert [*here.glob("*keep*"), *here.glob(".*")] == []
