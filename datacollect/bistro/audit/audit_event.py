@@ -12,7 +12,7 @@ from datacollect.bistro.event.amendments import missing_numbers, read_amendment
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import cosigned_times
 from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.log.tree import inclusion_proof
+from datacollect.bistro.log.tree import inclusion_proof, leaf_hash
 from datacollect.bistro.receipt.evidence import (
     Lie,
     broken_words,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.amendments import Amendment
     from datacollect.bistro.event.event import Event
-    from datacollect.bistro.log.checkpoints import SignedCheckpoint
     from datacollect.bistro.receipt.receipt import Receipt
 
 
@@ -51,7 +50,7 @@ class AuditedLog:
 
 @dataclass(frozen=True)
 class AuditedReceipt:
-    """What a receipt proves, amendments counted; `is_provable`: it proves a time."""
+    """What a receipt proves with the logs' proofs and amendments; `is_provable`: a time."""
 
     file: str
     outcome: str
@@ -173,7 +172,8 @@ def audit_event(
     lies += _lies(found, wholes, held)
     judged = []
     for name, receipt in held.items():
-        verdict = verify(event_data, receipt, amendments=published)
+        whole = _with_proofs(receipt, wholes, found)
+        verdict = verify(event_data, whole, amendments=published)
         judged.append(
             AuditedReceipt(name, verdict.outcome, verdict.time_s, verdict.time_s is not None)
         )
@@ -245,11 +245,7 @@ def _amendments(
                 continue
             amendments[entry] = amendment
             where.setdefault(entry, []).append(origin)
-            first = _first_after(whole, index, event)
-            if first is not None:
-                size = first.checkpoint.size
-                hashes = tuple(inclusion_proof(index, size, whole.log.node))
-                proofs.setdefault(entry, []).append(LogProof(index, hashes, first))
+            proofs.setdefault(entry, []).extend(_proofs_at(whole, index, event))
     found = sorted(amendments.values(), key=lambda each: each.number)
     lies += contradictions(found)
     lies += [
@@ -265,14 +261,34 @@ def _amendments(
     return published, listed, lies
 
 
-def _first_after(whole: WholeLog, index: int, event: Event) -> SignedCheckpoint | None:
+def _proofs_at(whole: WholeLog, index: int, event: Event) -> list[LogProof]:
+    """Return the proof of an entry by the first checkpoint that a quorum has signed, if any has."""
     holding = [
         each
         for each in whole.checkpoints
         if each.checkpoint.size > index
         and len(cosigned_times(each.note, event.witness_keys)) >= event.quorum
     ]
-    return min(holding, key=lambda each: each.checkpoint.size, default=None)
+    first = min(holding, key=lambda each: each.checkpoint.size, default=None)
+    if first is None:
+        return []
+    hashes = inclusion_proof(index, first.checkpoint.size, whole.log.node)
+    return [LogProof(index, tuple(hashes), first)]
+
+
+def _with_proofs(receipt: Receipt, wholes: dict[str, WholeLog], event: Event) -> Receipt:
+    """Add the proofs that logs give by now: a person may have only a service's word."""
+    leaf = leaf_hash(receipt.entry)
+    return receipt.with_more(
+        proofs=[
+            proof
+            for word in receipt.acknowledgements
+            if (whole := wholes.get(word.log)) is not None
+            and word.index < whole.log.size
+            and whole.log.node(0, word.index) == leaf
+            for proof in _proofs_at(whole, word.index, event)
+        ]
+    )
 
 
 def _text(entry: bytes) -> str:

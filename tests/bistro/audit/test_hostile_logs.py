@@ -11,12 +11,15 @@ from instances.events import event_of, key_of, witness_names
 from datacollect.bistro.audit import audit_event as auditing
 from datacollect.bistro.audit.log_reading import read_log
 from datacollect.bistro.event.amendments import sign_amendment
+from datacollect.bistro.log.acknowledgement import acknowledge
 from datacollect.bistro.log.checkpoints import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
+from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.log.notes import Note
 from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.log.tiles import Edge, Tile, bundle_of, tiles_of
 from datacollect.bistro.log.tree import inclusion_proof, leaf_hash, range_root
-from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data
+from datacollect.bistro.receipt.counted_time import proved_time
+from datacollect.bistro.receipt.receipt import PublishedAmendment, Receipt, amendments_data
 from datacollect.errors import DatacollectError
 from datacollect.net.http_asking import Answer
 
@@ -176,6 +179,16 @@ def test_entry_that_is_neither_commitment_nor_amendment_is_named():
     log.leaves[3] = leaf_hash(log.entries[3])
     log.changed["/amendments"] = Answer(200, amendments_data(EVENT.id, []))
     assert any("entry 3 is no commitment" in each for each in audited(log))
+
+
+def test_receipt_with_a_word_alone_gets_its_proof_from_the_log():
+    receipt = Receipt(Commitment(EVENT.id, bytes(32), 1, bytes(32), bytes(32)))
+    log = Log([*entries(8), receipt.entry], [3, 9])
+    word = acknowledge(SERVICE.log.name, receipt.entry, 8, TIME_S, key_of("s0"))
+    whole = read_log(SERVICE, EVENT, log)
+    found = auditing._with_proofs(receipt.with_more([word]), {SERVICE.log.name: whole}, EVENT)
+    [proof] = found.proofs
+    assert proved_time(proof, receipt.entry, EVENT).time_s == TIME_S + 9
 
 
 def noisy(seed: int) -> None:
