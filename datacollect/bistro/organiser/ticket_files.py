@@ -109,7 +109,7 @@ def read_people(path: str | PathLike[str]) -> list[str]:
     if COLUMN not in table.header:
         raise ProblemError(
             f"{name}, line {1 + table.skipped_lines}: must have the column {COLUMN}, got "
-            f"{', '.join(table.header)}; it holds a name or number for each person"
+            f"{shown(', '.join(table.header))}; it holds a name or number for each person"
         )
     at = list(table.header).index(COLUMN)
     lines: dict[str, tuple[int, str]] = {}

@@ -66,6 +66,8 @@ class Log:
         if name == "checkpoint":
             return Answer(200, self.checkpoint(self.sizes[-1]).note.data)
         if name == "proof":
+            if bytes.fromhex(rest) not in self.entries:
+                return Answer(404, b"")
             return Answer(200, self.proof(self.entries.index(bytes.fromhex(rest))).data)
         if name == "amendments":
             rows = [
