@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent collector lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent collector lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -56,6 +56,9 @@ demo: $(VENV)/.installed ## plan shipped examples, compare, draw, simulate; move
 	@echo
 	@echo 'Twelve sites: from measurements to files that rclone moves on this machine'
 	@$(BIN)/python experiments/sites_demo.py demo/sites
+
+timestamp-demo: $(VENV)/.installed-test ## hand in by a deadline: services, witnesses, 50 people, receipts verified offline
+	@$(BIN)/python experiments/timestamp_demo.py demo/timestamp
 
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo
@@ -93,8 +96,10 @@ MUTANTS ?= 60
 FAULTS ?=
 FAULTS_FOLDER ?= faults
 
-faults: $(VENV)/.installed-test ## fail the n-th call of a pull, each call and error once; hours, goes on
+faults: $(VENV)/.installed-test ## fail the n-th call of a pull, a service, an upload, each call and error once; hours, goes on
 	$(BIN)/python tests/faults/run.py --folder $(FAULTS_FOLDER) $(FAULTS) --table docs/faults_table.md
+	$(BIN)/python tests/faults/log_run.py
+	$(BIN)/python tests/faults/client_run.py
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=

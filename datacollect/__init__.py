@@ -16,6 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datacollect.bistro.audit.audit_event import audit_event
+    from datacollect.bistro.client.upload import upload
+    from datacollect.bistro.client.verify_receipt import verify_receipt
     from datacollect.errors import (
         DatacollectError,
         DatacollectWarning,
@@ -59,6 +62,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.run import pull
 
 _HOMES = {
+    "bistro.audit.audit_event": ("audit_event",),
+    "bistro.client.upload": ("upload",),
+    "bistro.client.verify_receipt": ("verify_receipt",),
     "methods.comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
@@ -132,6 +138,7 @@ __all__ = [
     "TimeLimitError",
     "Transfers",
     "Verdicts",
+    "audit_event",
     "best_path",
     "compare",
     "coordinated",
@@ -154,6 +161,8 @@ __all__ = [
     "simulate",
     "sweep",
     "time_expanded_graph",
+    "upload",
+    "verify_receipt",
 ]
 
 

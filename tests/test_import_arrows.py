@@ -59,11 +59,11 @@ MAY_IMPORT = {
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
     "study": f"{LEAVES} problem schedule methods simulation scenario",
     "commands": (
-        f"{LEAVES} examples problem net schedule exports measurement methods simulation "
+        f"{LEAVES} examples problem net bistro schedule exports measurement methods simulation "
         "transfer explanation pictures scenario study"
     ),
     FRONT: (
-        "root problem schedule measurement flow methods transfer explanation pictures "
+        "root bistro problem schedule measurement flow methods transfer explanation pictures "
         "scenario study"
     ),
 }
@@ -75,8 +75,18 @@ WITHIN = {
     "bistro.log": "",
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
+    "bistro.sealing": "bistro.log",
+    "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
+    "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
+    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
+    "bistro.store": "bistro.log bistro.service bistro.witness",
+    "bistro.config": "bistro.log bistro.event",
+    "bistro.serving": (
+        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
+        "bistro.witness bistro.config"
+    ),
     "control": "",
     "control.adaptive": "control",
     "control.chained": "control",

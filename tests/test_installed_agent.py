@@ -171,16 +171,23 @@ def test_one_file_serves(built, tmp_path):
         require_all_arrives(tmp_path, line)
 
 
-def test_systemd_takes_the_service(tmp_path):
+@pytest.mark.parametrize(
+    ("unit", "program"),
+    [
+        ("agent/datacollect-agent", "/usr/local/bin/datacollect-agent"),
+        ("bistro/datacollect-timestamp", "/opt/datacollect/bin/datacollect"),
+        ("bistro/datacollect-witness", "/opt/datacollect/bin/datacollect"),
+    ],
+)
+def test_systemd_takes_the_service(tmp_path, unit, program):
     if shutil.which("systemd-analyze") is None:
         pytest.skip(NO_SYSTEMD)
-    text = (FOLDER / "datacollect-agent.service").read_text(encoding="utf-8")
+    text = (FOLDER.parent / f"{unit}.service").read_text(encoding="utf-8")
     # The program has to be there, which it is where it is installed.
-    program = "/usr/local/bin/datacollect-agent"
     assert f"\nExecStart={program} " in text
-    unit = tmp_path / "datacollect-agent.service"
-    unit.write_text(text.replace(f"ExecStart={program}", f'ExecStart="{sys.executable}"'))
+    file = tmp_path / f"{unit.rpartition('/')[2]}.service"
+    file.write_text(text.replace(f"ExecStart={program}", f'ExecStart="{sys.executable}"'))
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(unit)], check=False, capture_output=True, text=True
+        ["systemd-analyze", "verify", str(file)], check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

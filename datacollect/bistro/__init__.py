@@ -7,7 +7,7 @@ the sealed bytes were ready. The protocol goes back to Bhattacharjee et al., "Bi
 for building scalable wide-area upload applications" (2000); logs, witnesses and proofs are in
 C2SP's formats (c2sp.org, 2025), seals in age's.
 
-Nothing here reads a clock, a socket or a file: shells do, and hand over what they have read.
+Cores read no clock, socket or file: shells do, and hand over what they have read.
 
 ::
 
@@ -16,6 +16,9 @@ Nothing here reads a clock, a socket or a file: shells do, and hand over what th
     receipt   receipts, the rule of time, tokens, verdicts, evidence          -> log, event
     witness   WitnessCore: what has only grown is signed, with the time       -> log
     service   ServiceCore: entries kept, acknowledged, signed, published      -> log, event
+    store     what both keep on the disk, before they promise anything        -> service, witness
+    config    their files                                                     -> log, event
+    serving   their shells: HTTP, TLS, processes, clocks                      -> all of these
 
 Who owns what: the event's file owns all keys and the deadline, and is known by its hash; an
 amendment, an entry of the logs like others, owns what is changed of it. `ServiceCore` owns which

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.config.fields import SERVICE, WITNESS
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
 from datacollect.problem.fields import PROBLEM
@@ -114,6 +115,28 @@ def collection_schema() -> Schema:
     return _document("datacollect collection", collection_with(KINDS.usable_names(note_fault)))
 
 
+def service_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of services' files, TOML.
+
+    Examples
+    --------
+    >>> service_schema()["properties"]["workers"]["default"]
+    0
+    """
+    return _document("datacollect service", SERVICE)
+
+
+def witness_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of witnesses' files, TOML.
+
+    Examples
+    --------
+    >>> witness_schema()["properties"]["clock"]["enum"]
+    ['kernel', 'trusted']
+    """
+    return _document("datacollect witness", WITNESS)
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
@@ -121,6 +144,8 @@ SCHEMAS = {
     "experiment": experiment_schema,
     "agent": agent_schema,
     "collection": collection_schema,
+    "service": service_schema,
+    "witness": witness_schema,
 }
 
 

@@ -15,12 +15,14 @@ import typer
 
 from datacollect.commands.agent import agent
 from datacollect.commands.at_work import at_work
+from datacollect.commands.audit import audit
 from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
 from datacollect.commands.console import complain, emit
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
+from datacollect.commands.event import event
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
@@ -43,10 +45,13 @@ from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
 from datacollect.commands.schema import schema
+from datacollect.commands.servers import timestamp, witness
 from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
+from datacollect.commands.upload import upload
+from datacollect.commands.verify import verify
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
 
@@ -74,9 +79,10 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status),
+    *(pull, status, upload, verify, audit, timestamp, witness),
 )
-DONE_AT_ONCE = (schema, example)
+# Done at once, or servers, which write a log of their own.
+SAY_NOTHING = (schema, example, timestamp, witness)
 
 
 def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> typer.Typer:
@@ -102,13 +108,14 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
         every.command(cls=Command)(_made(command, brought) if is_called else _listed(command))
     every.add_typer(agent, name="agent")
     every.add_typer(collection, name="collection")
+    every.add_typer(event, name="event")
     every.add_typer(keys, name="keys")
     return every
 
 
 def _made(command: Callable[..., Any], brought: Sequence[str]) -> Callable[..., Any]:
     whole = with_options(command, brought)
-    return whole if command in DONE_AT_ONCE else at_work(whole, logs=command is not pull)
+    return whole if command in SAY_NOTHING else at_work(whole, logs=command is not pull)
 
 
 def _listed(command: Callable[..., Any]) -> Callable[..., Any]:

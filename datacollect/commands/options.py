@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Kinds of files that have a JSON Schema.
 FileKind: TypeAlias = Literal[
-    "problem", "schedule", "scenario", "experiment", "agent", "collection"
+    "problem", "schedule", "scenario", "experiment", "agent", "collection", "service", "witness"
 ]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
-from datacollect.files.kinds import shown
+from datacollect.files.kinds import shown, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -187,7 +187,7 @@ def open_table(
     names = [column for i, column in enumerate(header) if i not in unnamed]
     for column in names:
         if names.count(column) > 1:
-            said = "a column" if is_secret else f"column {column}"
+            said = "a column" if is_secret else f"column {shown_text(column)}"
             raise ProblemError(f"{where}: {said} given twice; keep one")
     kept = tuple(i for i in range(len(header)) if i not in unnamed) if unnamed else None
     ends_in_text = header[-1].strip() in texts

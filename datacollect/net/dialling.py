@@ -116,7 +116,7 @@ def dial(
                 where = host_port_text(*addresses[0])
                 raise IdentityError(
                     f"{name}: cannot be reached at {where}: no host has this name; correct its url "
-                    "in the collection's file"
+                    "in the file that names it"
                 ) from None
         except OSError as error:
             why = error.strerror or str(error)

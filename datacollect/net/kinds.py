@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datacollect.errors import ProblemError
+from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Schema, Text, join, wrong
 from datacollect.net.keys import public_key_bytes
 from datacollect.net.names import HOST_NAME, HOST_PORT, host_and_port, require_host_name
@@ -82,3 +83,13 @@ class Addresses:
             "propertyNames": HostName().schema(),
             "additionalProperties": Address().schema(),
         }
+
+
+TLS = Table(
+    "the table tls",
+    "A certificate of your own.",
+    (
+        Field("certificate", Text(), "PEM file, with the chain, if any.", required=True),
+        Field("key", Text(), "PEM file of its private key, without a password.", required=True),
+    ),
+)

@@ -81,8 +81,16 @@ def make_certificate(name: str, host: str) -> tuple[bytes, bytes]:
     return certificate.public_bytes(serialization.Encoding.PEM), private
 
 
-def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Return what an agent's listener needs: TLS 1.3 only, this certificate."""
+def server_context(
+    certificate: Path, key: Path, remedy: str = "leave out tls to have them made"
+) -> ssl.SSLContext:
+    """Return what a listener needs: TLS 1.3 only, this certificate.
+
+    Raises
+    ------
+    ProblemError
+        The files are none; it ends with the remedy.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols(["http/1.1"])
@@ -96,7 +104,7 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
         raise ProblemError(
             f"{names} must be a certificate and its key without a password, both PEM: {reason}; "
-            "leave out tls to have them made"
+            f"{remedy}"
         ) from None
     return context
 
@@ -122,6 +130,29 @@ def client_context(ca: Path | None = None) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
         raise ProblemError(f"{document_name(ca)}: must hold certificates, PEM: {reason}") from None
+    return context
+
+
+def web_context(ca: Path | None = None, fingerprint: str | None = None) -> ssl.SSLContext:
+    """Return what a client of any server needs: usual checks, or those of a pinned fingerprint.
+
+    Parameters
+    ----------
+    ca : Path or None
+        Who has signed its certificate, PEM; None: whom this host trusts.
+    fingerprint : str or None
+        Who has signed it does not matter; the caller compares.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        name = "" if ca is None else f"{document_name(ca)}: "
+        raise ProblemError(f"{name}must hold certificates, PEM: {reason}") from None
+    if fingerprint is not None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["http/1.1"])
     return context
 
 

@@ -98,6 +98,36 @@ def _static(axes: Axes) -> None:
         _node(axes, point, name)
 
 
+def bistro() -> Figure:
+    """What goes where when somebody hands in by a deadline."""
+    figure = Figure(figsize=(7.0, 2.4), facecolor="white", layout="constrained")
+    axes = _panel(figure.subplots(), 11.4, 3.8)
+    boxes = {
+        (1.1, 2.9): "person:\nfile, NAME.keep",
+        (5.5, 2.9): "service: a log\nthat only grows",
+        (10.1, 2.9): "witnesses: k of n\nmake a time",
+        (1.1, 0.6): "receipt",
+        (5.5, 0.6): "anybody",
+    }
+    for at, name in boxes.items():
+        box = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": INK}
+        axes.text(*at, name, ha="center", va="center", size=8, bbox=box, zorder=4)
+    for tail, head, text, colour in (
+        ((2.0, 3.1), (4.7, 3.1), "32 bytes, ticket", INK),
+        ((4.7, 2.7), (2.0, 2.7), "acknowledgement, proof", BLUE),
+        ((6.4, 3.1), (9.2, 3.1), "checkpoint", INK),
+        ((9.2, 2.7), (6.4, 2.7), "signature, time", BLUE),
+        ((1.1, 2.5), (1.1, 0.75), "", GREEN),
+        ((1.4, 0.6), (5.1, 0.6), "with the event's file", GREEN),
+    ):
+        _arc(axes, tail, head, colour=colour)
+        above = 0.08 if tail[0] < head[0] else -0.1
+        side = "bottom" if above > 0 else "top"
+        middle = ((tail[0] + head[0]) / 2, tail[1] + above)
+        axes.text(*middle, text, ha="center", va=side, size=8, color=colour)
+    return figure
+
+
 def _layered(axes: Axes) -> None:
     axes.set_title("a copy per piece of time", size=9)
     _sink(axes, 0.1, 4.3)
@@ -194,6 +224,7 @@ FIGURES: Mapping[str, Callable[[], Figure]] = {
     "limits": limits,
     "cuts": cuts,
     "networks": networks,
+    "bistro": bistro,
 }
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def test_version(call):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["plam"], "No such command 'plam'. Did you mean 'plan', 'replan'?"),
+        (["plam"], "No such command 'plam'. Did you mean 'plan', 'upload', 'replan'?"),
         (["plan"], "Missing argument 'PROBLEM'"),
         (["plan", "figure1.toml", "--sloth", "1"], "No such option"),
         (["plan", "figure1.toml", "--slot", "x"], "'--slot'"),

@@ -16,7 +16,9 @@ import pytest
 from instances.agents import KEY, running, write_agent
 from instances.command_line import start, strict_json
 
+from datacollect.bistro.serving.signals import Told
 from datacollect.commands.main import run
+from datacollect.net.http_asking import Answer, Asker
 from datacollect.net.keys import write_private_key
 
 BOTH = ("figure1.toml", "plan.json")
@@ -59,7 +61,19 @@ COMMANDS = {
     "manifest": ("manifest", "pulled", "-o", "made.csv"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
+    "event new": ("event", "new", "draft.toml", "-o", "new-event.toml"),
+    "event tickets": (
+        *("event", "tickets", "event.toml", "--people", "people.csv"),
+        *("--key", "organiser.key", "-o", "tickets"),
+    ),
+    "upload": ("upload", "return.txt", "--event", "event.toml"),
+    "verify": ("verify", "return.txt.receipt.json", "--event", "event.toml"),
+    "audit": ("audit", "event.toml", "--log"),
+    "timestamp": ("timestamp", "service.toml"),
+    "witness": ("witness", "witness.toml"),
 }
+# They say where they are in one line, however long.
+SERVERS = ("agent", "timestamp", "witness")
 # Seconds each; `tests/commands/test_simulate.py` and its neighbours look at what they show.
 SLOW = ("plot", "front", "simulate", "sweep", "report")
 # Where files are written: the option's value, and the file that must not be overwritten.
@@ -75,6 +89,7 @@ WRITES = {
     "front": ("new.png", "new.png"),
     "simulate": ("outcome", "outcome/run.json"),
     "report": ("page", "page/index.html"),
+    "audit": ("new.json", "new.json"),
 }
 
 
@@ -98,6 +113,8 @@ def prepared(tmp_path_factory):
         write_private_key("own.key", KEY)
         write_agent(folder, "agent", serve="data")
         (folder / "data" / "file").write_bytes(bytes(1000))
+        write_servers()
+        write_handed_in()
         with running(write_agent(folder, "S", serve="data")) as source:
             Path("collection.toml").write_text(
                 'format = "datacollect-collection/1"\ndestination = "D"\nkey = "own.key"\n'
@@ -109,6 +126,57 @@ def prepared(tmp_path_factory):
             yield folder
     finally:
         os.chdir(before)
+
+
+def write_servers():
+    """Write the files of an event's service and of a witness."""
+    from instances.events import event_bytes, event_of, key_of
+
+    Path("event.toml").write_bytes(event_bytes())
+    write_private_key("s0.key", key_of("s0"))
+    listen = 'listen = "127.0.0.1:0"'
+    Path("service.toml").write_text(
+        f'format = "datacollect-service/1"\nevent = "event.toml"\nkey = "s0.key"\n{listen}\n'
+        'folder = "log"\n'
+    )
+    Path("witness.toml").write_text(
+        f'format = "datacollect-witness/1"\nname = "w"\nkey = "own.key"\n{listen}\n'
+        f'folder = "signed"\nlogs = ["{event_of().services[0].log.text}"]\n'
+    )
+
+
+def write_handed_in():
+    """Write what an organiser has, and a file whose receipt proves all."""
+    from instances.events import draft_text, event_of, key_of, proof_of
+
+    from datacollect.bistro.client.items import items_of, kept_item
+    from datacollect.bistro.event.tickets import new_ticket
+
+    event = event_of()
+    write_private_key("organiser.key", key_of("organiser"))
+    Path("draft.toml").write_text(draft_text())
+    Path("people.csv").write_text("person\nann\nbob\n")
+    Path("return.txt").write_text("mine")
+    ticket = new_ticket(event, bytes(16), bytes(32), key_of("organiser"))
+    [item] = items_of(["return.txt"], None)
+    _, receipt = kept_item(item, event, b"", ticket)
+    proof = proof_of(receipt.entry, event.services[0].log.name, event.deadline_s)
+    item.save(receipt.with_more(proofs=[proof]))
+
+
+class Nothing(Asker):
+    """Services that have published nothing."""
+
+    def get(self, path, most_bytes=0):
+        return Answer(404, b"")
+
+
+class ToldToEnd(Told):
+    """As if a signal had come before a server is ready: it ends when it is."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.to_end.set()
 
 
 def run_and_stop(agent, ready):
@@ -127,6 +195,9 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
+    monkeypatch.setattr("datacollect.bistro.audit.audit_event.Asker", Nothing)
+    for server in ("service", "witness"):
+        monkeypatch.setattr(f"datacollect.bistro.serving.{server}.Told", ToldToEnd)
     return folder
 
 
@@ -145,7 +216,7 @@ def test_json_is_one_object_and_nothing_else(name, here, call):
 
 
 # The tests of sweeps and manifests look at what happens to their files.
-_WRITERS = {name.split()[0] for name in WRITES} | {"sweep", "manifest"}
+_WRITERS = {name.split()[0] for name in WRITES} | {"sweep", "manifest", "upload"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -160,7 +231,7 @@ def test_help_says_whether_o_is_a_file_or_a_folder(name, call):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in COMMANDS if n not in (*SLOW, "schema", "agent", "agent init")]
+    "name", [n for n in COMMANDS if n not in (*SLOW, *SERVERS, "schema", "agent init")]
 )
 def test_tables_fit_80_columns(name, here, call):
     _, out, _ = call(*COMMANDS[name])

@@ -7,7 +7,13 @@ from hashlib import sha256
 
 from datacollect.bistro.event.draft import complete
 from datacollect.bistro.event.event import Event
+from datacollect.bistro.event.fields import EVENT
 from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.writing import toml_of
+from datacollect.bistro.log.checkpoints import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
+from datacollect.bistro.log.notes import Note
+from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.log.tree import leaf_hash
 from datacollect.net.keys import PrivateKey
 
 # Thursday, 2027-04-15, a second before midnight in New York.
@@ -54,6 +60,12 @@ def draft(n_witnesses: int = 4, n_services: int = 2, **changes: object) -> dict[
     return {key: value for key, value in tree.items() if value is not None}
 
 
+def draft_text(**changes: object) -> str:
+    """Return a draft as an organiser writes it."""
+    tree = draft(**({"organiser": key_of("organiser").public} | changes))
+    return toml_of(EVENT, tree)
+
+
 def counting_bytes() -> object:
     """Return a source of bytes that are never the same, nor random."""
     n_calls = iter(range(1, 1000))
@@ -66,3 +78,17 @@ def event_bytes(**changes: object) -> bytes:
 
 def event_of(**changes: object) -> Event:
     return read_event(event_bytes(**changes))
+
+
+def proof_of(
+    entry: bytes, log: str, time_s: int, n_witnesses: int = 3, service: str = "s0"
+) -> LogProof:
+    """Return a proof of an entry that stands alone in a log; each witness signs a second later."""
+    checkpoint = Checkpoint(log, 1, leaf_hash(entry))
+    note = sign_checkpoint(checkpoint, key_of(service))
+    lines = tuple(
+        cosign(note.text, time_s + i, name, key_of(name))
+        for i, name in enumerate(witness_names(n_witnesses))
+    )
+    whole = Note(note.text, note.signatures + lines)
+    return LogProof(0, (), SignedCheckpoint(checkpoint, whole))

@@ -88,8 +88,8 @@ def header_bytes(header: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def content_digest(secret: bytes, header: bytes, file: Iterable[bytes]) -> bytes:
-    """Return what an entry says of a header and a file: HMAC-SHA-256, 32 bytes.
+def content_code(secret: bytes, header: bytes) -> hmac.HMAC:
+    """Begin what an entry says of a content: it is to be updated with the file's bytes.
 
     Parameters
     ----------
@@ -97,13 +97,32 @@ def content_digest(secret: bytes, header: bytes, file: Iterable[bytes]) -> bytes
         32 random bytes that lie inside the seal and with the person.
     header : bytes
         As `header_bytes` makes it.
-    file : iterable of bytes
-        The file's content, in pieces of any length.
+
+    Examples
+    --------
+    >>> code = content_code(bytes(32), b"{}")
+    >>> code.update(b"abc")
+    >>> code.hexdigest()[:16]
+    '29b0b3ebfe8def3d'
     """
     if len(secret) != SECRET_BYTES:
         raise ProblemError(f"the secret of a file must have {SECRET_BYTES} bytes")
-    digest = hmac.new(secret, CONTENT_LABEL + struct.pack(">I", len(header)), "sha256")
-    digest.update(header)
+    code = hmac.new(secret, CONTENT_LABEL + struct.pack(">I", len(header)), "sha256")
+    code.update(header)
+    return code
+
+
+def content_digest(secret: bytes, header: bytes, file: Iterable[bytes]) -> bytes:
+    """Return what an entry says of a header and a file: HMAC-SHA-256, 32 bytes.
+
+    Parameters
+    ----------
+    secret, header : bytes
+        As for `content_code`.
+    file : iterable of bytes
+        The file's content, in pieces of any length.
+    """
+    code = content_code(secret, header)
     for piece in file:
-        digest.update(piece)
-    return digest.digest()
+        code.update(piece)
+    return code.digest()

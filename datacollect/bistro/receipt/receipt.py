@@ -218,6 +218,28 @@ def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
     )
 
 
+def read_acknowledgement(data: bytes, log: str) -> Acknowledgement:
+    """Return the acknowledgement that a service's answer says.
+
+    Parameters
+    ----------
+    data : bytes
+        The body of the answer: it does not name the log.
+    log : str
+        Origin of the service's log.
+
+    Raises
+    ------
+    ProblemError
+        It says none.
+    """
+    place = "the acknowledgement"
+    tree = parse_json(decode(data, place), place)
+    if not isinstance(tree, dict):
+        raise ProblemError(f"{place} must be a JSON object")
+    return Acknowledgement(**ACKNOWLEDGEMENT.read({**tree, "log": log}, place))
+
+
 def amendments_data(event: bytes, amendments: Iterable[PublishedAmendment]) -> bytes:
     """Return the file of an event's amendments and of where they stand."""
     rows = [

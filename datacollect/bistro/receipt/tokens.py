@@ -15,9 +15,31 @@ if TYPE_CHECKING:
 # One authority could backdate alone: so many must agree.
 AUTHORITIES_NEEDED = 2
 
-NOT_INSTALLED = (
-    "tokens of outside authorities cannot be judged here; pip install 'datacollect[bistro]'"
-)
+
+def not_installed() -> str:
+    """Say what is missing where the package for tokens is, and how to get it."""
+    from datacollect.installation import command_for_package
+
+    command = command_for_package("rfc3161-client")
+    return f"tokens of outside authorities cannot be judged here; install what does it: {command}"
+
+
+def query_of(message: bytes) -> bytes:
+    """Return what an authority is asked for a token over a message: a TimeStampReq in DER.
+
+    The token carries the authority's certificates: it must prove the same without asking again.
+
+    Raises
+    ------
+    ProblemError
+        What makes it is not installed.
+    """
+    try:
+        from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
+    except ImportError:
+        raise ProblemError(not_installed()) from None
+    builder = TimestampRequestBuilder().data(message).hash_algorithm(HashAlgorithm.SHA256)
+    return builder.cert_request(cert_request=True).build().as_bytes()
 
 
 def token_time(token: bytes, message: bytes, authority: Authority) -> int:
@@ -74,7 +96,7 @@ def outside_time(
     try:
         import rfc3161_client  # noqa: F401
     except ImportError:
-        return None, [f"{NOT_INSTALLED}."]
+        return None, [f"{not_installed()}."]
     times: dict[int, int] = {}
     reasons = []
     for i, token in enumerate(tokens):

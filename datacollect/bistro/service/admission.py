@@ -47,12 +47,19 @@ class Admission:
         self._tickets: dict[str, Bucket] = {}
         self._addresses: dict[str, Bucket] = {}
 
-    def admit(self, token: str | None, address: str, now_s: float, unix_s: float) -> str | None:
+    def admit(
+        self,
+        shown: str | Admitted | None,
+        address: str,
+        now_s: float,
+        unix_s: float,
+    ) -> str | None:
         """Return the number of the ticket that a request counts for; None: it needs none.
 
         Parameters
         ----------
-        token : str or None
+        shown : str, Admitted or None
+            The ticket's token as it came; or what `verified` has found in it, somewhere else.
         address : str
         now_s, unix_s : float
             The monotonic clock, and seconds since 1970.
@@ -70,7 +77,11 @@ class Admission:
         if self.event.admission == "open":
             self.count_address(address, now_s)
             return None
-        number = self._number_of(token, address, now_s, unix_s)
+        if not isinstance(shown, Admitted):
+            shown = self.verified(shown, address, now_s, unix_s)
+        elif shown.token_sha256 in self.event.revoked:
+            raise RefusedError("the ticket is revoked; ask the organiser for the new one", 403)
+        number = shown.id
         bucket = _bucket(self._tickets, number, TICKET_PER_S, TICKET_AT_ONCE, now_s)
         if not bucket.take(now_s):
             raise TooManyError("with this ticket", 1.0 / TICKET_PER_S)
@@ -97,10 +108,17 @@ class Admission:
         self.event = event
         self._known.clear()
 
-    def _number_of(self, token: str | None, address: str, now_s: float, unix_s: float) -> str:
+    def verified(self, token: str | None, address: str, now_s: float, unix_s: float) -> Admitted:
+        """Return what a ticket's token says, counted for an address where it does not count.
+
+        Raises
+        ------
+        RefusedError
+            There is none, it does not count, or there were too many such from the address.
+        """
         if token is None:
             self.count_address(address, now_s)
-            raise RefusedError("a ticket is needed, as Authorization: Bearer TOKEN", 403)
+            raise RefusedError("a ticket is needed; the organiser of the event gives you one", 403)
         known = self._known.get(token)
         if known is None:
             bucket = self._of_address(address, now_s)
@@ -114,7 +132,7 @@ class Admission:
             if len(self._known) >= MOST_KNOWN:
                 self._known.pop(next(iter(self._known)))
             self._known[token] = known
-        return known.id
+        return known
 
     def _of_address(self, address: str, now_s: float) -> Bucket:
         return _bucket(self._addresses, address, ADDRESS_PER_S, ADDRESS_AT_ONCE, now_s)

@@ -180,7 +180,7 @@ class ServiceCore:
             ticket = self._admission.admit(asked.token, asked.address, now.monotonic_s, now.unix_s)
             indices = self._indices(asked.entries, ticket)
         except RefusedError as error:
-            return [_refusal(asked.request, error)]
+            return [refusal(asked.request, error)]
         return self._wait_or_answer(asked.request, asked.entries, indices, now)
 
     def _amend_asked(self, asked: messages.AmendAsked) -> list[Action]:
@@ -199,7 +199,7 @@ class ServiceCore:
                 self._n_amendments += 1
             indices = self._indices((asked.note,), None)
         except (RefusedError, ProblemError) as error:
-            return [_refusal(asked.request, error)]
+            return [refusal(asked.request, error)]
         return self._wait_or_answer(asked.request, (asked.note,), indices, asked.now)
 
     def _require_ready(self) -> None:
@@ -346,7 +346,8 @@ def _log_of(event: Event, key: PrivateKey) -> VerifierKey:
     )
 
 
-def _refusal(request: int, error: RefusedError | ProblemError) -> Refuse:
+def refusal(request: int, error: RefusedError | ProblemError) -> Refuse:
+    """Return how a request is refused for an error."""
     if isinstance(error, ProblemError):
         return Refuse(request, 400, str(error))
     retry_after_s = error.retry_after_s if isinstance(error, TooManyError) else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from datacollect.bistro.event.tickets import Admitted
     from datacollect.bistro.log.acknowledgement import Acknowledgement
     from datacollect.bistro.log.tiles import Tile
     from datacollect.bistro.now import Now
@@ -63,8 +64,8 @@ class CommitAsked:
     request : int
         A number of the shell's, new for each.
     entries : tuple of bytes
-    token : str or None
-        The ticket's, as it came.
+    token : str, Admitted or None
+        The ticket's, as it came; or what another process has found in it.
     address : str
         Whom it is counted for: `datacollect.net.addresses.origin_of` of the address.
     """
@@ -72,7 +73,7 @@ class CommitAsked:
     now: Now
     request: int
     entries: tuple[bytes, ...]
-    token: str | None
+    token: str | Admitted | None
     address: str
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.log.checkpoints import SignedCheckpoint
@@ -30,7 +31,13 @@ def proof_of(index: int, reader: LogReader) -> LogProof | None:
     note = reader.head_after(index)
     if note is None:
         return None
-    signed = SignedCheckpoint.parse(note)
+    signed = _parsed(note)
     size = signed.checkpoint.size
     hashes = inclusion_proof(index, size, TileReader(size, reader.tile).node)
     return LogProof(index, tuple(hashes), signed)
+
+
+# Thousands of entries are proved by one checkpoint.
+@lru_cache(maxsize=16)
+def _parsed(note: bytes) -> SignedCheckpoint:
+    return SignedCheckpoint.parse(note)

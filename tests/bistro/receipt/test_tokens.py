@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import shutil
-import subprocess
 import time
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from conftest import NO_OPENSSL
+from instances.authorities import Tsa, make_tsa
 from instances.events import event_bytes
 
-from datacollect.bistro.event.event import Authority
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.receipt.receipt import Receipt
@@ -26,84 +22,6 @@ from datacollect.errors import ProblemError
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason=NO_OPENSSL)
 
 ENTRY = bytes(range(32))
-CONFIG = """
-[tsa]
-serial = {folder}/serial
-crypto_device = builtin
-signer_cert = {folder}/tsa.pem
-signer_key = {folder}/tsa.key
-signer_digest = sha256
-default_policy = 1.2.3.4.1
-digests = sha256, sha512
-accuracy = secs:1, millisecs:500
-"""
-
-
-@dataclass
-class Tsa:
-    """An authority whose root was valid on some days around today."""
-
-    folder: Path
-    authority: Authority
-
-    def token(self, message: bytes) -> bytes:
-        """Return its answer over a message, stamped by this machine's clock."""
-        query, data = self.folder / "query", self.folder / "message"
-        data.write_bytes(message)
-        _openssl("ts", "-query", "-data", str(data), "-sha256", "-cert", "-out", str(query))
-        config = ("-config", str(self.folder / "tsa.cnf"), "-section", "tsa")
-        reply = self.folder / "reply"
-        _openssl("ts", "-reply", "-queryfile", str(query), *config, "-out", str(reply))
-        return reply.read_bytes()
-
-
-def make_tsa(folder: Path, name: str) -> Tsa:
-    """Make an authority: a root, and a certificate for timestamps below it."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-    folder.mkdir()
-    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
-    names = [
-        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{name} {what}")])
-        for what in ("root", "tsa")
-    ]
-    now = datetime.now(UTC)
-    pems = []
-    for which in (0, 1):
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(names[which])
-            .issuer_name(names[0])
-            .public_key(keys[which].public_key())
-            .serial_number(which + 1)
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
-            .add_extension(x509.BasicConstraints(ca=which == 0, path_length=None), critical=True)
-        )
-        if which:
-            usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.TIME_STAMPING])
-            builder = builder.add_extension(usage, critical=True)
-        pem = builder.sign(keys[0], hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-        pems.append(pem.decode())
-    (folder / "root.pem").write_text(pems[0])
-    (folder / "tsa.pem").write_text(pems[1])
-    (folder / "tsa.key").write_bytes(
-        keys[1].private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    (folder / "serial").write_text("01")
-    (folder / "tsa.cnf").write_text(CONFIG.format(folder=folder))
-    return Tsa(folder, Authority(f"http://{name}.example", pems[0]))
-
-
-def _openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
 
 
 @pytest.fixture(scope="module")

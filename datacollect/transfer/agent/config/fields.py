@@ -7,7 +7,7 @@ from typing import Any
 
 from datacollect.files.fields import Document, Field, Table
 from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole
-from datacollect.net.kinds import Address, Addresses, HostName, PublicKey
+from datacollect.net.kinds import TLS, Address, Addresses, HostName, PublicKey
 
 AGENT_FORMAT = "datacollect-agent/1"
 
@@ -26,15 +26,6 @@ class TableOf:
         """Return a reference to the table."""
         return self.table.schema()
 
-
-TLS = Table(
-    "the table tls",
-    "A certificate of your own.",
-    (
-        Field("certificate", Text(), "PEM file, with the chain, if any.", required=True),
-        Field("key", Text(), "PEM file of its private key, without a password.", required=True),
-    ),
-)
 
 SPOOL = Table(
     "the table spool",

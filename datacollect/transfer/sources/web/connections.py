@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.errors import IdentityError, ProblemError
-from datacollect.files.documents import document_name
+from datacollect.errors import IdentityError
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import RelayHop, dial, open_route, start_tls
@@ -15,33 +13,10 @@ from datacollect.net.tls import require_fingerprint
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from datacollect.transfer.sources.web.core.messages import Connect
-
-
-def web_context(ca: Path | None, fingerprint: str | None) -> ssl.SSLContext:
-    """Return what sessions with a server need: usual checks, or those of a pinned fingerprint.
-
-    Parameters
-    ----------
-    ca : Path or None
-        Who has signed its certificate, PEM; None: whom this host trusts.
-    fingerprint : str or None
-        Who has signed it does not matter; the caller compares.
-    """
-    try:
-        context = ssl.create_default_context(cafile=ca)
-    except (OSError, ssl.SSLError) as error:
-        reason = getattr(error, "reason", None) or error.strerror or str(error)
-        name = "" if ca is None else f"{document_name(ca)}: "
-        raise ProblemError(f"{name}must hold certificates, PEM: {reason}") from None
-    if fingerprint is not None:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
 from datacollect.net.deadline import Deadline
+from datacollect.net.tls import web_context
 from datacollect.transfer.protocol.patterns import matches
 from datacollect.transfer.protocol.source import Assurance, Page, Reached
-from datacollect.transfer.sources.web.connections import Dialler, web_context
+from datacollect.transfer.sources.web.connections import Dialler
 from datacollect.transfer.sources.web.core.core import WebCore
 from datacollect.transfer.sources.web.core.redirects import RedirectRule
 from datacollect.transfer.sources.web.core.versions import Version

@@ -1,0 +1,1 @@
+"""The auditor's side: logs read whole, and what contradicts them."""

@@ -1,0 +1,318 @@
+"""An event's logs, read whole and held against each other and against receipts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.audit.log_reading import WholeLog, read_log
+from datacollect.bistro.client.items import RECEIPT_SUFFIX
+from datacollect.bistro.event.amendments import missing_numbers, read_amendment
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.log.checkpoints import cosigned_times
+from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.log.tree import inclusion_proof, leaf_hash
+from datacollect.bistro.receipt.evidence import (
+    Lie,
+    broken_words,
+    clocks_set_back,
+    contradictions,
+    two_heads,
+)
+from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data, read_receipt
+from datacollect.bistro.receipt.verify import verify
+from datacollect.errors import DatacollectError, ProblemError
+from datacollect.files.documents import document_name, read_bytes, write_atomically
+from datacollect.net.fan_out import fan_out
+from datacollect.net.http_asking import Asker
+from datacollect.net.tls import web_context
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from datacollect.bistro.event.amendments import Amendment
+    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.receipt.receipt import Receipt
+
+
+@dataclass(frozen=True)
+class AuditedLog:
+    """What was read of a service's log; `trouble`: why it could not be read."""
+
+    url: str
+    log: str
+    size: int = 0
+    n_checkpoints: int = 0
+    n_witnesses: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class AuditedReceipt:
+    """What a receipt proves with the logs' proofs and amendments; `is_provable`: a time."""
+
+    file: str
+    outcome: str
+    time_s: int | None
+    is_provable: bool
+
+
+@dataclass(frozen=True)
+class AuditedAmendment:
+    """An amendment, and the origins of the logs that hold it."""
+
+    number: int
+    text: str
+    logs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit has found.
+
+    Attributes
+    ----------
+    event : str
+        The event's id.
+    logs : tuple of AuditedLog
+    amendments : tuple of AuditedAmendment
+    receipts : tuple of AuditedReceipt
+    evidence : tuple of Lie
+        Who has signed what does not fit together.
+    """
+
+    event: str
+    logs: tuple[AuditedLog, ...]
+    amendments: tuple[AuditedAmendment, ...]
+    receipts: tuple[AuditedReceipt, ...]
+    evidence: tuple[Lie, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 with evidence or a receipt that proves nothing; 3 where a log could not be read."""
+        if self.evidence or not all(each.is_provable for each in self.receipts):
+            return 1
+        return 3 if any(each.trouble for each in self.logs) else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "event": self.event,
+            "complete": not any(each.trouble for each in self.logs),
+            "logs": [
+                {
+                    "url": each.url,
+                    "log": each.log,
+                    "size": each.size,
+                    "checkpoints": each.n_checkpoints,
+                    "witnesses": each.n_witnesses,
+                    "trouble": each.trouble or None,
+                }
+                for each in self.logs
+            ],
+            "amendments": [
+                {"number": each.number, "text": each.text, "logs": list(each.logs)}
+                for each in self.amendments
+            ],
+            "receipts": [
+                {"file": each.file, "outcome": each.outcome, "time_s": each.time_s}
+                for each in self.receipts
+            ],
+            "evidence": [{"who": each.who, "text": each.text} for each in self.evidence],
+        }
+
+
+def audit_event(
+    event: str | PathLike[str],
+    *,
+    receipts: str | PathLike[str] | None = None,
+    amendments: str | PathLike[str] | None = None,
+) -> Audit:
+    """Read all logs of an event whole, and say what does not fit together.
+
+    Entries must make the roots that were signed, every published checkpoint must be a beginning of
+    the log, and so must be those that receipts hold; services must have logged what they have
+    acknowledged. What contradicts that is evidence, for its signatures cannot be denied.
+
+    Parameters
+    ----------
+    event : path-like
+    receipts : path-like, optional
+        Folder of receipts that people have handed to the auditor, ``NAME.receipt.json``.
+    amendments : path-like, optional
+        Where to write the amendments with their proofs, for who verifies receipts offline.
+
+    Returns
+    -------
+    datacollect.bistro.audit.audit_event.Audit
+        Its `evidence` says who has signed what does not fit together; a log that could not be read
+        is named with its trouble.
+
+    Raises
+    ------
+    ProblemError
+        The event or a receipt cannot be read.
+    NotWrittenError
+        The amendments cannot be written.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> dc.audit_event("tax.toml", receipts="receipts").evidence  # doctest: +SKIP
+    ()
+    """
+    event_data = read_bytes(event)
+    found = read_event(event_data, document_name(event))
+    held = {} if receipts is None else _receipts(Path(receipts))
+    logs, wholes = _logs(found)
+    published, listed, lies = _amendments(found, wholes)
+    if amendments is not None:
+        write_atomically(amendments, amendments_data(found.id, published))
+    lies += _lies(found, wholes, held)
+    judged = []
+    for name, receipt in held.items():
+        whole = _with_proofs(receipt, wholes, found)
+        verdict = verify(event_data, whole, amendments=published)
+        judged.append(
+            AuditedReceipt(name, verdict.outcome, verdict.time_s, verdict.time_s is not None)
+        )
+    evidence = tuple(dict.fromkeys(lies))
+    return Audit(found.id.hex(), tuple(logs), tuple(listed), tuple(judged), evidence)
+
+
+def _receipts(folder: Path) -> dict[str, Receipt]:
+    if not folder.is_dir():
+        raise ProblemError(f"{document_name(folder)}: no such folder; check the path")
+    found = sorted(folder.rglob(f"*{RECEIPT_SUFFIX}"))
+    if not found:
+        raise ProblemError(f"{document_name(folder)}: holds no receipts, *{RECEIPT_SUFFIX}")
+    return {
+        str(path.relative_to(folder)): read_receipt(read_bytes(path), document_name(path))
+        for path in found
+    }
+
+
+def _logs(event: Event) -> tuple[list[AuditedLog], dict[str, WholeLog]]:
+    """Read all logs at once; return what was read of each, and the logs by their origin."""
+    tls = web_context()
+    services = {each.url: each for each in event.services}
+
+    def read(url: str) -> WholeLog | None:
+        with Asker(url, tls) as asker:
+            return read_log(services[url], event, asker)
+
+    rows, wholes = [], {}
+    for url, outcome in fan_out(services, read).items():
+        service = services[url]
+        row = AuditedLog(url, service.log.name)
+        if outcome.error is not None:
+            if not isinstance(outcome.error, DatacollectError):
+                raise outcome.error
+            rows.append(replace(row, trouble=str(outcome.error)))
+        elif outcome.value is None:
+            rows.append(row)
+        else:
+            whole = outcome.value
+            wholes[service.log.name] = whole
+            head = whole.log.head
+            n_witnesses = len(cosigned_times(head.note, event.witness_keys))
+            rows.append(
+                replace(
+                    row,
+                    size=whole.log.size,
+                    n_checkpoints=len(whole.checkpoints),
+                    n_witnesses=n_witnesses,
+                )
+            )
+    return sorted(rows, key=lambda row: row.url), wholes
+
+
+def _amendments(
+    event: Event, wholes: dict[str, WholeLog]
+) -> tuple[list[PublishedAmendment], list[AuditedAmendment], list[Lie]]:
+    """Return the amendments that stand in the logs, each with a proof of its own making."""
+    amendments: dict[bytes, Amendment] = {}
+    where: dict[bytes, list[str]] = {}
+    proofs: dict[bytes, list[LogProof]] = {}
+    lies: list[Lie] = []
+    for origin, whole in wholes.items():
+        for index, entry in whole.others.items():
+            try:
+                amendment = read_amendment(entry, event)
+            except ProblemError:
+                lies.append(Lie(origin, f"Its entry {index} is no commitment and no amendment."))
+                continue
+            amendments[entry] = amendment
+            where.setdefault(entry, []).append(origin)
+            proofs.setdefault(entry, []).extend(_proofs_at(whole, index, event))
+    found = sorted(amendments.values(), key=lambda each: each.number)
+    lies += contradictions(found)
+    lies += [
+        Lie("organiser", f"Amendment {number} is in no log, though a later one is.")
+        for number in missing_numbers(found)
+    ]
+    published = [
+        PublishedAmendment(each.entry, tuple(proofs.get(each.entry, ()))) for each in found
+    ]
+    listed = [
+        AuditedAmendment(each.number, _text(each.entry), tuple(where[each.entry])) for each in found
+    ]
+    return published, listed, lies
+
+
+def _proofs_at(whole: WholeLog, index: int, event: Event) -> list[LogProof]:
+    """Return the proof of an entry by the first checkpoint that a quorum has signed, if any has."""
+    holding = [
+        each
+        for each in whole.checkpoints
+        if each.checkpoint.size > index
+        and len(cosigned_times(each.note, event.witness_keys)) >= event.quorum
+    ]
+    first = min(holding, key=lambda each: each.checkpoint.size, default=None)
+    if first is None:
+        return []
+    hashes = inclusion_proof(index, first.checkpoint.size, whole.log.node)
+    return [LogProof(index, tuple(hashes), first)]
+
+
+def _with_proofs(receipt: Receipt, wholes: dict[str, WholeLog], event: Event) -> Receipt:
+    """Add the proofs that logs give by now: a person may have only a service's word."""
+    leaf = leaf_hash(receipt.entry)
+    return receipt.with_more(
+        proofs=[
+            proof
+            for word in receipt.acknowledgements
+            if (whole := wholes.get(word.log)) is not None
+            and word.index < whole.log.size
+            and whole.log.node(0, word.index) == leaf
+            for proof in _proofs_at(whole, word.index, event)
+        ]
+    )
+
+
+def _text(entry: bytes) -> str:
+    return entry.decode().rpartition("\n\n")[0]
+
+
+def _lies(event: Event, wholes: dict[str, WholeLog], held: dict[str, Receipt]) -> list[Lie]:
+    lies: list[Lie] = []
+    for origin, whole in wholes.items():
+        lies += whole.lies
+        lies += two_heads(whole.log, whole.checkpoints, event)
+        shown = [*whole.checkpoints]
+        for receipt in held.values():
+            theirs = [proof.signed for proof in receipt.proofs if _is_of(proof, origin)]
+            shown += theirs
+            lies += two_heads(whole.log, theirs, event)
+            lies += broken_words(
+                whole.log,
+                ((receipt.entry, w) for w in receipt.acknowledgements if w.log == origin),
+            )
+        of_log = [each for each in shown if each.is_of(whole.log.key)]
+        lies += clocks_set_back(of_log, event)
+    return lies
+
+
+def _is_of(proof: LogProof, origin: str) -> bool:
+    return proof.signed.checkpoint.origin == origin

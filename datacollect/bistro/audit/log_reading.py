@@ -1,0 +1,188 @@
+"""A log read whole over HTTP: its entries, its tiles, all checkpoints that it has published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.log.checkpoints import MOST_CHECKPOINT_BYTES, SignedCheckpoint
+from datacollect.bistro.log.entry import ENTRY_BYTES
+from datacollect.bistro.log.proofs import MOST_PROOF_BYTES, LogProof
+from datacollect.bistro.log.tiles import (
+    MOST_ENTRY_BYTES,
+    TILE_WIDTH,
+    Edge,
+    Tile,
+    TileReader,
+    entries_of,
+    tiles_of,
+)
+from datacollect.bistro.log.tree import leaf_hash
+from datacollect.bistro.receipt.evidence import Lie, ReadLog
+from datacollect.bistro.receipt.receipt import MOST_BYTES, read_amendments
+from datacollect.errors import ProblemError, TransferError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datacollect.bistro.event.event import Event, Service
+    from datacollect.bistro.log.tree import Nodes
+    from datacollect.net.http_asking import Asker
+
+MOST_BUNDLE_BYTES = TILE_WIDTH * (2 + MOST_ENTRY_BYTES)
+
+
+@dataclass(frozen=True)
+class WholeLog:
+    """What an auditor has of a log.
+
+    Attributes
+    ----------
+    log : ReadLog
+        Its tree is made of the entries, whatever its tiles say.
+    checkpoints : list of SignedCheckpoint
+        All that it has published.
+    others : dict of int to bytes
+        By index: entries that are no commitments, amendments.
+    lies : list of Lie
+        What of it does not fit together.
+    """
+
+    log: ReadLog
+    checkpoints: list[SignedCheckpoint]
+    others: dict[int, bytes]
+    lies: list[Lie] = field(default_factory=list)
+
+
+def read_log(service: Service, event: Event, asker: Asker) -> WholeLog | None:
+    """Read a log of an event; None: it has published nothing yet.
+
+    Raises
+    ------
+    TransferError, ProblemError
+        It does not answer, or not what can be read.
+    """
+    answer = asker.get("/checkpoint", MOST_CHECKPOINT_BYTES)
+    if answer.status == 404:
+        return None
+    head = SignedCheckpoint.parse(_required(answer.status, answer.body, "/checkpoint"))
+    if not head.is_of(service.log):
+        raise ProblemError("its checkpoint is not signed by the log's key")
+    size = head.checkpoint.size
+    tree, others, entries_at = _Tree(), {}, _Commitments()
+    for tile in tiles_of(size):
+        if tile.level >= 0:
+            continue
+        path = f"/{tile.path}"
+        answer = asker.get(path, MOST_BUNDLE_BYTES)
+        for i, entry in enumerate(entries_of(_required(answer.status, answer.body, path), tile)):
+            tree.append(entry)
+            if len(entry) == ENTRY_BYTES:
+                entries_at.data += entry
+            else:
+                others[tile.index * TILE_WIDTH + i] = entry
+                entries_at.data += bytes(ENTRY_BYTES)
+    log = ReadLog(service.log, head, tree.node_of())
+    lies = [] if tree.edge.root() == head.checkpoint.root else [_other_root(service, size)]
+    lies += _differing_tiles(service, size, tree, asker)
+    checkpoints, missing = _checkpoints(service, event, head, entries_at, others, asker)
+    return WholeLog(log, checkpoints, others, lies + missing)
+
+
+class _Commitments:
+    """Entries one behind the other, so that ten million of them take little memory."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def __getitem__(self, index: int) -> bytes:
+        return bytes(self.data[index * ENTRY_BYTES : (index + 1) * ENTRY_BYTES])
+
+
+class _Tree:
+    """The tree of all entries, kept as tiles."""
+
+    def __init__(self) -> None:
+        self.edge = Edge()
+        self.tiles: dict[Tile, bytes] = {}
+
+    def append(self, entry: bytes) -> None:
+        self.tiles.update(self.edge.append(leaf_hash(entry)))
+
+    def node_of(self) -> Nodes:
+        self.tiles.update(self.edge.partial_tiles())
+        return TileReader(self.edge.size, self.tiles.__getitem__).node
+
+
+def _other_root(service: Service, size: int) -> Lie:
+    return Lie(service.log.name, f"Its {size} entries make another root than it has signed.")
+
+
+def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asker) -> list[Lie]:
+    """Compare the tiles that others make proofs of."""
+    for tile in tiles_of(size):
+        if tile.level < 0:
+            continue
+        answer = asker.get(f"/{tile.path}", TILE_WIDTH * ENTRY_BYTES)
+        if answer.status != 200 or answer.body != tree.tiles[tile]:
+            text = f"It serves {tile.path}, which its entries do not make."
+            if answer.status != 200:
+                text = f"It does not serve {tile.path} ({answer.status})."
+            return [Lie(service.log.name, text)]
+    return []
+
+
+def _checkpoints(
+    service: Service,
+    event: Event,
+    head: SignedCheckpoint,
+    commitments: _Commitments,
+    others: dict[int, bytes],
+    asker: Asker,
+) -> tuple[list[SignedCheckpoint], list[Lie]]:
+    """Return all checkpoints that are published: each is the first one that holds some entry."""
+    by_note = {proof.signed.note.data: proof.signed for proof in _amendment_proofs(event, asker)}
+    lies: list[Lie] = []
+    at = 0
+    while at < head.checkpoint.size:
+        found = _first_holding(at, commitments, others, by_note, asker)
+        if found is None or not found.is_of(service.log):
+            text = f"It does not prove entry {at}, which it has published."
+            return [*by_note.values(), head], [*lies, Lie(service.log.name, text)]
+        by_note[found.note.data] = found
+        at = found.checkpoint.size
+    by_note[head.note.data] = head
+    return [each for each in by_note.values() if each.is_of(service.log)], lies
+
+
+def _first_holding(
+    at: int,
+    commitments: _Commitments,
+    others: dict[int, bytes],
+    by_note: dict[bytes, SignedCheckpoint],
+    asker: Asker,
+) -> SignedCheckpoint | None:
+    if at in others:
+        # Proofs of amendments are listed with them.
+        sizes = [each for each in by_note.values() if each.checkpoint.size > at]
+        return min(sizes, key=lambda each: each.checkpoint.size, default=None)
+    entry = commitments[at]
+    answer = asker.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
+    if answer.status != 200:
+        return None
+    proof = LogProof.parse(answer.body)
+    if not proof.includes(entry) or proof.signed.checkpoint.size <= at:
+        return None
+    return proof.signed
+
+
+def _amendment_proofs(event: Event, asker: Asker) -> Iterator[LogProof]:
+    answer = asker.get("/amendments", MOST_BYTES)
+    for each in read_amendments(_required(answer.status, answer.body, "/amendments"), event.id):
+        yield from each.proofs
+
+
+def _required(status: int, body: bytes, path: str) -> bytes:
+    if status != 200:
+        raise TransferError(f"it answers {status} to {path}")
+    return body

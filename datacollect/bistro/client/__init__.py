@@ -1,0 +1,1 @@
+"""The person's side: what is handed in, and what proves it."""

@@ -1,0 +1,126 @@
+"""The shell of handing in: threads that ask, one clock, receipts written as they grow."""
+
+from __future__ import annotations
+
+import queue
+import time
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.client.handing_in import HandingIn, commit_body
+from datacollect.bistro.client.messages import Answered, AskAuthority, Commit, Save, Ticked
+from datacollect.bistro.log.proofs import MOST_PROOF_BYTES
+from datacollect.bistro.receipt.tokens import query_of
+from datacollect.errors import DatacollectError
+from datacollect.net.fan_out import LOOK_S, Begun
+from datacollect.net.http_asking import Asker
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+    from datacollect.bistro.client.messages import Question
+    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.receipt.receipt import Receipt
+    from datacollect.net.fan_out import Outcome
+    from datacollect.net.http_asking import Answer
+
+JSON_TYPE = "application/json"
+QUERY_TYPE = "application/timestamp-query"
+
+
+class Driver:
+    """Carries out what `HandingIn` decides, for several entries at once.
+
+    Parameters
+    ----------
+    event : Event
+    tls : ssl.SSLContext
+    """
+
+    def __init__(self, event: Event, tls: ssl.SSLContext) -> None:
+        self._event, self._tls = event, tls
+        self._cores: list[HandingIn] = []
+        self._save: list[Callable[[Receipt], None]] = []
+        self._tickets: list[str | None] = []
+        self._arrived: queue.SimpleQueue[Outcome[Answer]] = queue.SimpleQueue()
+        # By name of the call: whose it is, and what was asked.
+        self._asked: dict[str, tuple[int, Question]] = {}
+        self._begun: dict[str, Begun[Answer]] = {}
+        self._n_calls = 0
+
+    def add(self, core: HandingIn, ticket: str | None, save: Callable[[Receipt], None]) -> None:
+        """Begin to hand something in; `save` has the receipt on the disk when it returns."""
+        self._cores.append(core)
+        self._tickets.append(ticket)
+        self._save.append(save)
+
+    def run(self, is_enough: Callable[[HandingIn], bool]) -> None:
+        """Go on until there is enough of each, or its patience has ended.
+
+        Raises
+        ------
+        NotWrittenError
+            A receipt cannot be written.
+        """
+        while True:
+            now_s = time.monotonic()
+            for i, core in enumerate(self._cores):
+                if core.wake_s is not None and core.wake_s <= now_s:
+                    self._do(i, Ticked(now_s))
+            waiting = [
+                core.wake_s
+                for core in self._cores
+                if core.wake_s is not None and not is_enough(core)
+            ]
+            if not waiting:
+                return
+            try:
+                wait_s = min(max(min(waiting) - time.monotonic(), 0.0), LOOK_S)
+                self._take(self._arrived.get(timeout=wait_s))
+            except queue.Empty:
+                for begun in [*self._begun.values()]:
+                    begun.look()
+
+    def _take(self, outcome: Outcome[Answer]) -> None:
+        i, to = self._asked.pop(outcome.name)
+        del self._begun[outcome.name]
+        if outcome.error is not None and not isinstance(outcome.error, DatacollectError):
+            raise outcome.error
+        why = "" if outcome.error is None else str(outcome.error)
+        self._do(i, Answered(time.monotonic(), to, outcome.value, why))
+
+    def _do(self, i: int, event: Ticked | Answered) -> None:
+        for action in self._cores[i].handle(event):
+            if isinstance(action, Save):
+                self._save[i](self._cores[i].receipt)
+            else:
+                self._ask(i, action)
+
+    def _ask(self, i: int, to: Question) -> None:
+        self._n_calls += 1
+        name = str(self._n_calls)
+        entry, ticket = self._cores[i].receipt.entry, self._tickets[i]
+        self._asked[name] = (i, to)
+        self._begun[name] = Begun(
+            name, lambda _: answer_to(to, self._event, entry, ticket, self._tls), self._arrived.put
+        )
+
+
+def answer_to(
+    to: Question, event: Event, entry: bytes, ticket: str | None, tls: ssl.SSLContext
+) -> Answer:
+    """Ask a service or an authority about an entry.
+
+    Raises
+    ------
+    DatacollectError
+        There is no answer.
+    """
+    if isinstance(to, AskAuthority):
+        query = query_of(entry)
+        with Asker(event.authorities[to.authority].url, tls) as asker:
+            return asker.post("", query, QUERY_TYPE)
+    with Asker(event.services[to.service].url, tls) as asker:
+        if isinstance(to, Commit):
+            return asker.post("/commit", commit_body(entry, ticket), JSON_TYPE)
+        return asker.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)

@@ -1,0 +1,274 @@
+"""What is handed in: a file, its ``.keep`` and its receipt, all looked at before anything is done.
+
+``NAME.keep`` is written before anything is committed, ``NAME.receipt.json`` after each step. What
+is there already is gone on with: the entry of a ``.keep`` never changes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.event.file import id_advice
+from datacollect.bistro.event.tickets import admitted
+from datacollect.bistro.log.entry import (
+    SALT_BYTES,
+    SECRET_BYTES,
+    Commitment,
+    content_digest,
+    header_bytes,
+)
+from datacollect.bistro.receipt.receipt import Receipt, read_receipt
+from datacollect.bistro.sealing.keep import SUFFIX, FileVersion, Kept, keep, read_keep
+from datacollect.bistro.sealing.sealed import Inner
+from datacollect.errors import NotWrittenError, ProblemError, TicketError
+from datacollect.files.documents import document_name, read_bytes, written_durably
+from datacollect.files.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+
+    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.event.tickets import Ticket
+
+RECEIPT_SUFFIX = ".receipt.json"
+BLOCK_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file to be handed in, and where its ``.keep`` and its receipt stand.
+
+    Attributes
+    ----------
+    file : Path or None
+        None: only the ``.keep`` is there, and gone on with.
+    keep, receipt : Path
+    """
+
+    file: Path | None
+    keep: Path
+    receipt: Path
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return document_name(self.file or self.keep)
+
+    def save(self, receipt: Receipt) -> None:
+        """Have the receipt on the disk.
+
+        Raises
+        ------
+        NotWrittenError
+            It cannot be written; the one before is as it was.
+        """
+        with written_durably(self.receipt) as beside:
+            beside.write_bytes(receipt.data)
+
+
+def items_of(files: Sequence[str | PathLike[str]], into: str | PathLike[str] | None) -> list[Item]:
+    """Return what is to be handed in.
+
+    Parameters
+    ----------
+    files : sequence of path-like
+        Files, or what is kept of them.
+    into : path-like or None
+        The folder of what is kept; None: beside each file.
+
+    Raises
+    ------
+    ProblemError
+        One is no file, or two would be kept under one name.
+    """
+    by_keep: dict[str, Item] = {}
+    for given in files:
+        path = Path(given)
+        with naming_unread(path):
+            _require_file(path)
+        # Who names a .keep goes on with it, also where the file has gone or changed.
+        name = path.name.removesuffix(SUFFIX)
+        is_kept = path.name.endswith(SUFFIX)
+        folder = path.parent if into is None or is_kept else Path(into)
+        item = Item(
+            None if is_kept else path,
+            folder / f"{name}{SUFFIX}",
+            folder / f"{name}{RECEIPT_SUFFIX}",
+        )
+        other = by_keep.setdefault(os.path.realpath(item.keep), item)
+        if other is not item:
+            raise ProblemError(
+                f"{other.name} and {item.name} would both be kept as {document_name(item.keep)}; "
+                "hand them in one after the other, each with its own folder by -o"
+            )
+    if not by_keep:
+        raise ProblemError("name a file to hand in")
+    return [*by_keep.values()]
+
+
+def _require_file(path: Path) -> None:
+    name = document_name(path)
+    if path.is_dir():
+        raise ProblemError(f"{name}: is a folder; pack it into one file, as with tar or zip")
+    if not path.exists():
+        raise ProblemError(f"{name}: no such file; check the path")
+    if not path.is_file():
+        raise ProblemError(f"{name}: is no regular file; copy what it holds into one")
+
+
+def require_ticket(ticket: Ticket, event_data: bytes, event: Event) -> None:
+    """Raise `ProblemError` where a ticket does not count for an event, as far as its text says."""
+    if ticket.event != event.id:
+        advice = id_advice(event_data, ticket.event)
+        raise ProblemError(
+            f"the ticket is for event {ticket.event.hex()}, the event's file has the id "
+            f"{event.id.hex()}: {advice}"
+        )
+    try:
+        # Whether it has expired, services say: the clock here proves nothing.
+        admitted(ticket.token, event, 0)
+    except TicketError as error:
+        raise ProblemError(f"{error}; ask the organiser for the right one") from None
+
+
+def kept_item(
+    item: Item, event: Event, event_data: bytes, ticket: Ticket | None
+) -> tuple[Kept, Receipt]:
+    """Seal a file, or go on with what is kept of it; return what is kept, and its receipt so far.
+
+    Raises
+    ------
+    ProblemError
+        The file was changed since, what is kept is damaged or of another event, or a ticket is
+        needed.
+    NotWrittenError
+        It cannot be written: the folder does not allow it, or there is no room.
+    """
+    with naming_unread(item.keep):
+        is_kept = item.keep.exists()
+    kept = _found(item, event_data, event, ticket) if is_kept else _sealed(item, event, ticket)
+    commitment = Commitment(
+        event=event.id,
+        salt=kept.salt,
+        size=kept.sealed.n_bytes,
+        ciphertext_sha256=kept.sealed.sha256,
+        content=kept.sealed.content_p,
+    )
+    receipt = Receipt(commitment)
+    with naming_unread(item.receipt):
+        is_begun = item.receipt.exists()
+    if is_begun:
+        receipt = read_receipt(read_bytes(item.receipt), document_name(item.receipt))
+        if receipt.commitment != commitment:
+            raise ProblemError(
+                f"{document_name(item.receipt)}: is of something else than "
+                f"{document_name(item.keep)}; keep both, and name another folder with -o"
+            )
+    return kept, receipt
+
+
+def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
+    assert item.file is not None
+    header = {"event": event.id.hex(), "name": item.file.name}
+    if event.admission == "tickets":
+        if ticket is None:
+            raise ProblemError(
+                "a ticket is needed to hand in: give its file with --ticket; the organiser of "
+                f"{event.name!r} gives you one"
+            )
+        header["ticket"] = admitted(ticket.token, event, 0).id
+    with naming_unread(item.file):
+        n_bytes = item.file.stat().st_size
+    _require_length(n_bytes, item, event)
+    try:
+        with naming_unread(item.file):
+            kept = keep(
+                item.file,
+                item.keep,
+                event=event.id,
+                salt=secrets.token_bytes(SALT_BYTES),
+                inner=Inner(
+                    header_bytes(header),
+                    secrets.token_bytes(SECRET_BYTES),
+                    None if ticket is None else ticket.secret,
+                ),
+                ticket=None if ticket is None else ticket.token,
+                recipients=event.recipients,
+            )
+    except NotWrittenError as error:
+        if " -o" in str(error):
+            raise
+        named = NotWrittenError(f"{error}; or name another folder with -o")
+        named.exit_code = error.exit_code
+        raise named from None
+    try:
+        _require_length(kept.sealed.n_bytes, item, event)
+    except ProblemError:
+        # Nothing is committed, and nobody will take it.
+        item.keep.unlink(missing_ok=True)
+        raise
+    return kept
+
+
+def _require_length(n_bytes: int, item: Item, event: Event) -> None:
+    if event.most_bytes is not None and n_bytes > event.most_bytes:
+        raise ProblemError(
+            f"{item.name}: sealed it has {format_bytes(n_bytes)} or more, the event takes "
+            f"{format_bytes(event.most_bytes)} at most; make it smaller"
+        )
+
+
+def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -> Kept:
+    """Return what is kept of an earlier start; refuse it where it is of something else."""
+    name = document_name(item.keep)
+    with naming_unread(item.keep):
+        kept = read_keep(item.keep)
+    if kept.event != event.id:
+        raise ProblemError(
+            f"{name}: is for event {kept.event.hex()}, the event's file has the id "
+            f"{event.id.hex()}: {id_advice(event_data, kept.event)}; or name another folder with -o"
+        )
+    if ticket is not None and kept.ticket != ticket.token:
+        raise ProblemError(
+            f"{name}: was sealed with another ticket; to hand the file in with this one, name "
+            "another folder with -o"
+        )
+    if item.file is not None and not is_unchanged(item.file, kept):
+        raise ProblemError(
+            f"{item.name}: was changed since it was sealed as {name}; to go on with what was "
+            f"sealed, name {name} instead of the file; to hand in the file as it is now, name "
+            "another folder with -o"
+        )
+    return kept
+
+
+def is_unchanged(file: Path, kept: Kept) -> bool:
+    """Whether a file holds what was sealed of it; it is read only where it looks changed."""
+    with naming_unread(file), file.open("rb") as opened:
+        if FileVersion.of(opened) == kept.version:
+            return True
+        inner = kept.inner
+        found = content_digest(inner.secret, inner.header, pieces_of(file))
+        return found == kept.sealed.content_p
+
+
+def pieces_of(path: str | PathLike[str]) -> Iterator[bytes]:
+    """Yield the bytes of a file, in pieces; raise `ProblemError` where it cannot be read."""
+    with naming_unread(path), Path(path).open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            yield block
+
+
+@contextmanager
+def naming_unread(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn what the system says while a file is looked at into `ProblemError`, which names it."""
+    try:
+        yield
+    except OSError as error:
+        raise ProblemError(f"{document_name(path)}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,277 @@
+"""Handing files in: ``dc.upload``."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.client.driving import Driver
+from datacollect.bistro.client.handing_in import HandingIn
+from datacollect.bistro.client.instants import both_clocks, utc_text
+from datacollect.bistro.client.items import items_of, kept_item, require_ticket
+from datacollect.bistro.client.published import amendments_of, save_amendments
+from datacollect.bistro.event.amendments import amended
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.tickets import Ticket
+from datacollect.bistro.receipt.verify import published
+from datacollect.errors import ProblemError
+from datacollect.files.documents import document_name, read_bytes
+from datacollect.files.units import counted
+from datacollect.net.tls import web_context
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Sequence
+
+    from datacollect.bistro.client.items import Item
+    from datacollect.bistro.event.event import Event
+
+# A proof comes within seconds; so long services that are down are asked again and again.
+PATIENCE_S = 60.0
+
+# What refusals say of the request itself, and that the event is over.
+BAD_INPUT_STATUSES, OVER_STATUS = (400, 403, 413), 410
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """What has become of one file.
+
+    Attributes
+    ----------
+    file : str
+        As it was named.
+    keep, receipt : str
+        What is to be kept.
+    entry : str
+        What stands in the logs: 64 hexadecimal digits.
+    outcome : str
+        ``"in time"``, ``"late"``, ``"not proved"`` (a service holds it, no proof came yet),
+        ``"refused"`` or ``"no service"``.
+    handed_in_s : int or None
+        By the clock of the first service that acknowledged, seconds since 1970.
+    counted_s : int or None
+        The time that the receipt proves.
+    proved : str
+        A sentence: what is proved so far.
+    troubles : tuple of str
+        What services and authorities said that gave no help.
+    exit_code : int
+        0 in time, 1 late or not proved, 2 refused for what was given, 3 no service.
+    """
+
+    file: str
+    keep: str
+    receipt: str
+    entry: str
+    outcome: str
+    handed_in_s: int | None
+    counted_s: int | None
+    proved: str
+    troubles: tuple[str, ...]
+    exit_code: int
+
+    @property
+    def is_in_time(self) -> bool:
+        """Whether the receipt proves that it was handed in in time."""
+        return self.outcome == "in time"
+
+    @property
+    def times_text(self) -> str:
+        """When it was handed in and counted, by the reader's clock and in UTC."""
+        handed_in = "nowhere" if self.handed_in_s is None else f"at {both_clocks(self.handed_in_s)}"
+        count = "not yet" if self.counted_s is None else f"at {both_clocks(self.counted_s)}"
+        return f"handed in {handed_in}, counted {count}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "file": self.file,
+            "keep": self.keep,
+            "receipt": self.receipt,
+            "entry": self.entry,
+            "outcome": self.outcome,
+            "handed_in_s": self.handed_in_s,
+            "handed_in": utc_text(self.handed_in_s),
+            "counted_s": self.counted_s,
+            "counted": utc_text(self.counted_s),
+            "proved": self.proved,
+            "troubles": list(self.troubles),
+        }
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """What has become of all files; `amendments` names the file of what was changed, if any."""
+
+    event: str
+    files: tuple[HandedIn, ...]
+    amendments: str | None
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all are in time; else the gravest of the files' own."""
+        return max(each.exit_code for each in self.files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "event": self.event,
+            "complete": self.exit_code == 0,
+            "files": [each.to_dict() for each in self.files],
+            "amendments": self.amendments,
+        }
+
+
+def upload(
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    event: str | PathLike[str],
+    *,
+    ticket: Ticket | str | PathLike[str] | None = None,
+    into: str | PathLike[str] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Uploaded:
+    """Hand files in: seal them, have them timestamped, keep a receipt of each.
+
+    Each file is sealed for the event's recipients as ``NAME.keep``, before anybody hears of it.
+    Then 32 bytes that commit to it are logged, and ``NAME.receipt.json`` grows until it proves a
+    time. Started again it goes on: what is sealed stays as it is, and is handed in once. Both files
+    are to be kept.
+
+    Parameters
+    ----------
+    files : path-like, or sequence of path-like
+        A ``.keep`` goes on with what was sealed, whatever has become of the file.
+    event : path-like
+        The event's file, as it was published.
+    ticket : Ticket or path-like, optional
+        The person's, where the event asks for one.
+    into : path-like, optional
+        Folder of what is kept; by default beside each file.
+    tell : callable, optional
+        Told in a sentence what is going on.
+
+    Returns
+    -------
+    Uploaded
+        What is proved of each file; whatever services say, nothing is raised for it.
+
+    Raises
+    ------
+    ProblemError
+        A file, the event or the ticket cannot be taken; the message says why.
+    NotWrittenError
+        What is to be kept cannot be written.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> dc.upload("return.pdf", "tax.toml", ticket="my.ticket")  # doctest: +SKIP
+    Uploaded(event='9f86d08…', files=(HandedIn(file='return.pdf', …, outcome='in time', …),), …)
+    """
+    say = tell or (lambda _: None)
+    event_data = read_bytes(event)
+    found = read_event(event_data, document_name(event))
+    own = ticket if isinstance(ticket, Ticket | None) else Ticket.from_file(ticket)
+    if own is not None:
+        require_ticket(own, event_data, found)
+    items = items_of([files] if isinstance(files, str | PathLike) else files, into)
+    tls = web_context()
+    driver = Driver(found, tls)
+    cores = []
+    for item in items:
+        say(f"sealing {item.name}")
+        kept, receipt = kept_item(item, found, event_data, own)
+        order = random.sample(range(len(found.services)), len(found.services))
+        core = HandingIn(found, receipt, order, time.monotonic(), PATIENCE_S)
+        cores.append(core)
+        driver.add(core, kept.ticket, item.save)
+        say(f"handing in {item.name}")
+        # Near a deadline the first must not wait for the seals of the others.
+        driver.run(lambda core: core.is_acknowledged)
+    say("waiting for witnesses")
+    driver.run(lambda core: core.wake_s is None)
+    folder = items[0].keep.parent if into is None else into
+    now_event, amendments = _amended(found, event, folder, cores, tls)
+    done = tuple(_handed_in(item, core, now_event) for item, core in zip(items, cores, strict=True))
+    return Uploaded(found.id.hex(), done, amendments)
+
+
+def _amended(
+    event: Event,
+    path: str | PathLike[str],
+    folder: str | PathLike[str],
+    cores: Sequence[HandingIn],
+    tls: ssl.SSLContext,
+) -> tuple[Event, str | None]:
+    """Return the event as the logs have it changed by now, and the file that proves it."""
+    holders = {word.log for core in cores for word in core.receipt.acknowledgements}
+    urls = [each.url for each in event.services if each.log.name in holders]
+    found = amendments_of(event, urls, tls).amendments
+    counting = published(event, found, [])
+    if not counting:
+        return event, None
+    return amended(event, counting), str(save_amendments(event, path, folder, found))
+
+
+def _handed_in(item: Item, core: HandingIn, event: Event) -> HandedIn:
+    receipt, time_s = core.receipt, core.time_s
+    outcome, exit_code = _outcome(core, event)
+    return HandedIn(
+        file=str(item.file or item.keep),
+        keep=str(item.keep),
+        receipt=str(item.receipt),
+        entry=receipt.entry.hex(),
+        outcome=outcome,
+        handed_in_s=min((word.time_s for word in receipt.acknowledgements), default=None),
+        counted_s=time_s,
+        proved=_proved(core, event),
+        troubles=tuple(
+            f"{url}: {why}" if status is None else f"{url} ({status}): {why}"
+            for url, status, why in core.refusals
+        ),
+        exit_code=exit_code,
+    )
+
+
+def _outcome(core: HandingIn, event: Event) -> tuple[str, int]:
+    if core.time_s is not None:
+        return ("in time", 0) if core.time_s <= event.latest_s else ("late", 1)
+    if core.is_acknowledged:
+        return "not proved", 1
+    statuses = [status for _, status, _ in core.refusals]
+    if core.state == "refused":
+        if OVER_STATUS in statuses:
+            return "late", 1
+        return "refused", 2 if any(each in BAD_INPUT_STATUSES for each in statuses) else 3
+    return "no service", 3
+
+
+def _proved(core: HandingIn, event: Event) -> str:
+    """Say in a sentence what the receipt proves so far."""
+    receipt = core.receipt
+    if core.time_s is None:
+        if core.is_acknowledged:
+            return "A service holds it, by its own word; no witness has signed yet."
+        return "Nothing is proved yet."
+    n_logs = len({proof.signed.checkpoint.origin for proof in receipt.proofs})
+    by = (
+        f"by {counted(n_logs, 'log')} and {event.quorum} of {len(event.witnesses)} witnesses"
+        if n_logs
+        else f"by {counted(len(receipt.tokens), 'outside authority', 'outside authorities')}"
+    )
+    when = "before the deadline" if core.time_s <= event.latest_s else "after the deadline"
+    return f"Proved {by}: it was ready {when}; it has not been sent anywhere yet."
+
+
+def kept_words(items: Sequence[str | PathLike[str]], into: str | PathLike[str] | None) -> str:
+    """Say after an interruption what is kept, and what to do next."""
+    try:
+        names = [document_name(item.keep) for item in items_of(items, into) if item.keep.exists()]
+    except (ProblemError, OSError):
+        names = []
+    kept = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} kept; " if names else ""
+    return f"{kept}the same command goes on"

@@ -1,0 +1,121 @@
+"""What a receipt proves, read from files alone: ``dc.verify_receipt``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.bistro.client.items import naming_unread, pieces_of
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.receipt.receipt import read_amendments, read_receipt
+from datacollect.bistro.receipt.verify import Content, verify
+from datacollect.bistro.sealing.keep import MAGIC, SUFFIX, ciphertext_of, read_keep
+from datacollect.errors import ProblemError
+from datacollect.files.documents import document_name, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+
+    from datacollect.bistro.receipt.verify import Verdict
+    from datacollect.bistro.sealing.keep import Kept
+
+# What every file of age begins with.
+AGE = b"age-encryption.org/v1\n"
+
+
+def verify_receipt(
+    receipt: str | PathLike[str],
+    event: str | PathLike[str],
+    *,
+    file: str | PathLike[str] | None = None,
+    amendments: str | PathLike[str] | None = None,
+) -> Verdict:
+    """Return what a receipt proves, without any network and without this host's clock.
+
+    Parameters
+    ----------
+    receipt : path-like
+    event : path-like
+        The event's file, as it was published: every byte counts.
+    file : path-like, optional
+        What was handed in: the sealed file, the ``.keep``, or the file beside its ``.keep``. Left
+        out: the receipt is of some bytes, nobody knows which.
+    amendments : path-like, optional
+        What the organiser has changed, as ``upload`` and ``audit`` save it.
+
+    Returns
+    -------
+    datacollect.bistro.receipt.verify.Verdict
+        Its `outcome` is ``"in time"``, ``"late"`` or ``"not proved"``; `covers` says of what.
+
+    Raises
+    ------
+    ProblemError
+        One of the files is none, or of another event.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> verdict = dc.verify_receipt("a.receipt.json", "tax.toml", file="a")  # doctest: +SKIP
+    >>> verdict.outcome, verdict.covers  # doctest: +SKIP
+    ('in time', 'the file')
+    """
+    event_data = read_bytes(event)
+    event_id = read_event(event_data, document_name(event)).id
+    found = read_receipt(read_bytes(receipt), document_name(receipt))
+    changes = None
+    if amendments is not None:
+        changes = read_amendments(read_bytes(amendments), event_id, document_name(amendments))
+    shown = _Shown() if file is None else _shown(Path(file), Path(receipt))
+    return verify(
+        event_data, found, ciphertext=shown.sealed, content=shown.content, amendments=changes
+    )
+
+
+class _Shown(NamedTuple):
+    """What of a file is held against a receipt."""
+
+    sealed: Iterator[bytes] | None = None
+    content: Content | None = None
+
+
+def _shown(file: Path, receipt: Path) -> _Shown:
+    with naming_unread(file):
+        return _what_is(file, receipt)
+
+
+def _what_is(file: Path, receipt: Path) -> _Shown:
+    name = document_name(file)
+    if not file.is_file():
+        raise ProblemError(f"{name}: no such file; check the path")
+    if _is_keep(file):
+        return _Shown(sealed=_ciphertext(file, read_keep(file)))
+    if keep := _keep_of(file, receipt):
+        inner = read_keep(keep).inner
+        return _Shown(content=Content(inner.secret, inner.header, pieces_of(file)))
+    with file.open("rb") as opened:
+        if opened.read(len(AGE)) == AGE:
+            return _Shown(sealed=pieces_of(file))
+    raise ProblemError(
+        f"{name}: nothing tells that it was sealed: put its {SUFFIX} beside it, which `datacollect "
+        "upload` has written"
+    )
+
+
+def _is_keep(file: Path) -> bool:
+    with file.open("rb") as opened:
+        opened.seek(max(0, file.stat().st_size - len(MAGIC)))
+        return opened.read() == MAGIC
+
+
+def _keep_of(file: Path, receipt: Path) -> Path | None:
+    """Return the ``.keep`` of a file: beside it, or beside the receipt."""
+    name = file.name + SUFFIX
+    places = (file.with_name(name), receipt.with_name(name))
+    return next((place for place in places if place.is_file()), None)
+
+
+def _ciphertext(file: Path, kept: Kept) -> Iterator[bytes]:
+    with ciphertext_of(file, kept) as blocks:
+        yield from blocks

@@ -1,0 +1,1 @@
+"""What the files of services and witnesses say."""

@@ -1,0 +1,250 @@
+"""Amendments: signed, kept beside the event's file, posted to all services, until published."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.client.published import Found, amendments_of, save_amendments
+from datacollect.bistro.event.amendments import (
+    amended,
+    missing_numbers,
+    read_amendment,
+    sign_amendment,
+)
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.tickets import Ticket
+from datacollect.bistro.receipt.counted_time import proved_time
+from datacollect.errors import DatacollectError, ProblemError
+from datacollect.files.documents import (
+    document_name,
+    parse_toml,
+    read_bytes,
+    read_text,
+    written_durably,
+)
+from datacollect.files.kinds import shown
+from datacollect.net.fan_out import fan_out
+from datacollect.net.http_asking import Asker
+from datacollect.net.keys import read_private_key
+from datacollect.net.safe_text import safe_text
+from datacollect.net.tls import web_context
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from datacollect.bistro.event.amendments import Amendment
+    from datacollect.bistro.event.event import Event
+
+PATIENCE_S = 60.0
+AGAIN_S = 1.0
+NOTE_TYPE = "text/plain; charset=utf-8"
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Extended:
+    """What has become of an amendment.
+
+    Attributes
+    ----------
+    number : int
+    note_file : str
+        The amendment as it was signed.
+    published : tuple of str
+        URLs of the services whose logs have published it.
+    troubles : dict of str to str
+        What is the matter with the others, by URL.
+    amendments : str or None
+        The file of all amendments and their proofs, for who verifies receipts.
+    """
+
+    number: int
+    note_file: str
+    published: tuple[str, ...]
+    troubles: dict[str, str]
+    amendments: str | None
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all logs have published it, 1 where some have, 3 where none has."""
+        if not self.troubles:
+            return 0
+        return 1 if self.published else 3
+
+
+def extend(
+    event: str | PathLike[str],
+    key: str | PathLike[str],
+    *,
+    deadline: str | None = None,
+    revoke: Sequence[str] = (),
+    bistros: str | PathLike[str] | None = None,
+) -> Extended:
+    """Change an event afterwards, for everybody to see; started again it goes on.
+
+    The amendment is kept beside the event's file before anybody is sent it.
+
+    Parameters
+    ----------
+    event : path-like
+    key : path-like
+        The organiser's private key.
+    deadline : str, optional
+        A later one, with offset.
+    revoke : sequence of str
+        Files of tickets, or the hashes of their tokens as ``tickets.csv`` has them.
+    bistros : path-like, optional
+        TOML with more ``[[bistros]]``.
+
+    Raises
+    ------
+    ProblemError
+        It changes what cannot be changed, or an earlier amendment is missing here.
+    NotWrittenError
+        The amendment cannot be kept.
+    """
+    found = read_event(read_bytes(event), document_name(event))
+    changes = _changes(deadline, revoke, bistros)
+    private = read_private_key(key)
+    tls = web_context()
+    urls = [each.url for each in found.services]
+    known = amendments_of(found, urls, tls)
+    earlier = _earlier(Path(event), found, known)
+    again = next((each for each in earlier if _says(each, changes)), None)
+    if again is None:
+        if missing := missing_numbers(earlier):
+            raise ProblemError(
+                f"amendment {missing[0]} is missing here and in the logs that answer; extend from "
+                "where it was made"
+            )
+        number = max((each.number for each in earlier), default=0) + 1
+        note = sign_amendment(amended(found, earlier), changes, number, private)
+    else:
+        number, note = again.number, again.entry
+    note_file = _note_file(Path(event), number)
+    if not note_file.exists():
+        with written_durably(note_file) as beside:
+            beside.write_bytes(note)
+    troubles = _posted(urls, note, tls)
+    published, all_known = _published(found, urls, note, tls, troubles)
+    amendments = None
+    if published:
+        folder = Path(event).parent
+        amendments = str(save_amendments(found, event, folder, all_known.amendments))
+    late = "has not published it yet; run the same command again"
+    rest = {url: troubles.get(url, late) for url in urls if url not in published}
+    return Extended(number, str(note_file), tuple(published), rest, amendments)
+
+
+def _changes(
+    deadline: str | None, revoke: Sequence[str], bistros: str | PathLike[str] | None
+) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if deadline is not None:
+        changes["deadline"] = deadline
+    if revoke:
+        changes["revoked"] = list(dict.fromkeys(map(_token_hash, revoke)))
+    if bistros is not None:
+        name = document_name(bistros)
+        tree = parse_toml(read_text(bistros), name)
+        if tree.keys() != {"bistros"}:
+            raise ProblemError(f"{name}: must hold [[bistros]] and nothing else")
+        changes["bistros"] = tree["bistros"]
+    if not changes:
+        raise ProblemError("say what changes: --deadline, --revoke or --bistros")
+    return changes
+
+
+def _token_hash(given: str) -> str:
+    """Return the hash by which a ticket is revoked, of its file or written out."""
+    import hashlib
+
+    if _HASH.fullmatch(given):
+        return given
+    if not Path(given).is_file():
+        raise ProblemError(
+            f"--revoke must be the file of a ticket, or 64 hexadecimal digits of its token_sha256 "
+            f"in tickets.csv, got {shown(given)}"
+        )
+    return hashlib.sha256(Ticket.from_file(given).token.encode()).hexdigest()
+
+
+def _note_file(event: Path, number: int) -> Path:
+    return event.with_name(f"{event.stem}.amendment-{number}.txt")
+
+
+def _earlier(path: Path, event: Event, known: Found) -> list[Amendment]:
+    """Return all amendments that are kept here, or that logs hold."""
+    notes = {each.note for each in known.amendments}
+    number = 1
+    while (file := _note_file(path, number)).exists():
+        notes.add(read_bytes(file))
+        number += 1
+    return sorted((read_amendment(note, event) for note in notes), key=lambda each: each.number)
+
+
+def _says(amendment: Amendment, changes: dict[str, Any]) -> bool:
+    """Whether an amendment says just these changes: then it only has to be posted."""
+    text = amendment.entry.decode().rpartition("\n\n")[0]
+    tree = parse_toml(text, "the amendment")
+    said = {key: value for key, value in tree.items() if key not in ("format", "event", "number")}
+    return {**said} == {**_read_back(changes)}
+
+
+def _read_back(changes: dict[str, Any]) -> dict[str, Any]:
+    from datacollect.bistro.event.amendments import AMENDMENT
+    from datacollect.bistro.event.writing import toml_of
+
+    return parse_toml(toml_of(AMENDMENT, changes), "the changes")
+
+
+def _posted(urls: Sequence[str], note: bytes, tls: ssl.SSLContext) -> dict[str, str]:
+    """Send an amendment to all services; return what was the matter, by URL."""
+
+    def post(url: str) -> str:
+        with Asker(url, tls) as asker:
+            answer = asker.post("/amend", note, NOTE_TYPE)
+        if answer.status == 200:
+            return ""
+        text = safe_text(answer.body.decode(errors="replace").strip())
+        return f"({answer.status}) {text}"
+
+    troubles: dict[str, str] = {}
+    for url, outcome in fan_out(urls, post).items():
+        if outcome.error is None:
+            troubles |= {url: outcome.result()} if outcome.result() else {}
+        elif isinstance(outcome.error, DatacollectError):
+            troubles[url] = str(outcome.error)
+        else:
+            raise outcome.error
+    return troubles
+
+
+def _published(
+    event: Event,
+    urls: Sequence[str],
+    note: bytes,
+    tls: ssl.SSLContext,
+    troubles: dict[str, str],
+) -> tuple[list[str], Found]:
+    """Wait until the services that took an amendment have published it; return which have."""
+    end_s = time.monotonic() + PATIENCE_S
+    while True:
+        found = amendments_of(event, urls, tls)
+        published = [
+            url
+            for url, rows in found.by_url.items()
+            for each in rows
+            if each.note == note
+            and any(proved_time(proof, note, event).time_s is not None for proof in each.proofs)
+        ]
+        waiting = [url for url in urls if url not in published and url not in troubles]
+        if not waiting or time.monotonic() >= end_s:
+            return published, found
+        time.sleep(AGAIN_S)

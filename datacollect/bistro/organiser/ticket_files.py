@@ -1,0 +1,178 @@
+"""A file of a ticket for each person, and the organiser's list of whose is which."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.tickets import ID_BYTES, SECRET_BYTES, Ticket, admitted, new_ticket
+from datacollect.errors import NotWrittenError, ProblemError, TicketError
+from datacollect.files.documents import (
+    document_name,
+    read_bytes,
+    synchronise,
+    text_of,
+    write_owned,
+    written_durably,
+)
+from datacollect.files.kinds import shown
+from datacollect.files.tables import open_table
+from datacollect.net.keys import read_private_key
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from datacollect.bistro.event.event import Event
+    from datacollect.net.keys import PrivateKey
+
+COLUMN = "person"
+SUFFIX = ".ticket"
+LIST = "tickets.csv"
+MODE = 0o600
+# What names files on every system: no separators, nothing hidden, nothing too long.
+_NAME = re.compile(r"[^\W_][\w.@+ -]{0,99}")
+
+
+@dataclass(frozen=True)
+class TicketFiles:
+    """What was written: new tickets, those that were there already, and the list of all."""
+
+    n_new: int
+    n_kept: int
+    list_file: str
+
+
+def write_tickets(
+    event: str | PathLike[str],
+    people: str | PathLike[str],
+    key: str | PathLike[str],
+    into: str | PathLike[str],
+) -> TicketFiles:
+    """Write a ticket for each person, for its owner's eyes alone; started again it goes on.
+
+    Nothing is overwritten. ``tickets.csv`` tells whose number is which, and the hash by which a
+    ticket is revoked.
+
+    Parameters
+    ----------
+    event : path-like
+    people : path-like
+        CSV with the column ``person``: a name for each, as files may have it; others are ignored.
+    key : path-like
+        The organiser's private key.
+    into : path-like
+        Folder; made where it is absent.
+
+    Raises
+    ------
+    ProblemError
+        A person is named twice, a name names no file, or a ticket that is there is another's.
+    NotWrittenError
+        A file cannot be written.
+    """
+    found = read_event(read_bytes(event), document_name(event))
+    names = read_people(people)
+    private = read_private_key(key)
+    folder = Path(into)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_written(folder, error) from None
+    rows: list[tuple[str, str, str]] = []
+    n_new = 0
+    try:
+        for name in names:
+            path = folder / f"{name}{SUFFIX}"
+            is_new = not path.exists()
+            ticket = _written(path, found, private) if is_new else _kept(path, found)
+            n_new += is_new
+            told = admitted(ticket.token, found, 0)
+            rows.append((name, told.id, told.token_sha256.hex()))
+    finally:
+        # Interrupted, too: whoever has a ticket by now must be found.
+        if rows:
+            _write_list(folder / LIST, rows)
+    return TicketFiles(n_new, len(names) - n_new, str(folder / LIST))
+
+
+def read_people(path: str | PathLike[str]) -> list[str]:
+    """Return the people of a table; raise `ProblemError` where one stands there twice."""
+    name = document_name(path)
+    table = open_table(text_of(read_bytes(path), name), name, COLUMN)
+    if COLUMN not in table.header:
+        raise ProblemError(
+            f"{name}, line {1 + table.skipped_lines}: must have the column {COLUMN}, got "
+            f"{shown(', '.join(table.header))}; it holds a name or number for each person"
+        )
+    at = list(table.header).index(COLUMN)
+    lines: dict[str, tuple[int, str]] = {}
+    doubles = []
+    for line, row in table.rows():
+        person = row[at].strip()
+        if not _NAME.fullmatch(person) or person.endswith((".", " ")):
+            raise ProblemError(
+                f"{name}, line {line}: {COLUMN} must be letters, digits, '.', '-', '@', '+' and "
+                f"spaces, at most 100, that begin with a letter or digit, got {shown(person)}: it "
+                "becomes a file's name; choose another, such as a number"
+            )
+        # Some file systems take capitals for the same.
+        first = lines.setdefault(person.casefold(), (line, person))
+        if first[0] != line:
+            doubles.append(f"{first[1]!r} in lines {first[0]} and {line}")
+    if doubles:
+        more = f" and {len(doubles) - 5} more" if len(doubles) > 5 else ""
+        raise ProblemError(
+            f"{name}: each person must stand there once, got {', '.join(doubles[:5])}{more}; leave "
+            "one of each out, or tell them apart"
+        )
+    return [person for _, person in lines.values()]
+
+
+def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
+    number, secret = secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES)
+    ticket = new_ticket(event, number, secret, key)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write_owned(beside, ticket.text.encode(), mode=MODE)
+        try:
+            # Whole or not at all, and over nothing that is there.
+            os.link(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+        synchronise(path.parent)
+    except OSError as error:
+        raise _not_written(path, error) from None
+    return ticket
+
+
+def _kept(path: Path, event: Event) -> Ticket:
+    ticket = Ticket.from_file(path)
+    try:
+        admitted(ticket.token, event, 0)
+    except TicketError as error:
+        raise ProblemError(
+            f"{document_name(path)}: {error}; move it elsewhere, or name another folder with -o"
+        ) from None
+    return ticket
+
+
+def _write_list(path: Path, rows: list[tuple[str, str, str]]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([(COLUMN, "ticket", "token_sha256"), *rows])
+    with written_durably(path) as beside:
+        write_owned(beside, text.getvalue().encode(), mode=MODE)
+
+
+def _not_written(path: Path, error: OSError) -> NotWrittenError:
+    return NotWrittenError(
+        f"{document_name(path)}: cannot be written: {error.strerror}; name another folder with -o",
+        error.errno,
+    )

@@ -1,0 +1,1 @@
+"""What a person hands in, sealed for its recipients, and what the person keeps of it."""

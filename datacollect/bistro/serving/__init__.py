@@ -1,0 +1,1 @@
+"""The shells of services and witnesses: sockets, clocks, processes."""

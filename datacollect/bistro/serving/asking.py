@@ -1,0 +1,46 @@
+"""Asking witnesses, over connections that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from aiohttp import ClientSession
+
+ANSWER_S = 5.0
+MOST_ANSWER_BYTES = 16_384
+
+
+class WitnessClient:
+    """Sends bodies to witnesses; their certificates are verified as the system does."""
+
+    async def __aenter__(self) -> WitnessClient:
+        """Begin, in the running loop."""
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=ANSWER_S)
+        self._session: ClientSession = aiohttp.ClientSession(timeout=timeout)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def ask(self, url: str, body: bytes) -> tuple[int | None, bytes]:
+        """Return status and body of the answer; status None: there was none, and why in words."""
+        import aiohttp
+
+        try:
+            async with self._session.post(url, data=body, allow_redirects=False) as response:
+                found = await response.content.read(MOST_ANSWER_BYTES)
+                return response.status, found
+        except (aiohttp.ClientError, TimeoutError, OSError, asyncio.IncompleteReadError) as error:
+            return None, (str(error) or type(error).__name__).encode()

@@ -1,0 +1,191 @@
+"""A service from its file to its end: one process keeps the log, and may have others in front."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from asyncio import FIRST_COMPLETED
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from datacollect.bistro.serving.asking import WitnessClient
+from datacollect.bistro.serving.exchange import Asked, Together, messages
+from datacollect.bistro.serving.front import Front, run_front
+from datacollect.bistro.serving.sequencer import Sequencer
+from datacollect.bistro.serving.signals import Told
+from datacollect.bistro.serving.web import WebServer, bound_socket, tls_context, url_of
+from datacollect.bistro.store.log_store import LogStore
+from datacollect.errors import ProblemError, TransferError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.bistro.config.file import ServiceConfig
+    from datacollect.bistro.log.notes import VerifierKey
+
+# How long fronts may take to end.
+ENDS_WITHIN_S = 10.0
+
+
+def log_of(config: ServiceConfig) -> VerifierKey:
+    """Return the log that a service keeps; raise `ProblemError` where its key is of none."""
+    for service in config.event.services:
+        if service.log.key == config.key.public:
+            return service.log
+    raise ProblemError(
+        f"key must be that of one of the event's services, got that of {config.key.public}; the "
+        "event's file has them"
+    )
+
+
+def run_service(
+    config: ServiceConfig, ready: Callable[[str], None], say: Callable[[str], None]
+) -> None:
+    """Run a service in the main thread until SIGTERM or SIGINT; SIGHUP rereads its certificate.
+
+    Parameters
+    ----------
+    config : ServiceConfig
+    ready : function
+        Told its URL when it takes requests.
+    say : function
+        Takes each line of the log, in words.
+
+    Raises
+    ------
+    ProblemError
+        It cannot be carried out: the port is taken, the folder is another's, and so on.
+    StoreError
+        The disk is full, or fails.
+    TransferError
+        A process in front has ended.
+    """
+    log = log_of(config)
+    tls_context(config.listening)
+    with ExitStack() as closing:
+        bound = bound_socket(config.listening, is_shared=config.workers > 0)
+        closing.callback(bound.close)
+        # Before the store and the loop are there: a copy of the process must have neither.
+        channels = _fork_fronts(config, bound, say)
+        for channel in channels:
+            closing.callback(channel.close)
+        store = LogStore(config.folder, log.text)
+        closing.callback(store.close)
+        asyncio.run(_serve(config, store, bound, channels, ready, say))
+
+
+def _fork_fronts(
+    config: ServiceConfig, bound: socket.socket, say: Callable[[str], None]
+) -> list[socket.socket]:
+    """Make the processes in front; each has a socket of its own at the same place."""
+    import aiohttp.web  # noqa: F401 - once, for all copies
+
+    channels: list[socket.socket] = []
+    place = replace(config.listening, address=bound.getsockname()[:2])
+    for _ in range(config.workers):
+        own = bound_socket(place, is_shared=True)
+        ours, theirs = socket.socketpair()
+        if os.fork() == 0:
+            for other in (ours, bound, *channels):
+                other.close()
+            _be_front(config, own, theirs, say)
+        own.close()
+        theirs.close()
+        channels.append(ours)
+    return channels
+
+
+def _be_front(
+    config: ServiceConfig,
+    own: socket.socket,
+    channel: socket.socket,
+    say: Callable[[str], None],
+) -> NoReturn:
+    code = 1
+    try:
+        run_front(config, own, channel, say)
+        code = 0
+    finally:
+        # Nothing of what the parent has begun is this one's to end.
+        os._exit(code)
+
+
+async def _serve(
+    config: ServiceConfig,
+    store: LogStore,
+    bound: socket.socket,
+    channels: list[socket.socket],
+    ready: Callable[[str], None],
+    say: Callable[[str], None],
+) -> None:
+    async with WitnessClient() as client:
+        sequencer = Sequencer(config, store, client.ask, say)
+        server: WebServer | _Fronts
+        if channels:
+            server = _Fronts(channels, sequencer)
+        else:
+            server = WebServer(config.listening, Front(config, sequencer).handle)
+        told = Told(server.reread_certificate, say)
+        sequencer.start()
+        await server.start(bound)
+        ready(url_of(config.listening, bound))
+        ends: list[asyncio.Future[Any]] = [
+            asyncio.create_task(told.to_end.wait()),
+            sequencer.broken,
+            *([server.lost] if isinstance(server, _Fronts) else []),
+        ]
+        done, _ = await asyncio.wait(ends, return_when=FIRST_COMPLETED)
+        await server.stop()
+        await sequencer.stop()
+        for each in done:
+            each.result()
+
+
+class _Fronts:
+    """The processes in front, as who keeps the log sees them."""
+
+    def __init__(self, channels: list[socket.socket], sequencer: Sequencer) -> None:
+        self._channels, self._sequencer = channels, sequencer
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._together: list[Together] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._answering: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
+
+    async def start(self, _: socket.socket) -> None:
+        """Hear them; each listens by itself."""
+        for channel in self._channels:
+            reader, writer = await asyncio.open_unix_connection(sock=channel)
+            together = Together(writer)
+            self._together.append(together)
+            self._tasks.append(asyncio.create_task(self._hear(reader, together)))
+
+    def reread_certificate(self) -> None:
+        """Have each take its certificate anew."""
+        for together in self._together:
+            together.send(["reread"])
+
+    async def stop(self) -> None:
+        """Have them end after what is under way."""
+        self._is_stopping = True
+        for together in self._together:
+            together.send(["stop"])
+        _, late = await asyncio.wait(self._tasks, timeout=ENDS_WITHIN_S)
+        for task in late:
+            task.cancel()
+
+    async def _hear(self, reader: asyncio.StreamReader, together: Together) -> None:
+        async for head, body in messages(reader):
+            task = asyncio.create_task(self._answer(head, body, together))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+        if not self._is_stopping and not self.lost.done():
+            why = "a process of the service has ended by itself; start it again"
+            self.lost.set_exception(TransferError(why))
+
+    async def _answer(self, head: list[Any], body: bytes, together: Together) -> None:
+        number, *rest = head
+        reply = await self._sequencer.ask(Asked.of(rest, body))
+        together.send([number, reply.status, reply.content_type, reply.retry_after_s], reply.body)

@@ -1,0 +1,1 @@
+"""What services and witnesses keep on the disk."""

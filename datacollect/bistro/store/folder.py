@@ -1,0 +1,204 @@
+"""A folder that one process holds, and a database in it; what goes wrong with them, in words.
+
+What a database has committed is on the disk: write-ahead log, synchronous=FULL.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from datacollect.errors import NotWrittenError, ProblemError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# A file system with less than this left is full to SQLite: it writes whole pages, and many.
+LEAST_FREE_BYTES = 64 * 1024
+REMEDY = "what was acknowledged is kept; make room, or mend the disk"
+
+
+class NoRoomError(StoreError):
+    """The disk is full."""
+
+
+class Held:
+    """A folder that this process alone has, until `close`; made where it is absent.
+
+    Raises
+    ------
+    NotWrittenError
+        It cannot be made or written.
+    ProblemError
+        Another process has it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._lock_fd = os.open(folder / "lock", flags, 0o600)
+        except OSError as error:
+            raise _unusable(folder, error) from None
+        try:
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+                raise _unusable(folder, error) from None
+            raise ProblemError(
+                f"{folder}: another process is at work there; end it first, or name another folder"
+            ) from None
+
+    def close(self) -> None:
+        """Let others have it."""
+        with suppress(OSError):
+            os.close(self._lock_fd)
+
+
+def _unusable(folder: Path, error: OSError) -> NotWrittenError:
+    return NotWrittenError(
+        f"{folder}: is no folder to write to: {error.strerror}; mend that, or name another",
+        error.errno,
+    )
+
+
+class Database:
+    """An SQLite file of one kind and one owner, in a folder that is held.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the file.
+    schema : str
+        SQL that makes the tables of a new one.
+    owner : str
+        Whose it is; one of somebody else is refused.
+
+    Raises
+    ------
+    ProblemError
+        It is of somebody else, or is no such file.
+    StoreError
+        The disk is full, or fails.
+    """
+
+    def __init__(self, folder: Path, name: str, schema: str, owner: str) -> None:
+        self._folder, self._name = folder, name
+        self._db: apsw.Connection | None = None
+        with self.errors():
+            self._db = apsw.Connection(str(folder / name))
+        try:
+            with self.errors():
+                self._begin(schema, owner)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, schema: str, owner: str) -> None:
+        for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
+            self.rows(f"PRAGMA {pragma}")
+        with self.transaction():
+            if not self.rows("SELECT 1 FROM sqlite_schema LIMIT 1"):
+                self._open.execute(f"CREATE TABLE owner (name TEXT NOT NULL); {schema}")
+                self._open.execute("INSERT INTO owner VALUES (?)", (owner,))
+                self._sync_folder()
+        found = self.rows("SELECT name FROM owner")
+        if found != [(owner,)]:
+            raise ProblemError(
+                f"{self._folder}: is that of {found[0][0] if found else 'nobody'}, and not of "
+                f"{owner}; name another folder"
+            )
+
+    def _sync_folder(self) -> None:
+        """Make sure that the file's name outlasts a loss of power."""
+        for folder in (self._folder, self._folder.parent):
+            sync_folder(folder)
+
+    @property
+    def _open(self) -> apsw.Connection:
+        assert self._db is not None
+        return self._db
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return what a question finds."""
+        with self.errors():
+            return self._open.execute(sql, values).fetchall()
+
+    def many(self, sql: str, values: Iterator[Sequence[Any]]) -> None:
+        """Do the same for many values."""
+        with self.errors():
+            self._open.executemany(sql, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing; on the disk afterwards."""
+        with self.errors():
+            self._open.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._open.execute("COMMIT")
+            except BaseException:
+                # A full disk has rolled it back already.
+                with suppress(apsw.Error):
+                    if self._open.in_transaction:
+                        self._open.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close the file; nothing is lost with what is only closed."""
+        if self._db is not None:
+            with suppress(apsw.Error):
+                self._db.close()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what fails inside into `StoreError`, or into `ProblemError` where it is damage."""
+        try:
+            yield
+        except apsw.NotADBError as error:
+            raise ProblemError(
+                f"{self._folder / self._name}: is no database: {error}; bring the newest copy"
+            ) from error
+        except apsw.Error as error:
+            number = self._db.system_errno if self._db is not None else 0
+            is_full = isinstance(error, apsw.FullError) or number in NO_ROOM or self._is_full()
+            reason = os.strerror(number) if number else f"{type(error).__name__}: {error}"
+            raise _not_written(self._folder, reason, is_full=is_full) from error
+        except OSError as error:
+            raise not_written(self._folder, error) from error
+
+    def _is_full(self) -> bool:
+        with suppress(OSError):
+            found = os.statvfs(self._folder)
+            return found.f_bavail * found.f_frsize < LEAST_FREE_BYTES
+        return False
+
+
+def not_written(folder: Path, error: OSError) -> StoreError:
+    """Return what to say where a file of a folder cannot be written or read."""
+    reason = error.strerror or str(error)
+    return _not_written(folder, reason, is_full=error.errno in NO_ROOM)
+
+
+def _not_written(folder: Path, reason: str, *, is_full: bool) -> StoreError:
+    if is_full:
+        return NoRoomError(f"{folder}: no room is left on its disk; {REMEDY}")
+    return StoreError(f"{folder}: cannot be written or read: {reason}; {REMEDY}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names in a folder outlast a loss of power."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,177 @@
+"""A log on the disk: entries, checkpoints, what tickets were used for; tiles beside them.
+
+The order is the core's: entries are committed before they are acknowledged, tiles and then their
+checkpoint before a witness sees it, cosignatures before they are published.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.log.entry import ENTRY_BYTES
+from datacollect.bistro.service.messages import Kept, Publish, Store, StoreHead
+from datacollect.bistro.store.folder import Database, Held
+from datacollect.bistro.store.tile_files import TileFiles
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from datacollect.bistro.log.tiles import Tile
+
+SCHEMA = f"""
+CREATE TABLE entries (position INTEGER PRIMARY KEY, entry BLOB NOT NULL UNIQUE);
+CREATE INDEX long_entries ON entries (position) WHERE length(entry) > {ENTRY_BYTES};
+CREATE TABLE tickets (number TEXT PRIMARY KEY, used INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE heads (size INTEGER PRIMARY KEY, note BLOB NOT NULL, is_published INTEGER NOT NULL);
+CREATE INDEX published ON heads (size) WHERE is_published;
+"""
+
+
+class LogStore:
+    """The folder of a log, held by one process; as a `LogReader` it tells what is on the disk.
+
+    Parameters
+    ----------
+    folder : Path
+        Made where it is absent.
+    log : str
+        The log's verifier key: a folder of another log is refused.
+
+    Raises
+    ------
+    ProblemError
+        The folder is another log's, or another process is at work in it.
+    StoreError
+        The disk is full, or fails.
+    """
+
+    def __init__(self, folder: Path, log: str) -> None:
+        with ExitStack() as undo:
+            held = Held(folder)
+            undo.callback(held.close)
+            self._db = Database(folder, "log.sqlite", SCHEMA, log)
+            undo.callback(self._db.close)
+            self._tiles = TileFiles(folder)
+            self._closing = undo.pop_all()
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        self._closing.close()
+
+    # What is written --------------------------------------------------------------------------
+
+    def store(self, action: Store) -> None:
+        """Keep entries; they are on the disk when this returns.
+
+        Raises
+        ------
+        StoreError
+            None of them is kept.
+        """
+        used = Counter(row.ticket for row in action.rows if row.ticket is not None)
+        with self._db.transaction():
+            self._db.many(
+                "INSERT INTO entries VALUES (?, ?)",
+                ((action.first + i, row.entry) for i, row in enumerate(action.rows)),
+            )
+            self._db.many(
+                "INSERT INTO tickets VALUES (?, ?) "
+                "ON CONFLICT (number) DO UPDATE SET used = used + excluded.used",
+                iter(used.items()),
+            )
+
+    def store_tiles(self, action: StoreHead) -> None:
+        """Keep the tiles of a checkpoint, before the checkpoint itself; from any thread."""
+        self._tiles.write(action.tiles)
+
+    def store_head(self, action: StoreHead) -> None:
+        """Keep a checkpoint whose tiles are kept."""
+        with self._db.transaction():
+            self._db.rows(
+                "INSERT INTO heads VALUES (?, ?, 0) ON CONFLICT (size) DO NOTHING",
+                (action.size, action.note),
+            )
+
+    def publish(self, action: Publish) -> None:
+        """Keep a checkpoint with its cosignatures, unless it is kept with more of them."""
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE heads SET note = ?, is_published = 1 "
+                "WHERE size = ? AND NOT (is_published AND length(note) > ?)",
+                (action.note, action.size, len(action.note)),
+            )
+
+    # What is read -----------------------------------------------------------------------------
+
+    def kept(self) -> Kept:
+        """Return what a service starts with."""
+        last = self._db.rows("SELECT max(position) FROM entries")[0][0]
+        head = self._db.rows("SELECT note FROM heads ORDER BY size DESC LIMIT 1")
+        published = self._db.rows("SELECT max(size) FROM heads WHERE is_published")[0][0]
+        return Kept(
+            n_entries=0 if last is None else last + 1,
+            head=head[0][0] if head else None,
+            published_size=-1 if published is None else published,
+            amendments=tuple(entry for _, entry in self.amendments()),
+        )
+
+    def amendments(self) -> list[tuple[int, bytes]]:
+        """Return index and note of each amendment."""
+        rows = self._db.rows(
+            f"SELECT position, entry FROM entries WHERE length(entry) > {ENTRY_BYTES} "
+            "ORDER BY position"
+        )
+        return [(position, entry) for position, entry in rows]
+
+    def index_of(self, entry: bytes) -> int | None:
+        """Return where an entry stands, if it is kept."""
+        rows = self._db.rows("SELECT position FROM entries WHERE entry = ?", (entry,))
+        return rows[0][0] if rows else None
+
+    def entries(self, start: int, stop: int) -> list[bytes]:
+        """Return the entries from `start` to before `stop`."""
+        rows = self._db.rows(
+            "SELECT entry FROM entries WHERE position >= ? AND position < ? ORDER BY position",
+            (start, stop),
+        )
+        return [entry for (entry,) in rows]
+
+    def tile(self, tile: Tile) -> bytes:
+        """Return a tile of the tree of some checkpoint that is kept."""
+        try:
+            return self._tiles.read(tile)
+        except FileNotFoundError:
+            raise ProblemError(
+                f"{tile.path}: is missing in the log's folder; bring the newest copy of it, whole"
+            ) from None
+
+    def published_tile(self, tile: Tile) -> bytes | None:
+        """Return a tile, or a bundle of entries; None where there is none."""
+        try:
+            return self._tiles.read(tile)
+        except FileNotFoundError:
+            return None
+
+    def used(self, ticket: str) -> int:
+        """Return how many entries a ticket was used for."""
+        rows = self._db.rows("SELECT used FROM tickets WHERE number = ?", (ticket,))
+        return rows[0][0] if rows else 0
+
+    def head_after(self, index: int) -> bytes | None:
+        """Return the smallest published checkpoint that holds an index."""
+        rows = self._db.rows(
+            "SELECT note FROM heads WHERE is_published AND size > ? ORDER BY size LIMIT 1",
+            (index,),
+        )
+        return rows[0][0] if rows else None
+
+    def published(self, size: int | None = None) -> bytes | None:
+        """Return the published checkpoint of a size, by default the largest."""
+        which = "ORDER BY size DESC LIMIT 1" if size is None else "AND size = ?"
+        rows = self._db.rows(
+            f"SELECT note FROM heads WHERE is_published {which}", () if size is None else (size,)
+        )
+        return rows[0][0] if rows else None

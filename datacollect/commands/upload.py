@@ -1,0 +1,65 @@
+"""The command ``datacollect upload``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.ending import ending_on_sigterm, saying_next
+from datacollect.commands.options import Json
+
+if TYPE_CHECKING:
+    from datacollect.bistro.client.upload import Uploaded
+
+
+def upload(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Files to hand in, or a .keep to go on.")
+    ],
+    event: Annotated[
+        str, typer.Option("--event", metavar="EVENT", help="The event's file, as published.")
+    ],
+    ticket: Annotated[
+        str | None, typer.Option("--ticket", metavar="FILE", help="Your ticket.")
+    ] = None,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Keep seals and receipts here, not beside FILE."
+        ),
+    ] = None,
+    commit_only: Annotated[  # noqa: ARG001 - nothing comes after the timestamp yet
+        bool, typer.Option("--commit-only", help="End after the timestamp; send nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Hand files in: seal each, have it timestamped, keep a receipt that proves the time.
+
+    Keep NAME.keep and NAME.receipt.json. Run again it goes on, and hands nothing in twice. Exit 0:
+    all in time; 1: late, or not proved yet; 2: refused for what was given; 3: no service answers.
+    """
+    from datacollect.bistro.client.upload import kept_words
+    from datacollect.bistro.client.upload import upload as hand_in
+
+    with ending_on_sigterm(), saying_next(lambda: kept_words(files, into)):
+        done = hand_in(files, event, ticket=ticket, into=into, tell=note)
+    if as_json:
+        emit_json(done.to_dict())
+    else:
+        _show(done)
+    return done.exit_code
+
+
+def _show(done: Uploaded) -> None:
+    for each in done.files:
+        emit(f"{each.file}: {each.outcome}")
+        emit_text(each.times_text, 2)
+        emit_text(each.proved, 2)
+        if not each.is_in_time:
+            for trouble in each.troubles:
+                note_text(trouble)
+        note_text(f"keep {each.keep} and {each.receipt}")
+    if done.amendments is not None:
+        note_text(f"the event was changed since it was published: {done.amendments} proves how")

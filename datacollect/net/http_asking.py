@@ -1,0 +1,164 @@
+"""Short questions to servers by their URL: a request, a bounded answer, usual checks of TLS."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from datacollect.errors import TransferError
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import dial, start_tls
+from datacollect.net.http_client import HttpChannel
+from datacollect.net.names import host_and_port, host_port_text
+from datacollect.net.tls import web_context
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+    from collections.abc import Mapping
+    from types import TracebackType
+
+# How long an answer may take that comes by and by, and what one has at most where nobody says.
+ANSWER_S = 10.0
+MOST_ANSWER_BYTES = 65_536
+# Nobody comes again later than this, whatever a server says.
+MOST_RETRY_AFTER_S = 3600.0
+NO_BODY = (204, 304)
+
+
+class Answer(NamedTuple):
+    """What a server has answered; `retry_after_s`: when it wants to be asked again."""
+
+    status: int
+    body: bytes
+    retry_after_s: float | None = None
+
+
+class Asker:
+    """Asks one server, over one connection that is kept as long as it lasts.
+
+    For one thread at a time. Redirections are answers like others: nobody follows them.
+
+    Parameters
+    ----------
+    url : str
+        Of http or https, without query.
+    tls : ssl.SSLContext, optional
+        By default what `web_context` makes, which takes a while.
+    timeout_s : float
+        How long connecting, and each answer, may take.
+
+    Raises
+    ------
+    TransferError
+        When it is asked: it cannot be reached, is another, or answers no HTTP, too slowly or too
+        much.
+    """
+
+    def __init__(
+        self, url: str, tls: ssl.SSLContext | None = None, timeout_s: float = ANSWER_S
+    ) -> None:
+        parts = urlsplit(url)
+        self._is_tls = parts.scheme == "https"
+        self._address = host_and_port(parts.netloc, default_port=443 if self._is_tls else 80)
+        self._path = parts.path.rstrip("/")
+        self._name = host_port_text(*self._address)
+        self._tls, self._timeout_s = tls, timeout_s
+        self._channel: HttpChannel | None = None
+
+    def __enter__(self) -> Asker:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        """Close the connection."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def get(self, path: str, most_bytes: int = MOST_ANSWER_BYTES) -> Answer:
+        """Return the answer to a GET of a path below the URL."""
+        return self._asked("GET", path, None, {}, most_bytes)
+
+    def post(
+        self, path: str, body: bytes, content_type: str, most_bytes: int = MOST_ANSWER_BYTES
+    ) -> Answer:
+        """Return the answer to a POST to a path below the URL."""
+        return self._asked("POST", path, body, {"Content-Type": content_type}, most_bytes)
+
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        most_bytes: int,
+    ) -> Answer:
+        is_kept = self._channel is not None
+        raw = self._request(method, path, body, headers)
+        try:
+            return self._answer(raw, most_bytes)
+        except TransferError:
+            self.close()
+            # What was kept open may have been closed meanwhile, which only asking shows.
+            if not is_kept:
+                raise
+        except BaseException:
+            self.close()
+            raise
+        try:
+            return self._answer(raw, most_bytes)
+        except BaseException:
+            self.close()
+            raise
+
+    def _request(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> bytes:
+        target = f"{self._path}{path}" or "/"
+        lines = [f"{method} {target} HTTP/1.1", f"Host: {self._name}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        if body is not None:
+            lines.append(f"Content-Length: {len(body)}")
+        return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+
+    def _answer(self, raw: bytes, most_bytes: int) -> Answer:
+        deadline = Deadline(self._timeout_s)
+        if self._channel is None:
+            self._channel = HttpChannel(self._connected(deadline), self._name, self._timeout_s)
+        self._channel.send(raw)
+        head = self._channel.head(deadline)
+        if head.status < 200:
+            raise TransferError(f"{self._name}: answers {head.status}, which nobody asked for")
+        body = b""
+        if head.status not in NO_BODY:
+            body = self._channel.body(head.length, most_bytes, deadline)
+        if "close" in head.headers.get("connection", "").lower():
+            self.close()
+        return Answer(head.status, body, _seconds(head.headers.get("retry-after", "")))
+
+    def _connected(self, deadline: Deadline) -> socket.socket:
+        plain = dial([self._address], self._name, deadline, what="server")
+        if not self._is_tls:
+            return plain
+        try:
+            self._tls = self._tls or web_context()
+        except BaseException:
+            plain.close()
+            raise
+        return start_tls(plain, self._tls, self._address[0], self._name, deadline)
+
+
+def _seconds(text: str) -> float | None:
+    found = re.fullmatch(r"[0-9]{1,9}", text.strip(), re.ASCII)
+    return min(float(found[0]), MOST_RETRY_AFTER_S) if found else None

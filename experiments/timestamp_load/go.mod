@@ -1,0 +1,3 @@
+module datacollect/timestamp_load
+
+go 1.22

@@ -1,0 +1,87 @@
+"""Handing in end to end: real services, witnesses and disks; receipts that convince offline."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+from instances.events import key_of
+from instances.timestamping import World
+
+import datacollect as dc
+from datacollect.bistro.event.tickets import new_ticket
+from datacollect.commands.main import run
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """Two services, of which only the second runs, and three of four witnesses."""
+    with World(tmp_path_factory.mktemp("running"), n_services=2) as made:
+        made.start_witnesses(0, 1, 2)
+        made.start(1)
+        yield made
+
+
+@pytest.fixture
+def person(running, tmp_path, monkeypatch):
+    """A folder with a file and a ticket, in which somebody works."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(running.authority))
+    (tmp_path / "a.txt").write_text("mine")
+    number = int.from_bytes(tmp_path.name.encode(), "big") % 2**127
+    ticket = new_ticket(running.event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
+    (tmp_path / "my.ticket").write_text(ticket.text)
+    (tmp_path / "event.toml").write_bytes((running.folder / "event.toml").read_bytes())
+    return tmp_path
+
+
+def handed_in(capsys, *arguments: str) -> tuple[int, dict]:
+    code = run(["upload", *arguments, "--event", "event.toml", "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_file_is_sealed_proved_by_the_service_that_is_there_and_verified_offline(person, capsys):
+    code, told = handed_in(capsys, "a.txt", "--ticket", "my.ticket")
+    assert (code, told["complete"], told["files"][0]["outcome"]) == (0, True, "in time")
+    assert stat.S_IMODE((person / "a.txt.keep").stat().st_mode) == 0o600
+    # What stands nowhere else is not needed any more.
+    for file, covers in ((None, "some bytes"), ("a.txt", "the file"), ("a.txt.keep", None)):
+        verdict = dc.verify_receipt("a.txt.receipt.json", "event.toml", file=file)
+        assert verdict.is_in_time, verdict
+        assert covers in (None, verdict.covers)
+    first = (person / "a.txt.receipt.json").read_bytes()
+    again_code, again = handed_in(capsys, "a.txt")
+    assert (again_code, again["files"][0]["entry"]) == (0, told["files"][0]["entry"])
+    assert (person / "a.txt.receipt.json").read_bytes() == first
+
+
+def test_changed_file_is_said_and_what_was_sealed_can_be_gone_on_with(person, capsys):
+    assert handed_in(capsys, "a.txt", "--ticket", "my.ticket")[0] == 0
+    kept = (person / "a.txt.keep").read_bytes()
+    # Touched alone is not changed.
+    (person / "a.txt").touch()
+    assert handed_in(capsys, "a.txt")[0] == 0
+    (person / "a.txt").write_text("mine, mended")
+    assert run(["upload", "a.txt", "--event", "event.toml"]) == 2
+    said = capsys.readouterr().err
+    assert "was changed since it was sealed" in said
+    assert "-o" in said
+    code, told = handed_in(capsys, "a.txt.keep")
+    assert (code, told["files"][0]["outcome"]) == (0, "in time")
+    assert (person / "a.txt.keep").read_bytes() == kept
+    verdict = dc.verify_receipt("a.txt.receipt.json", "event.toml", file="a.txt")
+    assert verdict.outcome == "not proved"
+    (person / "second").mkdir()
+    assert handed_in(capsys, "a.txt", "--ticket", "my.ticket", "-o", "second")[0] == 0
+
+
+def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monkeypatch):
+    assert run(["upload", "a.txt", "--event", "event.toml", "--ticket", "my.ticket"]) == 0
+    out, err = capsys.readouterr()
+    assert "a.txt: in time\nhanded in at " in out
+    assert out.count(" UTC)") == 2
+    assert "Proved by 1 log and 3 of 4 witnesses" in " ".join(out.split())
+    assert "keep a.txt.keep and a.txt.receipt.json" in err
+    assert run(["verify", "a.txt.receipt.json", "--event", "event.toml"]) == 0
+    assert capsys.readouterr().out.startswith("in time, for some bytes\n")

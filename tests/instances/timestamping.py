@@ -1,0 +1,285 @@
+"""An event on loopback: services as real processes, witnesses in a thread, TLS by an own authority.
+
+Nothing here waits for a time: it waits for what is to come, with a generous end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import trustme
+from instances.events import counting_bytes, draft, key_of
+from instances.ports import free_port
+
+from datacollect.bistro.config.file import Listening, WitnessConfig
+from datacollect.bistro.event.draft import complete
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.tickets import new_ticket
+from datacollect.bistro.log.checkpoints import witness_key
+from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.serving.web import WebServer, bound_socket
+from datacollect.bistro.serving.witness import WitnessServer
+from datacollect.bistro.store.witness_store import WitnessStore
+from datacollect.net.keys import write_private_key
+
+WITHIN_S = 120.0
+NAME = "localhost"
+
+
+@dataclass
+class Answer:
+    """What a server has answered."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def until(found, what: str):
+    """Return what a function finds, once it finds something."""
+    end_s = time.monotonic() + WITHIN_S
+    while not (value := found()):
+        assert time.monotonic() < end_s, f"{what} does not come"
+        time.sleep(0.02)
+    return value
+
+
+class Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(WITHIN_S)
+
+    def close(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+
+@dataclass
+class Service:
+    """A process that keeps a log, and where it is."""
+
+    file: Path
+    url: str
+    folder: Path
+    process: subprocess.Popen | None = None
+    ready: dict[str, str] = field(default_factory=dict)
+
+    def said(self) -> str:
+        return self.file.with_suffix(".log").read_text()
+
+
+class World:
+    """An event with all who take part in it, below a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    n_services : int
+    settings : str
+        Further lines of each service's file.
+    changes
+        Of the event's draft.
+    """
+
+    def __init__(
+        self, folder: Path, n_services: int = 1, settings: str = "", **changes: object
+    ) -> None:
+        self.folder = folder
+        self._authority = trustme.CA()
+        self.authority = folder / "authority.pem"
+        self._authority.cert_pem.write_to_path(str(self.authority))
+        self.tls = (folder / "tls.pem", folder / "tls.key")
+        self.new_certificate()
+        self.trusting = ssl.create_default_context(cafile=str(self.authority))
+        self.event = self._made_event(n_services, changes)
+        self.services = [self._service(i, settings) for i in range(n_services)]
+        self._loop = Loop()
+        self._witnesses: dict[int, tuple[WebServer, WitnessStore]] = {}
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for service in self.services:
+            self.kill(service)
+        for i in [*self._witnesses]:
+            self.stop_witness(i)
+        self._loop.close()
+
+    def new_certificate(self) -> bytes:
+        """Write a new certificate of all servers, and its key; return it, DER."""
+        made = self._authority.issue_cert(NAME, "127.0.0.1")
+        made.cert_chain_pems[0].write_to_path(str(self.tls[0]))
+        made.private_key_pem.write_to_path(str(self.tls[1]))
+        return ssl.PEM_cert_to_DER_cert(made.cert_chain_pems[0].bytes().decode())
+
+    def certificate(self, url: str) -> bytes | None:
+        """Return the certificate that a server shows, DER."""
+        port = int(url.rpartition(":")[2])
+        with (
+            socket.create_connection((NAME, port), WITHIN_S) as plain,
+            self.trusting.wrap_socket(plain, server_hostname=NAME) as connection,
+        ):
+            return connection.getpeercert(binary_form=True)
+
+    def _made_event(self, n_services: int, changes: dict[str, object]):
+        ports = [free_port() for _ in range(n_services + 4)]
+        tree = draft(n_services=n_services, **changes)
+        for row, port in zip([*tree["services"], *tree["witnesses"]], ports, strict=True):
+            row["url"] = f"https://{NAME}:{port}"
+        organiser = key_of("organiser")
+        data = complete(tree, organiser.public, counting_bytes(), {})
+        (self.folder / "event.toml").write_bytes(data)
+        return read_event(data)
+
+    def _service(self, i: int, settings: str) -> Service:
+        url = self.event.services[i].url
+        write_private_key(self.folder / f"s{i}.key", key_of(f"s{i}"))
+        file = self.folder / f"s{i}.toml"
+        file.write_text(
+            'format = "datacollect-service/1"\nevent = "event.toml"\n'
+            f'key = "s{i}.key"\nlisten = "127.0.0.1:{url.rpartition(":")[2]}"\n'
+            f'folder = "log{i}"\ntls = {{ certificate = "tls.pem", key = "tls.key" }}\n{settings}'
+        )
+        return Service(file, url, self.folder / f"log{i}")
+
+    # Witnesses --------------------------------------------------------------------------------
+
+    def start_witnesses(self, *which: int) -> None:
+        for i in which or range(4):
+            self.start_witness(i)
+
+    def start_witness(self, i: int) -> None:
+        name = f"w{i}.example"
+        port = int(self.event.witnesses[i].url.rpartition(":")[2])
+        listening = Listening(("127.0.0.1", port), self.tls)
+        logs = tuple(service.log for service in self.event.services)
+        config = WitnessConfig(name, key_of(name), listening, self.folder / f"w{i}", True, logs)
+        store = WitnessStore(config.folder, witness_key(name, config.key.public).text)
+        server = WebServer(listening, WitnessServer(config, store, lambda _: None).handle)
+        self._loop.run(server.start(bound_socket(listening)))
+        self._witnesses[i] = (server, store)
+
+    def stop_witness(self, i: int) -> None:
+        server, store = self._witnesses.pop(i)
+        self._loop.run(server.stop())
+        store.close()
+
+    # Services ---------------------------------------------------------------------------------
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "datacollect", *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | {"SSL_CERT_FILE": str(self.authority)}
+
+    def start(self, i: int = 0) -> Service:
+        """Start a service, and wait until it says that it is ready."""
+        service = self.services[i]
+        with service.file.with_suffix(".log").open("ab") as log:
+            service.process = subprocess.Popen(
+                self.command("timestamp", str(service.file), "--json"),
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        ready, _, _ = select.select([service.process.stdout], [], [], WITHIN_S)
+        line = service.process.stdout.readline() if ready else b""
+        assert line.strip(), service.said()
+        service.ready = json.loads(line)
+        return service
+
+    def kill(self, service: Service, number: int = signal.SIGKILL) -> int | None:
+        """End a service's processes by a signal; return the exit code."""
+        if service.process is None:
+            return None
+        with suppress(ProcessLookupError):
+            os.killpg(service.process.pid, number)
+        return self.waited(service)
+
+    def end(self, service: Service) -> int:
+        """Tell the first process of a service to end; return the exit code."""
+        os.kill(service.process.pid, signal.SIGTERM)
+        return self.waited(service)
+
+    def waited(self, service: Service) -> int:
+        """Wait for the end of a service; return the exit code."""
+        code = service.process.wait(WITHIN_S)
+        service.process.stdout.close()
+        service.process = None
+        return code
+
+    # People -----------------------------------------------------------------------------------
+
+    def ticket(self, number: int = 1) -> str:
+        made = new_ticket(self.event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
+        return made.token
+
+    def connection(self, service: Service) -> http.client.HTTPSConnection:
+        port = int(service.url.rpartition(":")[2])
+        return http.client.HTTPSConnection(NAME, port, context=self.trusting, timeout=WITHIN_S)
+
+    def ask(
+        self, service: Service, method: str, path: str, body: bytes | None = None, **headers: str
+    ) -> Answer:
+        connection = self.connection(service)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return Answer(response.status, response.read(), dict(response.getheaders()))
+        finally:
+            connection.close()
+
+    def get(self, service: Service, path: str) -> Answer:
+        return self.ask(service, "GET", path)
+
+    def commit(self, service: Service, entry: bytes | list[bytes], number: int = 1) -> Answer:
+        """Commit to an entry, or to several, with a ticket; come again while it starts."""
+        given = entry.hex() if isinstance(entry, bytes) else [each.hex() for each in entry]
+        body = json.dumps({"entry": given, "ticket": self.ticket(number)}).encode()
+
+        def answer() -> Answer | None:
+            found = self.ask(service, "POST", "/commit", body)
+            return None if found.status == 503 and b"about to start" in found.body else found
+
+        return until(answer, "the start")
+
+    def proof(self, service: Service, entry: bytes) -> LogProof:
+        """Return the proof of an entry, once there is one."""
+
+        def proved() -> LogProof | None:
+            answer = self.get(service, f"/proof/{entry.hex()}")
+            assert answer.status in (200, 202), answer
+            return LogProof.parse(answer.body) if answer.status == 200 else None
+
+        return until(proved, "a proof")

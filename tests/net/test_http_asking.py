@@ -1,0 +1,114 @@
+"""Short questions to servers that answer well, and to all that do not."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from datacollect.errors import TransferError
+from datacollect.net.http_asking import Answer, Asker
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@contextmanager
+def answering(*answers: bytes, closes: bool = True):
+    """Yield the URL of a server that answers each request so; connections end after `closes`."""
+    asked: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            waiting = [*answers]
+            with suppress(OSError):
+                while waiting:
+                    connection, _ = listener.accept()
+                    with connection:
+                        while waiting:
+                            request = connection.recv(65_536)
+                            if not request:
+                                break
+                            asked.append(request)
+                            with suppress(OSError):
+                                connection.sendall(waiting.pop(0))
+                            if closes:
+                                break
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/a", asked
+
+
+def test_answer_has_status_body_and_when_to_come_again():
+    busy = b"HTTP/1.1 429 Many\r\nContent-Length: 4\r\nRetry-After: 7\r\n\r\nbusy"
+    with answering(busy) as (url, asked), Asker(url) as asker:
+        assert asker.post("/commit", b"{}", "application/json") == Answer(429, b"busy", 7.0)
+    assert asked[0].startswith(b"POST /a/commit HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert asked[0].endswith(b"Content-Length: 2\r\n\r\n{}")
+
+
+def test_connection_is_kept_and_made_again_where_it_was_closed_meanwhile():
+    with answering(OK, OK, closes=False) as (url, asked), Asker(url) as asker:
+        assert [asker.get("/1").body, asker.get("/2").body] == [b"ok", b"ok"]
+    assert len(asked) == 2
+    with answering(OK, OK) as (url, asked), Asker(url) as asker:
+        assert [asker.get("/1").body, asker.get("/2").body] == [b"ok", b"ok"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "ended the connection"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", "ended the connection"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "ended the connection within"),
+        (b"HTTP/1.1 200 OK\r\n\r\nwithout end", "must say how long"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", "may be"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "must say how long"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 40_000, "has no end"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no HTTP"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "nobody asked for"),
+        (bytes(range(256)) * 100, ""),
+    ],
+)
+def test_what_is_no_answer_is_a_failure_that_names_the_server(raw, why):
+    with answering(raw) as (url, _), Asker(url) as asker, pytest.raises(TransferError) as error:
+        asker.get("/x", 1000)
+    assert why in str(error.value)
+    assert "127.0.0.1" in str(error.value)
+
+
+def test_redirection_is_an_answer_that_nobody_follows():
+    raw = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    with answering(raw) as (url, asked), Asker(url) as asker:
+        assert asker.get("/x").status == 302
+    assert len(asked) == 1
+
+
+def test_silence_ends():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with Asker(url, timeout_s=0.05) as asker, pytest.raises(TransferError, match="took longer"):
+            asker.get("/x")
+
+
+def test_plain_server_where_tls_is_wanted_is_a_failure():
+    with (
+        answering(OK) as (url, _),
+        Asker(url.replace("http:", "https:")) as asker,
+        pytest.raises(TransferError),
+    ):
+        asker.get("/x")
+
+
+def test_noise_is_a_failure_or_an_answer():
+    chance = random.Random(7)
+    for _ in range(60):
+        raw = bytearray(OK)
+        for _ in range(chance.randint(1, 6)):
+            at = chance.randrange(len(raw))
+            raw[at : at + chance.randint(0, 3)] = chance.randbytes(chance.randint(0, 3))
+        with answering(bytes(raw)) as (url, _), Asker(url) as asker, suppress(TransferError):
+            assert isinstance(asker.get("/x"), Answer)
