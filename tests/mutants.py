@@ -26,7 +26,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("datacollect", "solvers", "topologies", "tests", "setup.cfg", "pyproject.toml")
+COPIED = (
+    "datacollect",
+    "solvers",
+    "topologies",
+    "experiments",
+    "tests",
+    "setup.cfg",
+    "pyproject.toml",
+)
 # Longer than the tests of any place take.
 LONGEST_S = 600.0
 # So many times as long as without a mutant: it hangs, which the tests notice in their way.
