@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from datacollect.bistro.event.certificates import read_certificates
 from datacollect.bistro.log.notes import OF_NOTE, OF_WITNESS, VerifierKey
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import Schema, Text, wrong
@@ -76,7 +77,18 @@ class Pattern:
         return {"type": "string", "pattern": f"^(?:{self.pattern.pattern})$"}
 
 
-CERTIFICATES = Pattern(
+@dataclass(frozen=True)
+class Certificates(Pattern):
+    """Certificates, PEM, that can be read."""
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the text."""
+        text = super().read(value, place)
+        read_certificates(text, place)
+        return text
+
+
+CERTIFICATES = Certificates(
     PEM,
     "must be certificates, PEM, with a newline at the end of each line",
     "put the whole text between three quotes, or name its file in the draft of `event new`",

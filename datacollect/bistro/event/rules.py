@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.event.certificates import public_keys, read_certificates
 from datacollect.errors import ProblemError
 from datacollect.files.clock import Clock, local_instant, parsed
 from datacollect.files.kinds import shown
@@ -97,6 +98,11 @@ def _check_keys(event: Event) -> None:
                 f"{place} must be another key than {first}: one witness under two names would "
                 "count twice; leave one out"
             )
+        if first.startswith("authorities"):
+            raise ProblemError(
+                f"{place} must be another key than {first}: one authority under two certificates "
+                "would count twice; leave one out"
+            )
         raise ProblemError(
             f"{place} must be another key than {first}: one key serves one purpose; make another "
             "with `datacollect keys new`"
@@ -116,7 +122,10 @@ def _keys(event: Event) -> Iterator[tuple[str, str]]:
     for i, recipient in enumerate(event.recipients):
         yield recipient, f"recipients[{i}]"
     for i, authority in enumerate(event.authorities):
-        yield authority.certificate, f"authorities[{i}].certificate"
+        place = f"authorities[{i}].certificate"
+        # Not their texts: one key may have many certificates, and one certificate many texts.
+        for key in public_keys(read_certificates(authority.certificate, place)):
+            yield key.hex(), place
 
 
 def _check_names(event: Event) -> None:

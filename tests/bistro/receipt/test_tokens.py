@@ -12,6 +12,7 @@ from conftest import NO_OPENSSL
 from instances.authorities import Tsa, make_tsa
 from instances.events import event_bytes
 
+from datacollect.bistro.event.event import Authority
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.receipt.receipt import Receipt
@@ -61,6 +62,27 @@ def test_two_authorities_make_a_time_and_one_does_not(two):
     time_s, why = outside_time([one, two[1].token(ENTRY)], ENTRY, authorities)
     assert time_s >= token_time(one, ENTRY, authorities[0])
     assert why == []
+
+
+def test_one_authority_below_two_roots_is_one(two, tmp_path):
+    """Two roots have signed its key: it could backdate alone."""
+    again = make_tsa(tmp_path / "again", "again", signer=two[0])
+    tokens = [two[0].token(ENTRY), again.token(ENTRY)]
+    authorities = [two[0].authority, again.authority]
+    assert token_time(tokens[1], ENTRY, again.authority)
+    time_s, why = outside_time(tokens, ENTRY, authorities)
+    assert time_s is None
+    assert "one key vouches for all of them" in why[0]
+    time_s, why = outside_time(
+        [*tokens, two[1].token(ENTRY)], ENTRY, [*authorities, two[1].authority]
+    )
+    assert (time_s is not None, why) == (True, [])
+
+
+def test_certificate_that_cannot_be_read_judges_no_token():
+    empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    with pytest.raises(ProblemError, match="one cannot be read"):
+        token_time(b"x", ENTRY, Authority("http://a.example", empty))
 
 
 def test_tokens_stand_in_where_no_service_answers(two):
