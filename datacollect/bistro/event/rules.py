@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.certificates import public_keys, read_certificates
+from datacollect.bistro.log.checkpoints import TIME_STOP
 from datacollect.errors import ProblemError
 from datacollect.files.clock import Clock, local_instant, parsed
 from datacollect.files.kinds import shown
@@ -46,6 +47,8 @@ def instant_of(text: str, timezone: str, place: str) -> int:
         ) from None
     if instant.microsecond:
         raise ProblemError(f"{place} must be in whole seconds, got {shown(text)}; round it")
+    if instant.timestamp() >= TIME_STOP:
+        raise ProblemError(f"{place} must lie before the year 2514, got {shown(text)}")
     return int(instant.timestamp())
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.certificates import public_keys, read_certificates
+from datacollect.bistro.log.checkpoints import TIME_STOP
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ def _judged(token: bytes, message: bytes, which: int, authority: Authority) -> _
             accuracy_s += (accuracy.micros or 0) / 1e6
         chain = map(x509.load_der_x509_certificate, response.signed_data.certificates)
         time_s = math.ceil(info.gen_time.timestamp() + accuracy_s)
+        if time_s >= TIME_STOP:
+            raise ValueError(f"its time must be below {TIME_STOP} s since 1970, got {time_s}")
         return _Judged(which, time_s, public_keys(chain))
     except (VerificationError, ValueError, TypeError) as error:
         raise ProblemError(f"it is no token of {authority.url} over this entry: {error}") from None

@@ -127,6 +127,7 @@ def test_what_works_but_not_for_long_is_said():
         ({"deadline": "2027-04-15T23:59:59"}, "an offset from UTC, .*2027-04-15T23:59:59-04:00"),
         ({"deadline": "2027-04-15T23:59:59-05:00"}, "deadline must have the offset of timezone"),
         ({"deadline": "2027-04-15T23:59:59.5-04:00"}, "deadline must be in whole seconds"),
+        ({"keep_until": "2999-05-15T23:59:59-04:00"}, "keep_until must lie before the year 2514"),
         ({"deadline": "2027-05-15T23:59:59-04:00"}, "collect_until must lie after deadline"),
         ({"opens": "2027-04-16T00:00:00-04:00"}, "deadline must lie after opens"),
         ({"timezone": "New York"}, "timezone must be an IANA name"),

@@ -95,9 +95,9 @@ def test_tokens_stand_in_where_no_service_answers(two):
         "collect_until": "2020-04-30T23:59:59-04:00",
     }
     far = {
-        "deadline": "2999-04-15T23:59:59-04:00",
-        "collect_until": "2999-04-30T23:59:59-04:00",
-        "keep_until": "2999-04-30T23:59:59-04:00",
+        "deadline": "2499-04-15T23:59:59-04:00",
+        "collect_until": "2499-04-30T23:59:59-04:00",
+        "keep_until": "2499-04-30T23:59:59-04:00",
     }
     for changes, outcome in ((past, "late"), (far, "in time")):
         file = event_bytes(authorities=authorities, **changes)
