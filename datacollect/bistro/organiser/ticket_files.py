@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import ID_BYTES, SECRET_BYTES, Ticket, admitted, new_ticket
+from datacollect.bistro.event.tickets import ID_BYTES, SECRET_BYTES, Ticket, new_ticket, owned
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.files.documents import (
     document_name,
@@ -93,7 +93,7 @@ def write_tickets(
             is_new = not path.exists()
             ticket = _written(path, found, private) if is_new else _kept(path, found)
             n_new += is_new
-            told = admitted(ticket.token, found, 0)
+            told = owned(ticket, found)
             rows.append((name, told.id, told.token_sha256.hex()))
     finally:
         # Interrupted, too: whoever has a ticket by now must be found.
@@ -155,7 +155,7 @@ def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
 def _kept(path: Path, event: Event) -> Ticket:
     ticket = Ticket.from_file(path)
     try:
-        admitted(ticket.token, event, 0)
+        owned(ticket, event)
     except TicketError as error:
         raise ProblemError(
             f"{document_name(path)}: {error}; move it elsewhere, or name another folder with -o"

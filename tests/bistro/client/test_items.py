@@ -61,6 +61,15 @@ def test_two_files_of_one_name_are_told_apart_before_one_is_sealed(here, capsys)
     assert not (here / "a.txt.keep").exists()
 
 
+def test_ticket_with_another_secret_is_refused_before_anything_is_sealed(here, capsys):
+    """The destination would refuse the file once the deadline has passed."""
+    text = ticket_of(EVENT).text
+    (here / "my.ticket").write_text(text.replace("00" * 32, "5e" * 32))
+    said = refused(capsys, "a.txt", "--ticket", "my.ticket")
+    assert "its secret is not that of its token; ask the organiser for the right one" in said
+    assert not (here / "a.txt.keep").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("none.txt", "no such file"), ("folder", "is a folder"), ("/dev/null", "no regular file")],
