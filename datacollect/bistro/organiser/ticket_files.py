@@ -27,12 +27,14 @@ from datacollect.files.tables import open_table
 from datacollect.net.keys import read_private_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import PathLike
 
     from datacollect.bistro.event.event import Event
     from datacollect.net.keys import PrivateKey
 
 COLUMN = "person"
+COLUMNS = (COLUMN, "ticket", "token_sha256")
 SUFFIX = ".ticket"
 LIST = "tickets.csv"
 MODE = 0o600
@@ -58,7 +60,7 @@ def write_tickets(
     """Write a ticket for each person, for its owner's eyes alone; started again it goes on.
 
     Nothing is overwritten. ``tickets.csv`` tells whose number is which, and the hash by which a
-    ticket is revoked.
+    ticket is revoked; it keeps whoever stands there already.
 
     Parameters
     ----------
@@ -85,7 +87,8 @@ def write_tickets(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _not_written(folder, error) from None
-    rows: list[tuple[str, str, str]] = []
+    # As keys, in their order: who was given a second ticket keeps both lines.
+    rows = dict.fromkeys(_listed(folder / LIST))
     n_new = 0
     try:
         for name in names:
@@ -94,7 +97,7 @@ def write_tickets(
             ticket = _written(path, found, private) if is_new else _kept(path, found)
             n_new += is_new
             told = owned(ticket, found)
-            rows.append((name, told.id, told.token_sha256.hex()))
+            rows[name, told.id, told.token_sha256.hex()] = None
     finally:
         # Interrupted, too: whoever has a ticket by now must be found.
         if rows:
@@ -163,10 +166,24 @@ def _kept(path: Path, event: Event) -> Ticket:
     return ticket
 
 
-def _write_list(path: Path, rows: list[tuple[str, str, str]]) -> None:
+def _listed(path: Path) -> list[tuple[str, ...]]:
+    """Return the rows of the list that is there."""
+    if not path.exists():
+        return []
+    name = document_name(path)
+    table = open_table(text_of(read_bytes(path), name), name, COLUMN)
+    if table.header != COLUMNS:
+        raise ProblemError(
+            f"{name}: must have the columns {', '.join(COLUMNS)} alone, got "
+            f"{shown(', '.join(table.header))}; move it elsewhere, for it is written anew"
+        )
+    return [tuple(row) for _, row in table.rows()]
+
+
+def _write_list(path: Path, rows: Iterable[tuple[str, ...]]) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([(COLUMN, "ticket", "token_sha256"), *rows])
+    writer.writerows([COLUMNS, *rows])
     with written_durably(path) as beside:
         write_owned(beside, text.getvalue().encode(), mode=MODE)
 
