@@ -103,6 +103,24 @@ def _judged(token: bytes, message: bytes, which: int, authority: Authority) -> _
         raise ProblemError(f"it is no token of {authority.url} over this entry: {error}") from None
 
 
+def certified_by(
+    tokens: Sequence[bytes], entry: bytes, authorities: Sequence[Authority]
+) -> set[int]:
+    """Return the authorities, by their index, whose tokens over an entry are there already."""
+    if not tokens or not _is_installed():
+        return set()
+    found = [_first_judged(token, entry, authorities) for token in tokens]
+    return {each.authority for each in found if each is not None}
+
+
+def _is_installed() -> bool:
+    try:
+        import rfc3161_client  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def outside_time(
     tokens: Sequence[bytes], entry: bytes, authorities: Sequence[Authority]
 ) -> tuple[int | None, list[str]]:
@@ -118,9 +136,7 @@ def outside_time(
     """
     if not tokens:
         return None, []
-    try:
-        import rfc3161_client  # noqa: F401
-    except ImportError:
+    if not _is_installed():
         return None, [f"{not_installed()}."]
     counting: list[_Judged] = []
     reasons = []
