@@ -152,13 +152,7 @@ def kept_item(
     with naming_unread(item.keep):
         is_kept = item.keep.exists()
     kept = _found(item, event_data, event, ticket) if is_kept else _sealed(item, event, ticket)
-    commitment = Commitment(
-        event=event.id,
-        salt=kept.salt,
-        size=kept.sealed.n_bytes,
-        ciphertext_sha256=kept.sealed.sha256,
-        content=kept.sealed.content_p,
-    )
+    commitment = commitment_of(kept)
     receipt = Receipt(commitment)
     with naming_unread(item.receipt):
         is_begun = item.receipt.exists()
@@ -170,6 +164,17 @@ def kept_item(
                 f"{document_name(item.keep)}; keep both, and name another folder with -o"
             )
     return kept, receipt
+
+
+def commitment_of(kept: Kept) -> Commitment:
+    """Return to what a log's entry commits, by what is kept."""
+    return Commitment(
+        event=kept.event,
+        salt=kept.salt,
+        size=kept.sealed.n_bytes,
+        ciphertext_sha256=kept.sealed.sha256,
+        content=kept.sealed.content_p,
+    )
 
 
 def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import random
+import shutil
 
 import pytest
+from conftest import NO_OPENSSL
+from instances.authorities import make_tsa
 from instances.events import event_of, key_of, proof_of
 
 from datacollect.bistro.client.handing_in import FINAL, LATE_S, HandingIn
@@ -250,6 +253,21 @@ def test_outside_authorities_are_asked_once_all_services_have_failed():
     assert clock.answer(Commit(1), None) == [AskAuthority(0), AskAuthority(1)]
     clock.answer(AskAuthority(0), Answer(200, b"no token"))
     assert clock.core.receipt.tokens == ()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason=NO_OPENSSL)
+def test_authority_whose_token_is_there_is_not_asked_again(tmp_path):
+    """Each start would add a token, until the receipt held too many to be read."""
+    two = [make_tsa(tmp_path / name, name) for name in ("one", "two")]
+    authorities = [
+        {"url": each.authority.url, "certificate": each.authority.certificate} for each in two
+    ]
+    event = event_of(authorities=authorities)
+    receipt = Receipt(Commitment(event.id, bytes(32), 3, bytes(32), bytes(32)))
+    clock = Clock(receipt.with_more(tokens=[two[0].token(receipt.entry)]), event)
+    clock.tick()
+    assert clock.answer(Commit(0), None) == [Commit(1)]
+    assert clock.answer(Commit(1), None) == [AskAuthority(1)]
 
 
 def certificates() -> list[str]:
