@@ -40,6 +40,21 @@ class Hex:
 
 
 @dataclass(frozen=True)
+class SecretHex(Hex):
+    """Bytes in lowercase hexadecimal digits, of which no message shows any."""
+
+    def read(self, value: Any, place: str) -> bytes:
+        """Return the bytes."""
+        try:
+            return super().read(value, place)
+        except ProblemError:
+            raise ProblemError(
+                f"{place} must be {2 * self.n_bytes} lowercase hexadecimal digits (a secret, not "
+                "shown here); copy it again"
+            ) from None
+
+
+@dataclass(frozen=True)
 class LogKey:
     """The verifier key of a log."""
 

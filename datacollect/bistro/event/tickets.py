@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.event.kinds import Hex
+from datacollect.bistro.event.kinds import Hex, SecretHex
 from datacollect.bistro.event.writing import toml_of
 from datacollect.errors import ProblemError, TicketError
-from datacollect.files.documents import parse_toml, read_text
+from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import Text, Whole
 from datacollect.net.keys import sign_token, verify_token
@@ -39,7 +39,9 @@ TICKET = Document(
         Field("format", Text((TICKET_FORMAT,)), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("token", Text(), "What services and bistros are shown.", required=True),
-        Field("secret", Hex(SECRET_BYTES), "What only the destination is told.", required=True),
+        Field(
+            "secret", SecretHex(SECRET_BYTES), "What only the destination is told.", required=True
+        ),
     ),
     remedy="the organiser of the event gives you one",
 )
@@ -65,8 +67,19 @@ class Ticket:
         return TICKET.from_file(
             path,
             lambda tree, _: cls(**{k: v for k, v in TICKET.read(tree).items() if k != "format"}),
-            lambda path, _: parse_toml(read_text(path), str(path)),
+            lambda path, _: _tree(path),
         )
+
+
+def _tree(path: str | PathLike[str]) -> dict[str, Any]:
+    text = read_text(path)
+    try:
+        return parse_toml(text, str(path))
+    except ProblemError:
+        # Without the line: it may be that of the secret.
+        raise ProblemError(
+            f"{document_name(path)}: not valid TOML; copy the ticket again"
+        ) from None
 
 
 @dataclass(frozen=True)

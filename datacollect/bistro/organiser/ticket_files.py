@@ -141,9 +141,9 @@ def read_people(path: str | PathLike[str]) -> list[str]:
 def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
     number, secret = secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES)
     ticket = new_ticket(event, number, secret, key)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
-        write_owned(beside, ticket.text.encode(), mode=MODE)
+        write_owned(beside, ticket.text.encode(), mode=MODE, new=True)
         try:
             # Whole or not at all, and over nothing that is there.
             os.link(beside, path)

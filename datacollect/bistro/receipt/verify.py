@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from datacollect.bistro.event.amendments import amended, missing_numbers, read_amendment
@@ -37,7 +37,7 @@ class Content:
         In pieces; read once.
     """
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     header: bytes
     file: Iterable[bytes]
 
