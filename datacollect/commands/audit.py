@@ -70,7 +70,7 @@ def _show(found: Audit) -> None:
     for outcome in dict.fromkeys(outcomes):
         emit(f"receipts {outcome}: {outcomes.count(outcome)}")
     for receipt in [each for each in found.receipts if not each.is_provable][:SHOWN_RECEIPTS]:
-        emit_text(f"{receipt.file}: proves no time", 2)
+        emit_text(f"{receipt.file}: {receipt.trouble or 'proves no time'}", 2)
     for lie in found.evidence:
         emit_text(f"evidence: {lie.who}: {lie.text}")
     emit("nothing contradicts anything" if not found.evidence else "there is evidence of lies")

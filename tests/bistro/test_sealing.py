@@ -194,6 +194,20 @@ def test_it_is_written_once(tmp_path):
     assert (tmp_path / "thesis.pdf.keep").read_bytes() == before
 
 
+def test_a_link_that_waits_where_it_is_written_is_not_followed(tmp_path, monkeypatch):
+    """In a folder where others write, too: not even where its random name is known."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    monkeypatch.setattr(keeping.secrets, "token_hex", lambda n: "00" * n)
+    target = tmp_path / "thesis.pdf.keep"
+    names = {os.getpid(), "00" * 8}
+    for name in names:
+        (tmp_path / f".{target.name}.{name}.tmp").symlink_to(theirs / "copy")
+    with pytest.raises(NotWrittenError, match="cannot be written"):
+        kept_file(tmp_path)
+    assert not (theirs / "copy").exists()
+
+
 def test_a_file_that_changes_meanwhile_is_refused(tmp_path, monkeypatch):
     def changing(file, *rest):
         told = seal(file, *rest)

@@ -50,8 +50,11 @@ class Tsa:
         return reply.read_bytes()
 
 
-def make_tsa(folder: Path, name: str) -> Tsa:
-    """Make an authority: a root, and a certificate for timestamps below it."""
+def make_tsa(folder: Path, name: str, signer: Tsa | None = None) -> Tsa:
+    """Make an authority: a root, and a certificate for timestamps below it.
+
+    With a signer the certificate is for the key of that other authority.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -59,6 +62,9 @@ def make_tsa(folder: Path, name: str) -> Tsa:
 
     folder.mkdir()
     keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    if signer is not None:
+        raw = (signer.folder / "tsa.key").read_bytes()
+        keys[1] = serialization.load_pem_private_key(raw, None)
     names = [
         x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{name} {what}")])
         for what in ("root", "tsa")
@@ -93,6 +99,28 @@ def make_tsa(folder: Path, name: str) -> Tsa:
     (folder / "serial").write_text("01")
     (folder / "tsa.cnf").write_text(CONFIG.format(folder=folder))
     return Tsa(folder, Authority(f"http://{name}.example", pems[0]))
+
+
+def certificate_pem(name: str = "root") -> str:
+    """Return the certificate of a key that nobody has kept, PEM."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    whose = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(whose)
+        .issuer_name(whose)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(datetime(2026, 1, 1, tzinfo=UTC))
+        .not_valid_after(datetime(2036, 1, 1, tzinfo=UTC))
+    )
+    signed = builder.sign(key, hashes.SHA256())
+    return signed.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def _openssl(*arguments: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,12 @@ from datacollect.bistro.receipt.evidence import (
     broken_words,
     clocks_set_back,
     contradictions,
+    forks_among,
+    hidden_log,
     two_heads,
 )
 from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data, read_receipt
-from datacollect.bistro.receipt.verify import verify
+from datacollect.bistro.receipt.verify import require_receipt_of, verify
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name, read_bytes, write_atomically
 from datacollect.net.fan_out import fan_out
@@ -29,11 +32,16 @@ from datacollect.net.http_asking import Asker
 from datacollect.net.tls import web_context
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from os import PathLike
 
     from datacollect.bistro.event.amendments import Amendment
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.receipt.receipt import Receipt
+
+
+# Services log what they have acknowledged within seconds; clocks may differ by so much.
+OVER_AFTER_S = 600
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,17 @@ class AuditedLog:
 
 @dataclass(frozen=True)
 class AuditedReceipt:
-    """What a receipt proves with the logs' proofs and amendments; `is_provable`: a time."""
+    """What a receipt proves with the logs' proofs and amendments; `trouble`: why it is none."""
 
     file: str
     outcome: str
     time_s: int | None
-    is_provable: bool
+    trouble: str = ""
+
+    @property
+    def is_provable(self) -> bool:
+        """Whether it proves a time."""
+        return self.time_s is not None
 
 
 @dataclass(frozen=True)
@@ -116,7 +129,12 @@ class Audit:
                 for each in self.amendments
             ],
             "receipts": [
-                {"file": each.file, "outcome": each.outcome, "time_s": each.time_s}
+                {
+                    "file": each.file,
+                    "outcome": each.outcome,
+                    "time_s": each.time_s,
+                    "trouble": each.trouble or None,
+                }
                 for each in self.receipts
             ],
             "evidence": [{"who": each.who, "text": each.text} for each in self.evidence],
@@ -146,13 +164,13 @@ def audit_event(
     Returns
     -------
     datacollect.bistro.audit.audit_event.Audit
-        Its `evidence` says who has signed what does not fit together; a log that could not be read
-        is named with its trouble.
+        Its `evidence` says who has signed what does not fit together; a log or a receipt that could
+        not be read is named with its trouble.
 
     Raises
     ------
     ProblemError
-        The event or a receipt cannot be read.
+        The event cannot be read, or there are no receipts.
     NotWrittenError
         The amendments cannot be written.
 
@@ -164,43 +182,54 @@ def audit_event(
     """
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
-    held = {} if receipts is None else _receipts(Path(receipts))
-    logs, wholes = _logs(found)
+    # By this host's clock: it decides of nothing but what may still come.
+    is_over = time.time() >= found.collect_until_s + OVER_AFTER_S
+    held, judged = ({}, []) if receipts is None else _receipts(Path(receipts), found, event_data)
+    logs, wholes = _logs(found, is_over=is_over)
     published, listed, lies = _amendments(found, wholes)
     if amendments is not None:
         write_atomically(amendments, amendments_data(found.id, published))
-    lies += _lies(found, wholes, held)
-    judged = []
+    hidden = {each.log for each in logs if not each.trouble} - wholes.keys()
+    lies += _lies(found, wholes, held, hidden, is_over=is_over)
     for name, receipt in held.items():
         whole = _with_proofs(receipt, wholes, found)
         verdict = verify(event_data, whole, amendments=published)
-        judged.append(
-            AuditedReceipt(name, verdict.outcome, verdict.time_s, verdict.time_s is not None)
-        )
+        judged.append(AuditedReceipt(name, verdict.outcome, verdict.time_s))
+    judged.sort(key=lambda each: each.file)
     evidence = tuple(dict.fromkeys(lies))
     return Audit(found.id.hex(), tuple(logs), tuple(listed), tuple(judged), evidence)
 
 
-def _receipts(folder: Path) -> dict[str, Receipt]:
+def _receipts(
+    folder: Path, event: Event, event_data: bytes
+) -> tuple[dict[str, Receipt], list[AuditedReceipt]]:
+    """Return the receipts of a folder by file, and the files that are none of the event's."""
     if not folder.is_dir():
         raise ProblemError(f"{document_name(folder)}: no such folder; check the path")
     found = sorted(folder.rglob(f"*{RECEIPT_SUFFIX}"))
     if not found:
         raise ProblemError(f"{document_name(folder)}: holds no receipts, *{RECEIPT_SUFFIX}")
-    return {
-        str(path.relative_to(folder)): read_receipt(read_bytes(path), document_name(path))
-        for path in found
-    }
+    held, others = {}, []
+    for path in found:
+        name = str(path.relative_to(folder))
+        try:
+            receipt = read_receipt(read_bytes(path), document_name(path))
+            require_receipt_of(receipt, event, event_data)
+        except ProblemError as error:
+            others.append(AuditedReceipt(name, "not read", None, str(error)))
+        else:
+            held[name] = receipt
+    return held, others
 
 
-def _logs(event: Event) -> tuple[list[AuditedLog], dict[str, WholeLog]]:
+def _logs(event: Event, *, is_over: bool) -> tuple[list[AuditedLog], dict[str, WholeLog]]:
     """Read all logs at once; return what was read of each, and the logs by their origin."""
     tls = web_context()
     services = {each.url: each for each in event.services}
 
     def read(url: str) -> WholeLog | None:
         with Asker(url, tls) as asker:
-            return read_log(services[url], event, asker)
+            return read_log(services[url], event, asker, is_over=is_over)
 
     rows, wholes = [], {}
     for url, outcome in fan_out(services, read).items():
@@ -295,24 +324,37 @@ def _text(entry: bytes) -> str:
     return entry.decode().rpartition("\n\n")[0]
 
 
-def _lies(event: Event, wholes: dict[str, WholeLog], held: dict[str, Receipt]) -> list[Lie]:
+def _lies(
+    event: Event,
+    wholes: dict[str, WholeLog],
+    held: dict[str, Receipt],
+    hidden: Collection[str] = (),
+    *,
+    is_over: bool = False,
+) -> list[Lie]:
+    """Hold receipts against each other and against logs; `hidden`: of logs that show nothing."""
     lies: list[Lie] = []
-    for origin, whole in wholes.items():
-        lies += whole.lies
-        lies += two_heads(whole.log, whole.checkpoints, event)
-        shown = [*whole.checkpoints]
-        for receipt in held.values():
-            theirs = [proof.signed for proof in receipt.proofs if _is_of(proof, origin)]
-            shown += theirs
-            lies += two_heads(whole.log, theirs, event)
-            lies += broken_words(
-                whole.log,
-                ((receipt.entry, w) for w in receipt.acknowledgements if w.log == origin),
-            )
-        of_log = [each for each in shown if each.is_of(whole.log.key)]
-        lies += clocks_set_back(of_log, event)
+    for log in (service.log for service in event.services):
+        theirs = [
+            proof.signed
+            for receipt in held.values()
+            for proof in receipt.proofs
+            if proof.signed.is_of(log)
+        ]
+        words = [
+            (receipt.entry, word)
+            for receipt in held.values()
+            for word in receipt.acknowledgements
+            if word.log == log.name
+        ]
+        whole = wholes.get(log.name)
+        shown = [] if whole is None else [each for each in whole.checkpoints if each.is_of(log)]
+        if whole is not None:
+            lies += whole.lies
+            lies += two_heads(whole.log, [*shown, *theirs], event)
+            lies += broken_words(whole.log, words)
+        elif log.name in hidden:
+            lies += hidden_log(log, theirs, words, is_over=is_over)
+        lies += forks_among(log, theirs, event)
+        lies += clocks_set_back([*shown, *theirs], event)
     return lies
-
-
-def _is_of(proof: LogProof, origin: str) -> bool:
-    return proof.signed.checkpoint.origin == origin

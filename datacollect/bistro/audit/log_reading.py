@@ -54,20 +54,21 @@ class WholeLog:
     lies: list[Lie] = field(default_factory=list)
 
 
-def read_log(service: Service, event: Event, asker: Asker) -> WholeLog | None:
+def read_log(
+    service: Service, event: Event, asker: Asker, *, is_over: bool = False
+) -> WholeLog | None:
     """Read a log of an event; None: it has published nothing yet.
+
+    Once the event `is_over`, what the log lacks never comes.
 
     Raises
     ------
     TransferError, ProblemError
         It does not answer, or not what can be read.
     """
-    answer = asker.get("/checkpoint", MOST_CHECKPOINT_BYTES)
-    if answer.status == 404:
+    head = _head(service, asker)
+    if head is None:
         return None
-    head = SignedCheckpoint.parse(_required(answer.status, answer.body, "/checkpoint"))
-    if not head.is_of(service.log):
-        raise ProblemError("its checkpoint is not signed by the log's key")
     size = head.checkpoint.size
     tree, others, entries_at = _Tree(), {}, _Commitments()
     for tile in tiles_of(size):
@@ -82,11 +83,26 @@ def read_log(service: Service, event: Event, asker: Asker) -> WholeLog | None:
             else:
                 others[tile.index * TILE_WIDTH + i] = entry
                 entries_at.data += bytes(ENTRY_BYTES)
-    log = ReadLog(service.log, head, tree.node_of())
+    log = ReadLog(service.log, head, tree.node_of(), is_over)
     lies = [] if tree.edge.root() == head.checkpoint.root else [_other_root(service, size)]
     lies += _differing_tiles(service, size, tree, asker)
     checkpoints, missing = _checkpoints(service, event, head, entries_at, others, asker)
+    if any(each.checkpoint.size > size for each in checkpoints):
+        # Published while the log was read: that is nothing that was taken back.
+        last = _head(service, asker) or head
+        grown = range(size + 1, last.checkpoint.size + 1)
+        checkpoints = [each for each in checkpoints if each.checkpoint.size not in grown]
     return WholeLog(log, checkpoints, others, lies + missing)
+
+
+def _head(service: Service, asker: Asker) -> SignedCheckpoint | None:
+    answer = asker.get("/checkpoint", MOST_CHECKPOINT_BYTES)
+    if answer.status == 404:
+        return None
+    head = SignedCheckpoint.parse(_required(answer.status, answer.body, "/checkpoint"))
+    if not head.is_of(service.log):
+        raise ProblemError("its checkpoint is not signed by the log's key")
+    return head
 
 
 class _Commitments:

@@ -8,14 +8,21 @@ once. Where all services have failed, outside authorities are asked beside them.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from datacollect.bistro.client.messages import AskAuthority, AskProof, Commit, Save
+from datacollect.bistro.log.checkpoints import cosigned_times
 from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.receipt.counted_time import proved_time
 from datacollect.bistro.receipt.receipt import read_acknowledgement
-from datacollect.bistro.receipt.tokens import AUTHORITIES_NEEDED, outside_time, token_time
+from datacollect.bistro.receipt.tokens import (
+    AUTHORITIES_NEEDED,
+    certified_by,
+    outside_time,
+    token_time,
+)
 from datacollect.errors import ProblemError
 from datacollect.net.safe_text import safe_text
 
@@ -35,6 +42,8 @@ TRUSTED_S = 5.0
 # When who gave no answer is asked again: the first time, and at most.
 AGAIN_S, MOST_AGAIN_S = 1.0, 15.0
 PROOF_AGAIN_S = 1.0
+# How long a late entry's proof is asked for again: one more witness may make it one in time.
+LATE_S = 10.0
 # With this an answer says that nothing will change by asking again.
 FINAL = (400, 403, 410, 413)
 
@@ -99,6 +108,10 @@ class HandingIn:
         self._end_s = now_s + patience_s
         self._services = [_Asked(each.url) for each in event.services]
         self._authorities = [_Asked(each.url) for each in event.authorities]
+        for i in certified_by(receipt.tokens, receipt.entry, event.authorities):
+            self._authorities[i].is_closed = True
+        # No time yet: nothing is late.
+        self._late_end_s = math.inf
         # The next service is tried then, where nobody has failed before.
         self._turn_s = now_s
         self._holders = {
@@ -139,20 +152,37 @@ class HandingIn:
         if to is not None:
             before = self.receipt
             self._take(event)  # type: ignore[arg-type]
-            if self.receipt is not before:
+            if self.receipt != before:
                 self.time_s = self._time()
                 actions.append(Save())
         now_s = event.now_s
         is_hopeless = all(each.is_closed for each in [*self._services, *self._authorities])
         is_busy = any(each.is_busy for each in [*self._services, *self._authorities])
-        if self.time_s is not None or now_s >= self._end_s or (is_hopeless and not is_busy):
+        if self.time_s is not None:
+            self._late_end_s = min(self._late_end_s, now_s + LATE_S)
+        is_over = now_s >= min(self._end_s, self._late_end_s)
+        if self._is_settled or is_over or (is_hopeless and not is_busy):
             self.wake_s = None
             return actions
         actions += self._questions(now_s)
         waits = [each.next_s for each in [*self._services, *self._authorities]]
-        waits += [self._turn_s, self._end_s]
+        waits += [self._turn_s, self._end_s, self._late_end_s]
         self.wake_s = min(each for each in waits if each > now_s)
         return actions
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether asking again could make the time no earlier that counts."""
+        if self.time_s is None:
+            return False
+        keys = self.event.witness_keys
+        return (
+            self.time_s <= self.event.latest_s
+            or not self._holders
+            or any(
+                len(cosigned_times(p.signed.note, keys)) == len(keys) for p in self.receipt.proofs
+            )
+        )
 
     # What to ask ------------------------------------------------------------------------------
 
@@ -161,6 +191,8 @@ class HandingIn:
             if self._services[i].may_be_asked(now_s):
                 self._services[i].is_busy = True
                 yield AskProof(i)
+        if self.time_s is not None:
+            return
         if now_s >= self._turn_s:
             found = [i for i in self._order if i not in self._holders]
             free = [i for i in found if self._services[i].may_be_asked(now_s)]
@@ -247,6 +279,7 @@ class HandingIn:
         if found.time_s is None:
             raise ProblemError(f"its proof does not count: {found.why_not}")
         self.receipt = self.receipt.with_more(proofs=[proof])
+        asked.next_s, asked.n_failures, asked.why = now_s + PROOF_AGAIN_S, 0, ""
 
     def _certified(self, i: int, asked: _Asked, answer: Answer, now_s: float) -> None:
         if answer.status != 200:

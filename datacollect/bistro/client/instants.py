@@ -18,10 +18,7 @@ def utc_text(time_s: float | None) -> str | None:
 
 def both_clocks(time_s: float) -> str:
     """Return an instant by the clock of this host's zone, and in UTC."""
-    try:
-        here = datetime.fromtimestamp(time_s, UTC).astimezone()
-        utc = datetime.fromtimestamp(time_s, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{time_s:.0f} s since 1970"
+    utc = datetime.fromtimestamp(time_s, UTC)
+    here = utc.astimezone()
     offset = here.isoformat(timespec="seconds")[19:]
     return f"{here:%a %Y-%m-%d %H:%M:%S} {offset} ({utc:%Y-%m-%d %H:%M:%S} UTC)"

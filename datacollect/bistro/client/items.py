@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.file import id_advice
-from datacollect.bistro.event.tickets import admitted
+from datacollect.bistro.event.tickets import owned
 from datacollect.bistro.log.entry import (
     SALT_BYTES,
     SECRET_BYTES,
@@ -123,7 +123,7 @@ def _require_file(path: Path) -> None:
 
 
 def require_ticket(ticket: Ticket, event_data: bytes, event: Event) -> None:
-    """Raise `ProblemError` where a ticket does not count for an event, as far as its text says."""
+    """Raise `ProblemError` where a ticket does not count for an event, as far as its file says."""
     if ticket.event != event.id:
         advice = id_advice(event_data, ticket.event)
         raise ProblemError(
@@ -131,8 +131,7 @@ def require_ticket(ticket: Ticket, event_data: bytes, event: Event) -> None:
             f"{event.id.hex()}: {advice}"
         )
     try:
-        # Whether it has expired, services say: the clock here proves nothing.
-        admitted(ticket.token, event, 0)
+        owned(ticket, event)
     except TicketError as error:
         raise ProblemError(f"{error}; ask the organiser for the right one") from None
 
@@ -153,13 +152,7 @@ def kept_item(
     with naming_unread(item.keep):
         is_kept = item.keep.exists()
     kept = _found(item, event_data, event, ticket) if is_kept else _sealed(item, event, ticket)
-    commitment = Commitment(
-        event=event.id,
-        salt=kept.salt,
-        size=kept.sealed.n_bytes,
-        ciphertext_sha256=kept.sealed.sha256,
-        content=kept.sealed.content_p,
-    )
+    commitment = commitment_of(kept)
     receipt = Receipt(commitment)
     with naming_unread(item.receipt):
         is_begun = item.receipt.exists()
@@ -173,6 +166,17 @@ def kept_item(
     return kept, receipt
 
 
+def commitment_of(kept: Kept) -> Commitment:
+    """Return to what a log's entry commits, by what is kept."""
+    return Commitment(
+        event=kept.event,
+        salt=kept.salt,
+        size=kept.sealed.n_bytes,
+        ciphertext_sha256=kept.sealed.sha256,
+        content=kept.sealed.content_p,
+    )
+
+
 def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
     assert item.file is not None
     header = {"event": event.id.hex(), "name": item.file.name}
@@ -182,7 +186,7 @@ def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
                 "a ticket is needed to hand in: give its file with --ticket; the organiser of "
                 f"{event.name!r} gives you one"
             )
-        header["ticket"] = admitted(ticket.token, event, 0).id
+        header["ticket"] = owned(ticket, event).id
     with naming_unread(item.file):
         n_bytes = item.file.stat().st_size
     _require_length(n_bytes, item, event)

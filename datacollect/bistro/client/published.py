@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from datacollect.bistro.event.amendments import read_amendment
 from datacollect.bistro.receipt.receipt import (
     MOST_BYTES,
+    MOST_PROOFS,
     PublishedAmendment,
     amendments_data,
     read_amendments,
 )
 from datacollect.errors import DatacollectError, ProblemError
-from datacollect.files.documents import written_durably
+from datacollect.files.documents import document_name, read_bytes, written_durably
 from datacollect.net.fan_out import fan_out
 from datacollect.net.http_asking import Asker
 
@@ -64,9 +65,13 @@ def _asked(event: Event, url: str, tls: ssl.SSLContext) -> list[PublishedAmendme
         answer = asker.get("/amendments", MOST_BYTES)
     if answer.status != 200:
         raise ProblemError(f"{url}: answers {answer.status} to the question for amendments")
-    found = read_amendments(answer.body, event.id, url)
+    return _read(event, answer.body, url)
+
+
+def _read(event: Event, data: bytes, name: str) -> list[PublishedAmendment]:
+    found = read_amendments(data, event.id, name)
     for i, each in enumerate(found):
-        read_amendment(each.note, event, f"{url}: amendments[{i}]")
+        read_amendment(each.note, event, f"{name}: amendments[{i}]")
     return found
 
 
@@ -77,18 +82,42 @@ def united(all_rows: Iterable[Iterable[PublishedAmendment]]) -> list[PublishedAm
         for each in rows:
             known = by_note.get(each.note, PublishedAmendment(each.note))
             more = tuple(proof for proof in each.proofs if proof not in known.proofs)
-            by_note[each.note] = PublishedAmendment(each.note, known.proofs + more)
+            by_note[each.note] = PublishedAmendment(each.note, (known.proofs + more)[:MOST_PROOFS])
     return [*by_note.values()]
 
 
-def save_amendments(
-    event: Event,
-    event_file: str | PathLike[str],
-    folder: str | PathLike[str],
-    amendments: Iterable[PublishedAmendment],
-) -> Path:
-    """Write the file of an event's amendments into a folder; return its path."""
-    path = Path(folder) / f"{Path(event_file).stem}.amendments.json"
-    with written_durably(path) as beside:
-        beside.write_bytes(amendments_data(event.id, amendments))
-    return path
+class Saved:
+    """The file of an event's amendments beside others that are kept: it only grows.
+
+    Parameters
+    ----------
+    event : Event
+    event_file, folder : path-like
+
+    Attributes
+    ----------
+    path : Path
+    amendments : list of PublishedAmendment
+        What stands there.
+
+    Raises
+    ------
+    ProblemError
+        What is there cannot be read, or is of another event.
+    """
+
+    def __init__(
+        self, event: Event, event_file: str | PathLike[str], folder: str | PathLike[str]
+    ) -> None:
+        self.path = Path(folder) / f"{Path(event_file).stem}.amendments.json"
+        self.amendments: list[PublishedAmendment] = []
+        self._event = event
+        if self.path.exists():
+            name = document_name(self.path)
+            self.amendments = _read(event, read_bytes(self.path), name)
+
+    def add(self, amendments: Iterable[PublishedAmendment]) -> None:
+        """Have more amendments, and more proofs of those that are there, on the disk."""
+        self.amendments = united([self.amendments, amendments])
+        with written_durably(self.path) as beside:
+            beside.write_bytes(amendments_data(self._event.id, self.amendments))

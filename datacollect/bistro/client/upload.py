@@ -12,7 +12,7 @@ from datacollect.bistro.client.driving import Driver
 from datacollect.bistro.client.handing_in import HandingIn
 from datacollect.bistro.client.instants import both_clocks, utc_text
 from datacollect.bistro.client.items import items_of, kept_item, require_ticket
-from datacollect.bistro.client.published import amendments_of, save_amendments
+from datacollect.bistro.client.published import Saved, amendments_of
 from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import Ticket
@@ -179,6 +179,7 @@ def upload(
     if own is not None:
         require_ticket(own, event_data, found)
     items = items_of([files] if isinstance(files, str | PathLike) else files, into)
+    saved = Saved(found, event, items[0].keep.parent if into is None else into)
     tls = web_context()
     driver = Driver(found, tls)
     cores = []
@@ -194,27 +195,22 @@ def upload(
         driver.run(lambda core: core.is_acknowledged)
     say("waiting for witnesses")
     driver.run(lambda core: core.wake_s is None)
-    folder = items[0].keep.parent if into is None else into
-    now_event, amendments = _amended(found, event, folder, cores, tls)
+    now_event, amendments = _amended(found, saved, cores, tls)
     done = tuple(_handed_in(item, core, now_event) for item, core in zip(items, cores, strict=True))
     return Uploaded(found.id.hex(), done, amendments)
 
 
 def _amended(
-    event: Event,
-    path: str | PathLike[str],
-    folder: str | PathLike[str],
-    cores: Sequence[HandingIn],
-    tls: ssl.SSLContext,
+    event: Event, saved: Saved, cores: Sequence[HandingIn], tls: ssl.SSLContext
 ) -> tuple[Event, str | None]:
     """Return the event as the logs have it changed by now, and the file that proves it."""
     holders = {word.log for core in cores for word in core.receipt.acknowledgements}
     urls = [each.url for each in event.services if each.log.name in holders]
     found = amendments_of(event, urls, tls).amendments
-    counting = published(event, found, [])
-    if not counting:
-        return event, None
-    return amended(event, counting), str(save_amendments(event, path, folder, found))
+    if published(event, found, []):
+        saved.add(found)
+    counting = published(event, saved.amendments, [])
+    return amended(event, counting), str(saved.path) if counting else None
 
 
 def _handed_in(item: Item, core: HandingIn, event: Event) -> HandedIn:

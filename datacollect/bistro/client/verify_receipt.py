@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.bistro.client.items import naming_unread, pieces_of
+from datacollect.bistro.client.items import commitment_of, naming_unread, pieces_of
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.receipt.receipt import read_amendments, read_receipt
 from datacollect.bistro.receipt.verify import Content, verify
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
+    from datacollect.bistro.receipt.receipt import Receipt
     from datacollect.bistro.receipt.verify import Verdict
     from datacollect.bistro.sealing.keep import Kept
 
@@ -67,7 +68,7 @@ def verify_receipt(
     changes = None
     if amendments is not None:
         changes = read_amendments(read_bytes(amendments), event_id, document_name(amendments))
-    shown = _Shown() if file is None else _shown(Path(file), Path(receipt))
+    shown = _Shown() if file is None else _shown(Path(file), Path(receipt), found)
     return verify(
         event_data, found, ciphertext=shown.sealed, content=shown.content, amendments=changes
     )
@@ -80,19 +81,19 @@ class _Shown(NamedTuple):
     content: Content | None = None
 
 
-def _shown(file: Path, receipt: Path) -> _Shown:
+def _shown(file: Path, receipt: Path, found: Receipt) -> _Shown:
     with naming_unread(file):
-        return _what_is(file, receipt)
+        return _what_is(file, receipt, found)
 
 
-def _what_is(file: Path, receipt: Path) -> _Shown:
+def _what_is(file: Path, receipt: Path, found: Receipt) -> _Shown:
     name = document_name(file)
     if not file.is_file():
         raise ProblemError(f"{name}: no such file; check the path")
     if _is_keep(file):
         return _Shown(sealed=_ciphertext(file, read_keep(file)))
-    if keep := _keep_of(file, receipt):
-        inner = read_keep(keep).inner
+    if kept := _kept_of(file, receipt, found):
+        inner = kept.inner
         return _Shown(content=Content(inner.secret, inner.header, pieces_of(file)))
     with file.open("rb") as opened:
         if opened.read(len(AGE)) == AGE:
@@ -109,11 +110,20 @@ def _is_keep(file: Path) -> bool:
         return opened.read() == MAGIC
 
 
-def _keep_of(file: Path, receipt: Path) -> Path | None:
-    """Return the ``.keep`` of a file: beside it, or beside the receipt."""
+def _kept_of(file: Path, receipt: Path, found: Receipt) -> Kept | None:
+    """Return what is kept of a file, beside it or beside the receipt: what the receipt is of.
+
+    A file that was handed in twice has two.
+    """
     name = file.name + SUFFIX
-    places = (file.with_name(name), receipt.with_name(name))
-    return next((place for place in places if place.is_file()), None)
+    places = dict.fromkeys((receipt.with_name(name), file.with_name(name)))
+    other = None
+    for place in filter(Path.is_file, places):
+        kept = read_keep(place)
+        if commitment_of(kept) == found.commitment:
+            return kept
+        other = other or kept
+    return other
 
 
 def _ciphertext(file: Path, kept: Kept) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from datacollect.bistro.event.certificates import read_certificates
 from datacollect.bistro.log.notes import OF_NOTE, OF_WITNESS, VerifierKey
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import Schema, Text, wrong
@@ -36,6 +37,21 @@ class Hex:
     def schema(self) -> Schema:
         """Return the JSON Schema of such digits."""
         return {"type": "string", "pattern": f"^[0-9a-f]{{{2 * self.n_bytes}}}$"}
+
+
+@dataclass(frozen=True)
+class SecretHex(Hex):
+    """Bytes in lowercase hexadecimal digits, of which no message shows any."""
+
+    def read(self, value: Any, place: str) -> bytes:
+        """Return the bytes."""
+        try:
+            return super().read(value, place)
+        except ProblemError:
+            raise ProblemError(
+                f"{place} must be {2 * self.n_bytes} lowercase hexadecimal digits (a secret, not "
+                "shown here); copy it again"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,18 @@ class Pattern:
         return {"type": "string", "pattern": f"^(?:{self.pattern.pattern})$"}
 
 
-CERTIFICATES = Pattern(
+@dataclass(frozen=True)
+class Certificates(Pattern):
+    """Certificates, PEM, that can be read."""
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the text."""
+        text = super().read(value, place)
+        read_certificates(text, place)
+        return text
+
+
+CERTIFICATES = Certificates(
     PEM,
     "must be certificates, PEM, with a newline at the end of each line",
     "put the whole text between three quotes, or name its file in the draft of `event new`",

@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.event.certificates import public_keys, read_certificates
+from datacollect.bistro.log.checkpoints import TIME_STOP
 from datacollect.errors import ProblemError
 from datacollect.files.clock import Clock, local_instant, parsed
 from datacollect.files.kinds import shown
@@ -45,6 +47,8 @@ def instant_of(text: str, timezone: str, place: str) -> int:
         ) from None
     if instant.microsecond:
         raise ProblemError(f"{place} must be in whole seconds, got {shown(text)}; round it")
+    if instant.timestamp() >= TIME_STOP:
+        raise ProblemError(f"{place} must lie before the year 2514, got {shown(text)}")
     return int(instant.timestamp())
 
 
@@ -97,6 +101,11 @@ def _check_keys(event: Event) -> None:
                 f"{place} must be another key than {first}: one witness under two names would "
                 "count twice; leave one out"
             )
+        if first.startswith("authorities"):
+            raise ProblemError(
+                f"{place} must be another key than {first}: one authority under two certificates "
+                "would count twice; leave one out"
+            )
         raise ProblemError(
             f"{place} must be another key than {first}: one key serves one purpose; make another "
             "with `datacollect keys new`"
@@ -116,7 +125,10 @@ def _keys(event: Event) -> Iterator[tuple[str, str]]:
     for i, recipient in enumerate(event.recipients):
         yield recipient, f"recipients[{i}]"
     for i, authority in enumerate(event.authorities):
-        yield authority.certificate, f"authorities[{i}].certificate"
+        place = f"authorities[{i}].certificate"
+        # Not their texts: one key may have many certificates, and one certificate many texts.
+        for key in public_keys(read_certificates(authority.certificate, place)):
+            yield key.hex(), place
 
 
 def _check_names(event: Event) -> None:

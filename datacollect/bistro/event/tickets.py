@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.event.kinds import Hex
+from datacollect.bistro.event.kinds import Hex, SecretHex
 from datacollect.bistro.event.writing import toml_of
 from datacollect.errors import ProblemError, TicketError
-from datacollect.files.documents import parse_toml, read_text
+from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import Text, Whole
 from datacollect.net.keys import sign_token, verify_token
@@ -39,7 +39,9 @@ TICKET = Document(
         Field("format", Text((TICKET_FORMAT,)), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("token", Text(), "What services and bistros are shown.", required=True),
-        Field("secret", Hex(SECRET_BYTES), "What only the destination is told.", required=True),
+        Field(
+            "secret", SecretHex(SECRET_BYTES), "What only the destination is told.", required=True
+        ),
     ),
     remedy="the organiser of the event gives you one",
 )
@@ -50,8 +52,8 @@ class Ticket:
     """A person's ticket: what its file holds."""
 
     event: bytes
-    token: str
-    secret: bytes
+    token: str = field(repr=False)
+    secret: bytes = field(repr=False)
 
     @property
     def text(self) -> str:
@@ -65,8 +67,19 @@ class Ticket:
         return TICKET.from_file(
             path,
             lambda tree, _: cls(**{k: v for k, v in TICKET.read(tree).items() if k != "format"}),
-            lambda path, _: parse_toml(read_text(path), str(path)),
+            lambda path, _: _tree(path),
         )
+
+
+def _tree(path: str | PathLike[str]) -> dict[str, Any]:
+    text = read_text(path)
+    try:
+        return parse_toml(text, str(path))
+    except ProblemError:
+        # Without the line: it may be that of the secret.
+        raise ProblemError(
+            f"{document_name(path)}: not valid TOML; copy the ticket again"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -150,3 +163,19 @@ def admitted(token: str, event: Event, now_s: float) -> Admitted:
     if token_sha256 in event.revoked:
         raise TicketError("the ticket is revoked; ask the organiser for the new one")
     return Admitted(number.hex(), secret_sha256, token_sha256)
+
+
+def owned(ticket: Ticket, event: Event) -> Admitted:
+    """Return what a ticket's token says, where its secret is the token's, too.
+
+    Whether it has expired, services say: the clock of who holds it proves nothing.
+
+    Raises
+    ------
+    TicketError
+        As `admitted`, or its secret is another's: the destination would refuse what it seals.
+    """
+    found = admitted(ticket.token, event, 0)
+    if hashlib.sha256(ticket.secret).digest() != found.secret_sha256:
+        raise TicketError("the ticket is damaged: its secret is not that of its token")
+    return found

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 HASH_BYTES = 32
 TIME_BYTES = 8
-TIME_STOP = SIZE_STOP = 2**63
+SIZE_STOP = 2**63
+# The year 2514: what is later is no time, and calendars of some systems end at 3000.
+TIME_STOP = 2**34
 MOST_CHECKPOINT_BYTES = 16_384
 
 WHOLE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
@@ -142,7 +144,10 @@ def cosign(text: str, time_s: int, name: str, key: PrivateKey) -> NoteSignature:
 
 
 def time_of(line: NoteSignature, text: str, witness: VerifierKey) -> int | None:
-    """Return when a witness signed a text by this line, in seconds; None where it did not."""
+    """Return when a witness signed a text by this line, in seconds; None where it did not.
+
+    A time at `TIME_STOP` or later is none.
+    """
     if not line.is_of(witness) or len(line.signature) != TIME_BYTES + SIGNATURE_BYTES:
         return None
     time_s = int.from_bytes(line.signature[:TIME_BYTES], "big")

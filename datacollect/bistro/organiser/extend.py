@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.client.published import Found, amendments_of, save_amendments
+from datacollect.bistro.client.published import Found, Saved, amendments_of
 from datacollect.bistro.event.amendments import (
     amended,
     missing_numbers,
@@ -112,6 +112,7 @@ def extend(
     found = read_event(read_bytes(event), document_name(event))
     changes = _changes(deadline, revoke, bistros)
     private = read_private_key(key)
+    saved = Saved(found, event, Path(event).parent)
     tls = web_context()
     urls = [each.url for each in found.services]
     known = amendments_of(found, urls, tls)
@@ -135,8 +136,8 @@ def extend(
     published, all_known = _published(found, urls, note, tls, troubles)
     amendments = None
     if published:
-        folder = Path(event).parent
-        amendments = str(save_amendments(found, event, folder, all_known.amendments))
+        saved.add(all_known.amendments)
+        amendments = str(saved.path)
     late = "has not published it yet; run the same command again"
     rest = {url: troubles.get(url, late) for url in urls if url not in published}
     return Extended(number, str(note_file), tuple(published), rest, amendments)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import ID_BYTES, SECRET_BYTES, Ticket, admitted, new_ticket
+from datacollect.bistro.event.tickets import ID_BYTES, SECRET_BYTES, Ticket, new_ticket, owned
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.files.documents import (
     document_name,
@@ -27,12 +27,14 @@ from datacollect.files.tables import open_table
 from datacollect.net.keys import read_private_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import PathLike
 
     from datacollect.bistro.event.event import Event
     from datacollect.net.keys import PrivateKey
 
 COLUMN = "person"
+COLUMNS = (COLUMN, "ticket", "token_sha256")
 SUFFIX = ".ticket"
 LIST = "tickets.csv"
 MODE = 0o600
@@ -58,7 +60,7 @@ def write_tickets(
     """Write a ticket for each person, for its owner's eyes alone; started again it goes on.
 
     Nothing is overwritten. ``tickets.csv`` tells whose number is which, and the hash by which a
-    ticket is revoked.
+    ticket is revoked; it keeps whoever stands there already.
 
     Parameters
     ----------
@@ -85,7 +87,8 @@ def write_tickets(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _not_written(folder, error) from None
-    rows: list[tuple[str, str, str]] = []
+    # As keys, in their order: who was given a second ticket keeps both lines.
+    rows = dict.fromkeys(_listed(folder / LIST))
     n_new = 0
     try:
         for name in names:
@@ -93,8 +96,8 @@ def write_tickets(
             is_new = not path.exists()
             ticket = _written(path, found, private) if is_new else _kept(path, found)
             n_new += is_new
-            told = admitted(ticket.token, found, 0)
-            rows.append((name, told.id, told.token_sha256.hex()))
+            told = owned(ticket, found)
+            rows[name, told.id, told.token_sha256.hex()] = None
     finally:
         # Interrupted, too: whoever has a ticket by now must be found.
         if rows:
@@ -138,9 +141,9 @@ def read_people(path: str | PathLike[str]) -> list[str]:
 def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
     number, secret = secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES)
     ticket = new_ticket(event, number, secret, key)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
-        write_owned(beside, ticket.text.encode(), mode=MODE)
+        write_owned(beside, ticket.text.encode(), mode=MODE, new=True)
         try:
             # Whole or not at all, and over nothing that is there.
             os.link(beside, path)
@@ -155,7 +158,7 @@ def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
 def _kept(path: Path, event: Event) -> Ticket:
     ticket = Ticket.from_file(path)
     try:
-        admitted(ticket.token, event, 0)
+        owned(ticket, event)
     except TicketError as error:
         raise ProblemError(
             f"{document_name(path)}: {error}; move it elsewhere, or name another folder with -o"
@@ -163,10 +166,24 @@ def _kept(path: Path, event: Event) -> Ticket:
     return ticket
 
 
-def _write_list(path: Path, rows: list[tuple[str, str, str]]) -> None:
+def _listed(path: Path) -> list[tuple[str, ...]]:
+    """Return the rows of the list that is there."""
+    if not path.exists():
+        return []
+    name = document_name(path)
+    table = open_table(text_of(read_bytes(path), name), name, COLUMN)
+    if table.header != COLUMNS:
+        raise ProblemError(
+            f"{name}: must have the columns {', '.join(COLUMNS)} alone, got "
+            f"{shown(', '.join(table.header))}; move it elsewhere, for it is written anew"
+        )
+    return [tuple(row) for _, row in table.rows()]
+
+
+def _write_list(path: Path, rows: Iterable[tuple[str, ...]]) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([(COLUMN, "ticket", "token_sha256"), *rows])
+    writer.writerows([COLUMNS, *rows])
     with written_durably(path) as beside:
         write_owned(beside, text.getvalue().encode(), mode=MODE)
 

@@ -74,7 +74,6 @@ def two_heads(log: ReadLog, checkpoints: Iterable[SignedCheckpoint], event: Even
     taken back.
     """
     lies = []
-    own = cosigned_times(log.head.note, event.witness_keys)
     for other in checkpoints:
         if not other.is_of(log.key):
             continue
@@ -84,14 +83,53 @@ def two_heads(log: ReadLog, checkpoints: Iterable[SignedCheckpoint], event: Even
                 Lie(log.key.name, f"It has signed {size} entries, and shows {log.size} only.")
             )
         elif tree_root(size, log.node) != other.checkpoint.root:
-            lies.append(Lie(log.key.name, f"It has signed two logs that differ within {size}."))
-            both = cosigned_times(other.note, event.witness_keys).keys() & own.keys()
-            lies += [
-                Lie(witness.name, f"It has signed both of two heads of {log.key.name}.")
-                for witness in event.witness_keys
-                if witness.key in both
-            ]
+            lies += _forked(log.key, log.head, other, event)
     return lies
+
+
+def forks_among(
+    log: VerifierKey, checkpoints: Iterable[SignedCheckpoint], event: Event
+) -> list[Lie]:
+    """Return who has signed two checkpoints of one size that differ: the log need not be there."""
+    first: dict[int, SignedCheckpoint] = {}
+    lies = []
+    for other in checkpoints:
+        if other.is_of(log):
+            one = first.setdefault(other.checkpoint.size, other)
+            if one.checkpoint.root != other.checkpoint.root:
+                lies += _forked(log, one, other, event)
+    return lies
+
+
+def _forked(
+    log: VerifierKey, one: SignedCheckpoint, other: SignedCheckpoint, event: Event
+) -> list[Lie]:
+    keys = event.witness_keys
+    both = cosigned_times(one.note, keys).keys() & cosigned_times(other.note, keys).keys()
+    size = other.checkpoint.size
+    return [Lie(log.name, f"It has signed two logs that differ within {size}.")] + [
+        Lie(witness.name, f"It has signed both of two heads of {log.name}.")
+        for witness in keys
+        if witness.key in both
+    ]
+
+
+def hidden_log(
+    log: VerifierKey,
+    checkpoints: Iterable[SignedCheckpoint],
+    words: Iterable[tuple[bytes, Acknowledgement]],
+    *,
+    is_over: bool,
+) -> list[Lie]:
+    """Return what a service has signed that shows no log; words count once the event is over."""
+    size = max((each.checkpoint.size for each in checkpoints if each.is_of(log)), default=0)
+    if size:
+        return [Lie(log.name, f"It has signed {size} entries, and shows no log.")]
+    return [
+        Lie(log.name, f"It has acknowledged entry {word.index}, and shows no log.")
+        for entry, word in words
+        if is_over and word.is_by(log, entry)
+    ]
 
 
 def broken_words(log: ReadLog, words: Iterable[tuple[bytes, Acknowledgement]]) -> list[Lie]:

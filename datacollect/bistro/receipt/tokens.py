@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.event.certificates import public_keys, read_certificates
+from datacollect.bistro.log.checkpoints import TIME_STOP
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -61,10 +64,27 @@ def token_time(token: bytes, message: bytes, authority: Authority) -> int:
     ProblemError
         It is no token, over something else, or not the authority's.
     """
+    return _judged(token, message, 0, authority).time_s
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A token that counts: by which authority, by its index, when, and whose keys vouch for it."""
+
+    authority: int
+    time_s: int
+    keys: frozenset[bytes]
+
+    def is_apart_from(self, other: _Judged) -> bool:
+        """Whether no key vouches for both: two roots may have signed one intermediate."""
+        return self.authority != other.authority and not self.keys & other.keys
+
+
+def _judged(token: bytes, message: bytes, which: int, authority: Authority) -> _Judged:
     from cryptography import x509
     from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
 
-    roots = x509.load_pem_x509_certificates(authority.certificate.encode())
+    roots = read_certificates(authority.certificate, f"the certificate of {authority.url}")
     try:
         response = decode_timestamp_response(token)
         VerifierBuilder(roots=roots).build().verify_message(response, message)
@@ -74,9 +94,31 @@ def token_time(token: bytes, message: bytes, authority: Authority) -> int:
         if accuracy is not None:
             accuracy_s = (accuracy.seconds or 0) + (accuracy.millis or 0) / 1e3
             accuracy_s += (accuracy.micros or 0) / 1e6
-        return math.ceil(info.gen_time.timestamp() + accuracy_s)
+        chain = map(x509.load_der_x509_certificate, response.signed_data.certificates)
+        time_s = math.ceil(info.gen_time.timestamp() + accuracy_s)
+        if time_s >= TIME_STOP:
+            raise ValueError(f"its time must be below {TIME_STOP} s since 1970, got {time_s}")
+        return _Judged(which, time_s, public_keys(chain))
     except (VerificationError, ValueError, TypeError) as error:
         raise ProblemError(f"it is no token of {authority.url} over this entry: {error}") from None
+
+
+def certified_by(
+    tokens: Sequence[bytes], entry: bytes, authorities: Sequence[Authority]
+) -> set[int]:
+    """Return the authorities, by their index, whose tokens over an entry are there already."""
+    if not tokens or not _is_installed():
+        return set()
+    found = [_first_judged(token, entry, authorities) for token in tokens]
+    return {each.authority for each in found if each is not None}
+
+
+def _is_installed() -> bool:
+    try:
+        import rfc3161_client  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def outside_time(
@@ -87,43 +129,44 @@ def outside_time(
     Returns
     -------
     int or None
-        The second smallest of the times of distinct authorities, seconds since 1970.
+        The second smallest of the times of distinct authorities, seconds since 1970; those for
+        which one key vouches are one.
     list of str
         A sentence for each token that does not count, and for what is missing.
     """
     if not tokens:
         return None, []
-    try:
-        import rfc3161_client  # noqa: F401
-    except ImportError:
+    if not _is_installed():
         return None, [f"{not_installed()}."]
-    times: dict[int, int] = {}
+    counting: list[_Judged] = []
     reasons = []
     for i, token in enumerate(tokens):
-        found = _first_time(token, entry, authorities)
+        found = _first_judged(token, entry, authorities)
         if found is None:
             reasons.append(
                 f"Token {i + 1} does not count: it is over other data, or of none of the event's "
                 "authorities."
             )
-            continue
-        which, time_s = found
-        times[which] = min(time_s, times.get(which, time_s))
-    if len(times) < AUTHORITIES_NEEDED:
-        reasons.append(
-            f"Tokens of {AUTHORITIES_NEEDED} authorities of the event make a time; this receipt "
-            f"has those of {len(times)}."
-        )
-        return None, reasons
-    return sorted(times.values())[AUTHORITIES_NEEDED - 1], reasons
+        else:
+            counting.append(found)
+    counting.sort(key=lambda each: each.time_s)
+    for i, later in enumerate(counting):
+        if any(later.is_apart_from(earlier) for earlier in counting[:i]):
+            return later.time_s, reasons
+    n_authorities = len({each.authority for each in counting})
+    said = f"has those of {min(n_authorities, 1)}"
+    if n_authorities >= AUTHORITIES_NEEDED:
+        said = "has those of 1, for one key vouches for all of them"
+    reasons.append(
+        f"Tokens of {AUTHORITIES_NEEDED} authorities of the event make a time; this receipt {said}."
+    )
+    return None, reasons
 
 
-def _first_time(
-    token: bytes, entry: bytes, authorities: Sequence[Authority]
-) -> tuple[int, int] | None:
+def _first_judged(token: bytes, entry: bytes, authorities: Sequence[Authority]) -> _Judged | None:
     for which, authority in enumerate(authorities):
         try:
-            return which, token_time(token, entry, authority)
+            return _judged(token, entry, which, authority)
         except ProblemError:
             continue
     return None

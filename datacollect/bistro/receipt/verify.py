@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from datacollect.bistro.event.amendments import amended, missing_numbers, read_amendment
@@ -37,7 +37,7 @@ class Content:
         In pieces; read once.
     """
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     header: bytes
     file: Iterable[bytes]
 
@@ -100,11 +100,7 @@ def verify(
         The receipt is of another event, or what is given as an event or amendment is none.
     """
     event = read_event(event_file)
-    if receipt.commitment.event != event.id:
-        raise ProblemError(
-            f"the receipt is of event {receipt.commitment.event.hex()}, the event's file has the "
-            f"id {event.id.hex()}: {id_advice(event_file, receipt.commitment.event)}"
-        )
+    require_receipt_of(receipt, event, event_file)
     reasons: list[str] = []
     event = _with_amendments(event, amendments, reasons)
     covers = _covered(receipt, ciphertext, content, reasons)
@@ -116,6 +112,15 @@ def verify(
     if outcome == "late":
         reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
     return Verdict(outcome, time_s, event.deadline_s, covers or SOME_BYTES, tuple(reasons))
+
+
+def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> None:
+    """Raise `ProblemError` where a receipt is of another event than the file's."""
+    if receipt.commitment.event != event.id:
+        raise ProblemError(
+            f"the receipt is of event {receipt.commitment.event.hex()}, the event's file has the "
+            f"id {event.id.hex()}: {id_advice(event_file, receipt.commitment.event)}"
+        )
 
 
 def published(

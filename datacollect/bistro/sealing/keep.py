@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -240,11 +241,13 @@ def _require_room(target: Path, n_bytes: int, name: str) -> None:
 @contextmanager
 def _new_file(target: Path) -> Iterator[BinaryIO]:
     """Yield a file for its owner alone, which gets its name once it is complete and on the disk."""
-    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+    # A name that nobody guesses, and no file or link that is there: others may write here, too.
+    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
         if target.exists():
             raise FileExistsError(17, "it is there already")
-        number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, MODE)
+        number = os.open(beside, flags, MODE)
         with os.fdopen(number, "wb") as out:
             yield out
             out.flush()

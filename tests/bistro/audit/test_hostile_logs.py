@@ -6,7 +6,7 @@ import hashlib
 import random
 
 import pytest
-from instances.events import event_of, key_of, witness_names
+from instances.events import event_bytes, event_of, key_of, witness_names
 
 from datacollect.bistro.audit import audit_event as auditing
 from datacollect.bistro.audit.log_reading import read_log
@@ -191,6 +191,79 @@ def test_receipt_with_a_word_alone_gets_its_proof_from_the_log():
     found = auditing._with_proofs(receipt.with_more([word]), {SERVICE.log.name: whole}, EVENT)
     [proof] = found.proofs
     assert proved_time(proof, receipt.entry, EVENT).time_s == TIME_S + 9
+
+
+RECEIPT = Receipt(Commitment(EVENT.id, bytes(32), 1, bytes(32), bytes(32)))
+
+
+def test_an_amendment_published_while_the_log_is_read_accuses_nobody():
+    """The head is read before it, the list of amendments after it."""
+    before, after = log_of(20, (5, 20)), log_of(21, (5, 20, 21), at=20)
+    heads = iter([before, after])
+
+    class Growing(Log):
+        def get(self, path: str, most_bytes: int = 0) -> Answer:
+            if path == "/checkpoint":
+                return next(heads).get(path)
+            return (after if path == "/amendments" else before).get(path)
+
+    assert audited(Growing(before.entries, before.sizes)) == []
+
+
+def test_amendment_of_a_head_that_is_not_shown_is_one_taken_back():
+    log, longer = log_of(20, (5, 20)), log_of(21, (5, 20, 21), at=20)
+    log.changed["/amendments"] = longer.get("/amendments")
+    assert any("has signed 21 entries, and shows 20 only" in each for each in audited(log))
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_acknowledged_entry_past_the_end_is_evidence_once_the_event_is_over(is_over):
+    word = acknowledge(SERVICE.log.name, RECEIPT.entry, 600, TIME_S, key_of("s0"))
+    whole = read_log(SERVICE, EVENT, log_of(), is_over=is_over)
+    lies = auditing._lies(
+        EVENT, {SERVICE.log.name: whole}, {"a": RECEIPT.with_more([word])}, is_over=is_over
+    )
+    said = [lie.text for lie in lies]
+    assert said == ["It has acknowledged entry 600, and never logged it."] * is_over
+
+
+def test_log_that_is_not_shown_is_held_against_receipts():
+    proof = log_of().proof(7)
+    word = acknowledge(SERVICE.log.name, RECEIPT.entry, 3, TIME_S, key_of("s0"))
+    proved, told = RECEIPT.with_more(proofs=[proof]), RECEIPT.with_more([word])
+
+    def said(receipt: Receipt, **how: object) -> list[str]:
+        return [lie.text for lie in auditing._lies(EVENT, {}, {"a": receipt}, **how)]
+
+    assert said(proved) == []
+    hidden = {SERVICE.log.name}
+    assert said(proved, hidden=hidden) == ["It has signed 256 entries, and shows no log."]
+    assert said(told, hidden=hidden) == []
+    assert said(told, hidden=hidden, is_over=True) == [
+        "It has acknowledged entry 3, and shows no log."
+    ]
+
+
+def test_receipts_of_a_log_that_cannot_be_read_are_held_against_each_other():
+    other = Log([bytes(32), *entries(600)[1:]], [256])
+    held = {
+        str(i): RECEIPT.with_more(proofs=[log.proof(7)]) for i, log in enumerate((log_of(), other))
+    }
+    lies = auditing._lies(EVENT, {}, held)
+    assert [lie.who for lie in lies] == [SERVICE.log.name, *witness_names()]
+    assert lies[0].text == "It has signed two logs that differ within 256."
+
+
+def test_files_that_are_no_receipts_of_the_event_are_named(tmp_path):
+    other = Receipt(Commitment(bytes(32), bytes(32), 1, bytes(32), bytes(32)))
+    for name, data in (("a", RECEIPT.data), ("b", b"broken"), ("c", other.data)):
+        (tmp_path / f"{name}.receipt.json").write_bytes(data)
+    held, others = auditing._receipts(tmp_path, EVENT, event_bytes())
+    assert held == {"a.receipt.json": RECEIPT}
+    assert [each.file for each in others] == ["b.receipt.json", "c.receipt.json"]
+    assert "JSON" in others[0].trouble
+    assert "is of event 0000" in others[1].trouble
+    assert not any(each.is_provable for each in others)
 
 
 def noisy(seed: int) -> None:

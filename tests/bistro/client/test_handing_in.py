@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import random
+import shutil
 
 import pytest
+from conftest import NO_OPENSSL
+from instances.authorities import make_tsa
 from instances.events import event_of, key_of, proof_of
 
-from datacollect.bistro.client.handing_in import FINAL, HandingIn
+from datacollect.bistro.client.handing_in import FINAL, LATE_S, HandingIn
 from datacollect.bistro.client.messages import (
     Answered,
     AskAuthority,
@@ -190,6 +193,53 @@ def test_another_start_goes_on_with_the_proof_and_hands_nothing_in_again():
     assert (done.tick(), done.core.wake_s) == ([], None)
 
 
+def late(n_witnesses: int, first_s: int) -> Answer:
+    """Return a proof of the first log; each witness signs a second later."""
+    proof = proof_of(RECEIPT.entry, EVENT.services[0].log.name, first_s, n_witnesses)
+    return Answer(200, proof.data)
+
+
+def test_late_proof_is_asked_for_again_while_a_witness_is_missing():
+    """w0 to w2 make it a second late; the fourth, whose clock is right, may make it in time."""
+    clock = Clock()
+    clock.tick()
+    clock.answer(Commit(0), acknowledged(0))
+    assert clock.tick() == [AskProof(0)]
+    assert clock.answer(AskProof(0), late(3, EVENT.latest_s - 1)) == [Save()]
+    assert clock.core.time_s == EVENT.latest_s + 1
+    assert clock.tick() == [AskProof(0)]
+    # Nothing new: nothing to save.
+    assert clock.answer(AskProof(0), late(3, EVENT.latest_s - 1)) == []
+    assert clock.tick() == [AskProof(0)]
+    assert clock.answer(AskProof(0), late(4, EVENT.latest_s - 2)) == [Save()]
+    assert (clock.core.time_s, clock.core.wake_s) == (EVENT.latest_s, None)
+
+
+def test_late_proof_that_all_witnesses_have_signed_ends_it():
+    clock = Clock()
+    clock.tick()
+    clock.answer(Commit(0), acknowledged(0))
+    clock.tick()
+    assert clock.answer(AskProof(0), late(4, EVENT.latest_s)) == [Save()]
+    assert clock.core.wake_s is None
+
+
+def test_another_start_asks_again_for_a_late_proof_for_some_seconds():
+    first = Clock()
+    first.tick()
+    first.answer(Commit(0), acknowledged(0))
+    first.tick()
+    first.answer(AskProof(0), late(3, EVENT.latest_s))
+    clock, asked = Clock(first.core.receipt), []
+    while clock.core.wake_s is not None:
+        for to in clock.tick():
+            asked.append(to)
+            clock.answer(to, late(3, EVENT.latest_s))
+    assert clock.now_s == LATE_S
+    assert set(asked) == {AskProof(0)}
+    assert len(asked) == 10
+
+
 def test_outside_authorities_are_asked_once_all_services_have_failed():
     authorities = [
         {"url": f"https://a{i}.example", "certificate": certificate}
@@ -203,6 +253,21 @@ def test_outside_authorities_are_asked_once_all_services_have_failed():
     assert clock.answer(Commit(1), None) == [AskAuthority(0), AskAuthority(1)]
     clock.answer(AskAuthority(0), Answer(200, b"no token"))
     assert clock.core.receipt.tokens == ()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason=NO_OPENSSL)
+def test_authority_whose_token_is_there_is_not_asked_again(tmp_path):
+    """Each start would add a token, until the receipt held too many to be read."""
+    two = [make_tsa(tmp_path / name, name) for name in ("one", "two")]
+    authorities = [
+        {"url": each.authority.url, "certificate": each.authority.certificate} for each in two
+    ]
+    event = event_of(authorities=authorities)
+    receipt = Receipt(Commitment(event.id, bytes(32), 3, bytes(32), bytes(32)))
+    clock = Clock(receipt.with_more(tokens=[two[0].token(receipt.entry)]), event)
+    clock.tick()
+    assert clock.answer(Commit(0), None) == [Commit(1)]
+    assert clock.answer(Commit(1), None) == [AskAuthority(1)]
 
 
 def certificates() -> list[str]:

@@ -53,11 +53,37 @@ def handed_in(*, ticket=None):
     return receipt
 
 
+def test_receipt_of_a_file_that_was_handed_in_twice_is_judged_by_its_own_keep(here):
+    """With another ticket, into another folder: the first .keep stays beside the file."""
+    handed_in()
+    (here / "out").mkdir()
+    [item] = items_of(["a.txt"], "out")
+    _, receipt = kept_item(item, EVENT, DATA, ticket_of(EVENT, number=2))
+    proof = proof_of(receipt.entry, EVENT.services[0].log.name, EVENT.latest_s - 2)
+    item.save(receipt.with_more(proofs=[proof]))
+    for folder in ("out/", ""):
+        found = dc.verify_receipt(f"{folder}a.txt.receipt.json", "event.toml", file="a.txt")
+        assert (found.outcome, found.covers) == ("in time", "the file")
+    # Both receipts in one folder, only one of the two beside its .keep.
+    (here / "out" / "a.txt.receipt.json").rename(here / "second.receipt.json")
+    found = dc.verify_receipt("second.receipt.json", "event.toml", file="a.txt")
+    assert found.outcome == "not proved"
+
+
 def test_two_files_of_one_name_are_told_apart_before_one_is_sealed(here, capsys):
     (here / "b").mkdir()
     (here / "b" / "a.txt").write_text("other")
     said = refused(capsys, "a.txt", "b/a.txt", "-o", ".", "--ticket", "my.ticket")
     assert "a.txt and b/a.txt would both be kept as a.txt.keep" in said
+    assert not (here / "a.txt.keep").exists()
+
+
+def test_ticket_with_another_secret_is_refused_before_anything_is_sealed(here, capsys):
+    """The destination would refuse the file once the deadline has passed."""
+    text = ticket_of(EVENT).text
+    (here / "my.ticket").write_text(text.replace("00" * 32, "5e" * 32))
+    said = refused(capsys, "a.txt", "--ticket", "my.ticket")
+    assert "its secret is not that of its token; ask the organiser for the right one" in said
     assert not (here / "a.txt.keep").exists()
 
 

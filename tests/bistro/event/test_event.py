@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+import textwrap
 import tomllib
 from contextlib import suppress
 
 import pytest
+from instances.authorities import certificate_pem
 from instances.events import (
     DEADLINE_S,
     RECIPIENTS,
@@ -28,8 +30,12 @@ from datacollect.errors import ProblemError
 
 ORGANISER = key_of("organiser")
 
-# What a PEM file looks like; nobody has issued it.
-PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+PEM = certificate_pem()
+# What a PEM file looks like, with nothing in it.
+EMPTY_PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+# The same certificate, in lines of another length.
+_HEAD, *_BODY, _END = PEM.split("\n")[:-1]
+LONG_PEM = "\n".join([_HEAD, *textwrap.wrap("".join(_BODY), 76), _END, ""])
 
 
 def test_a_draft_becomes_an_event_that_says_what_it_said():
@@ -73,7 +79,7 @@ def test_certificates_of_files_come_into_the_event():
     ]
     tree = draft(authorities=authorities)
     assert certificate_files(tree) == ["a.pem"]
-    other = PEM.replace("AAAA", "BBBB")
+    other = certificate_pem()
     data = complete(tree, key_of("organiser").public, counting_bytes(), {"a.pem": other})
     assert [each.certificate for each in read_event(data).authorities] == [other, PEM]
 
@@ -121,6 +127,7 @@ def test_what_works_but_not_for_long_is_said():
         ({"deadline": "2027-04-15T23:59:59"}, "an offset from UTC, .*2027-04-15T23:59:59-04:00"),
         ({"deadline": "2027-04-15T23:59:59-05:00"}, "deadline must have the offset of timezone"),
         ({"deadline": "2027-04-15T23:59:59.5-04:00"}, "deadline must be in whole seconds"),
+        ({"keep_until": "2999-05-15T23:59:59-04:00"}, "keep_until must lie before the year 2514"),
         ({"deadline": "2027-05-15T23:59:59-04:00"}, "collect_until must lie after deadline"),
         ({"opens": "2027-04-16T00:00:00-04:00"}, "deadline must lie after opens"),
         ({"timezone": "New York"}, "timezone must be an IANA name"),
@@ -140,6 +147,27 @@ def test_what_works_but_not_for_long_is_said():
         ({"format": "datacollect-problem/1"}, 'format must be "datacollect-event/1"'),
         ({"authorities": [{"url": "ftp://a", "certificate": PEM}]}, "must be a URL of https"),
         ({"authorities": [{"url": "http://a", "certificate": "no.pem"}]}, "must be certificates"),
+        (
+            {"authorities": [{"url": "http://a", "certificate": EMPTY_PEM}]},
+            r"authorities\[0\].certificate must be certificates, but one cannot be read",
+        ),
+        (
+            {
+                "bistros": [
+                    {"name": "b", "url": "https://b", "key": key_of("b").public, "ca": EMPTY_PEM}
+                ]
+            },
+            r"bistros\[0\].ca must be certificates, but one cannot be read",
+        ),
+        (
+            {
+                "authorities": [
+                    {"url": "http://a", "certificate": PEM},
+                    {"url": "http://b", "certificate": LONG_PEM},
+                ]
+            },
+            r"authorities\[1\].certificate must be another key than authorities\[0\]",
+        ),
         (
             {"authorities": [{"url": "http://a", "certificate": PEM}] * 2},
             r"authorities\[1\].certificate must be another key",

@@ -35,6 +35,26 @@ def test_a_ticket_is_a_file_for_its_owner(tmp_path):
     assert Ticket.from_file(path) == TICKET
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text, digits: text.replace(digits, digits.upper()),
+        lambda text, digits: text.replace(digits, digits[:58]),
+        lambda text, _: text.rstrip()[:-1],
+        lambda text, digits: text.replace(f'"{digits}"', digits),
+    ],
+)
+def test_no_message_shows_digits_of_the_secret(tmp_path, change):
+    """People send messages on; a secret may be most of it."""
+    path = tmp_path / "a.ticket"
+    path.write_text(change(TICKET.text, SECRET.hex()))
+    with pytest.raises(ProblemError, match="copy") as caught:
+        Ticket.from_file(path)
+    assert SECRET.hex()[:8] not in str(caught.value).lower()
+    assert str(SECRET) not in repr(TICKET)
+    assert TICKET.token not in repr(TICKET)
+
+
 def test_a_ticket_counts_until_files_are_collected():
     assert admitted(TICKET.token, EVENT, EVENT.collect_until_s - 1)
     with pytest.raises(TicketError, match="has expired 0 s ago"):

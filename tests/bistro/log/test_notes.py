@@ -159,6 +159,13 @@ def test_times_are_counted_by_key_and_only_where_they_are_signed():
     assert len(cosigned_times(again, [one, witness_key("uno", KEY.public)])) == 1
 
 
+def test_a_time_beyond_calendars_is_none():
+    """2**34 s since 1970 lie in the year 2514."""
+    for time_s, counts in ((2**34 - 1, True), (2**34, False), (2**62, False)):
+        note = signed(HEAD.text, HEAD.origin, KEY).with_more(cosign(HEAD.text, time_s, "w", OTHER))
+        assert bool(cosigned_times(note, [witness_key("w", OTHER.public)])) == counts
+
+
 def test_a_cosignature_with_another_time_before_it_does_not_count():
     line = cosign(HEAD.text, TIME_S, "w", KEY)
     witness = witness_key("w", KEY.public)

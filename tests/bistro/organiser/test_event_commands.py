@@ -100,6 +100,32 @@ def test_each_person_gets_a_ticket_and_a_second_run_adds_only_who_is_new(organis
     assert len({row["ticket"] for row in rows}) == 3
 
 
+def listed(organiser) -> list[str]:
+    rows = csv.DictReader((organiser / "out" / "tickets.csv").read_text().splitlines())
+    return [row["person"] for row in rows]
+
+
+def test_list_keeps_whoever_stands_there_already(organiser, event, capsys):
+    """Other people another time, and a second ticket of somebody whose first one still counts."""
+    assert run([*TICKETS]) == 0
+    (organiser / "people.csv").write_text("person\neve\n")
+    assert run([*TICKETS]) == 0
+    assert listed(organiser) == ["ann", "bob", "eve"]
+    (organiser / "out" / "eve.ticket").unlink()
+    assert run([*TICKETS]) == 0
+    assert listed(organiser) == ["ann", "bob", "eve", "eve"]
+    capsys.readouterr()
+
+
+def test_list_with_columns_of_somebody_is_not_written_over(organiser, event, capsys):
+    assert run([*TICKETS]) == 0
+    own = organiser / "out" / "tickets.csv"
+    text = own.read_text().replace("token_sha256", "mail")
+    own.write_text(text)
+    assert "must have the columns person, ticket, token_sha256 alone" in refused(capsys, *TICKETS)
+    assert own.read_text() == text
+
+
 @pytest.mark.parametrize(
     ("people", "said"),
     [

@@ -12,6 +12,7 @@ from conftest import NO_OPENSSL
 from instances.authorities import Tsa, make_tsa
 from instances.events import event_bytes
 
+from datacollect.bistro.event.event import Authority
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.receipt.receipt import Receipt
@@ -63,6 +64,27 @@ def test_two_authorities_make_a_time_and_one_does_not(two):
     assert why == []
 
 
+def test_one_authority_below_two_roots_is_one(two, tmp_path):
+    """Two roots have signed its key: it could backdate alone."""
+    again = make_tsa(tmp_path / "again", "again", signer=two[0])
+    tokens = [two[0].token(ENTRY), again.token(ENTRY)]
+    authorities = [two[0].authority, again.authority]
+    assert token_time(tokens[1], ENTRY, again.authority)
+    time_s, why = outside_time(tokens, ENTRY, authorities)
+    assert time_s is None
+    assert "one key vouches for all of them" in why[0]
+    time_s, why = outside_time(
+        [*tokens, two[1].token(ENTRY)], ENTRY, [*authorities, two[1].authority]
+    )
+    assert (time_s is not None, why) == (True, [])
+
+
+def test_certificate_that_cannot_be_read_judges_no_token():
+    empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    with pytest.raises(ProblemError, match="one cannot be read"):
+        token_time(b"x", ENTRY, Authority("http://a.example", empty))
+
+
 def test_tokens_stand_in_where_no_service_answers(two):
     """A deadline long ago and one to come; the event's file holds what judges them."""
     authorities = [
@@ -73,9 +95,9 @@ def test_tokens_stand_in_where_no_service_answers(two):
         "collect_until": "2020-04-30T23:59:59-04:00",
     }
     far = {
-        "deadline": "2999-04-15T23:59:59-04:00",
-        "collect_until": "2999-04-30T23:59:59-04:00",
-        "keep_until": "2999-04-30T23:59:59-04:00",
+        "deadline": "2499-04-15T23:59:59-04:00",
+        "collect_until": "2499-04-30T23:59:59-04:00",
+        "keep_until": "2499-04-30T23:59:59-04:00",
     }
     for changes, outcome in ((past, "late"), (far, "in time")):
         file = event_bytes(authorities=authorities, **changes)

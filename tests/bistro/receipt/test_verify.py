@@ -284,3 +284,12 @@ def test_noise_makes_no_receipt_better():
 @pytest.mark.slow
 def test_much_noise_makes_no_receipt_better():
     fuzzed(100_000)
+
+
+def test_times_beyond_calendars_end_no_judgement():
+    """A lying service's, and those of two of four witnesses."""
+    word = acknowledge(EVENT.services[0].log.name, ENTRY, 1, 10**12, key_of("s0"))
+    with pytest.raises(ProblemError, match="time_s must be a whole number of seconds"):
+        read_receipt(Receipt(COMMITMENT, (word,)).data)
+    verdict = verify(EVENT_FILE, receipt_at(1, 2, 2**62, 2**62))
+    assert verdict.outcome == "not proved"
