@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from datacollect.bistro.now import Now
     from datacollect.net.keys import PrivateKey
 
-# How far the clock may move against the monotonic one: a little at once, and what clocks drift.
+# How far the clock may move against the monotonic one: a little at once, what clocks drift, and
+# however long a witness runs, so much: it could be led astray by steps that are each small.
 JUMP_S = 1.0
 DRIFT = 1e-3
+MOST_MOVED_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ class WitnessCore:
             return f"the clock here is {self._last_s - now.unix_s:.0f} s behind what it has signed"
         passed_s = now.monotonic_s - self._started.monotonic_s
         moved_s = now.unix_s - self._started.unix_s - passed_s
-        if abs(moved_s) > JUMP_S + DRIFT * passed_s:
+        if abs(moved_s) > min(JUMP_S + DRIFT * passed_s, MOST_MOVED_S):
             return f"the clock here has jumped by {moved_s:.1f} s; it must be looked at"
         return ""
 
