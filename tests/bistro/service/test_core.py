@@ -378,6 +378,51 @@ def test_a_log_restored_from_an_old_copy_takes_and_signs_nothing():
     assert restored.take(Store, StoreHead, AskWitness) == []
 
 
+@pytest.mark.parametrize("n_entries", [1, 2])
+def test_a_log_that_runs_twice_stops_where_witnesses_have_signed_the_other(n_entries):
+    """Of one size, or shorter and no beginning of it: neither can be told from its size alone."""
+    bench = started()
+    copy = replace(bench.store, rows=[], indices={}, tiles={}, by_ticket={}, published={})
+    other = Bench(store=copy, witnesses=bench.witnesses, start_s=bench.at_s)
+    other.do_all()
+    bench.commit(C)
+    bench.wait(1.0)
+    bench.do_all()
+    other.commit(*[A, B][:n_entries])
+    other.do(Store)
+    other.wait(1.0)
+    other.do(StoreHead)
+    while not other.core.missing and other.at_s < 60:
+        other.do_all()
+        other.wait(1.0)
+    assert "signed another log of 1 entries in this one's name" in other.core.missing
+    assert "Two copies of it run" in other.core.missing
+    other.commit(b"d" * 32)
+    assert other.take(Refuse)[0].status == 503
+    # Whoever was first goes on.
+    bench.commit(b"e" * 32)
+    bench.wait(1.0)
+    bench.do_all()
+    assert bench.core.published_size == 2
+
+
+@pytest.mark.parametrize(("status", "body"), [(409, b"0\n"), (422, b"no proof\n")])
+def test_one_witness_that_says_it_signed_another_log_stops_nothing(status, body):
+    bench = started()
+    bench.commit(A)
+    bench.do(Store)
+    bench.wait(1.0)
+    bench.do(StoreHead)
+    asked = bench.take(AskWitness)
+    bench.tell(messages.WitnessAnswered(bench.now, 0, status, body))
+    (warned,) = bench.take(Warn)
+    assert "another log of 0 entries" in warned.text
+    for each in asked[1:]:
+        bench.do_one(each)
+    bench.do_all()
+    assert bench.core.published_size == 1
+
+
 def test_a_service_goes_on_where_its_folder_has_left_it():
     """Stopped with an entry kept that no checkpoint holds; nothing is signed twice or lost."""
     entries = [i.to_bytes(32, "big") for i in range(300)]
