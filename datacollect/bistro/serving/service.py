@@ -65,6 +65,9 @@ def run_service(
     log = log_of(config)
     tls_context(config.listening)
     with ExitStack() as closing:
+        if config.workers:
+            # Who shares a port is not told that another service shares it, too.
+            bound_socket(config.listening).close()
         bound = bound_socket(config.listening, is_shared=config.workers > 0)
         closing.callback(bound.close)
         # Before the store and the loop are there: a copy of the process must have neither.

@@ -170,6 +170,21 @@ def test_what_works_but_not_for_long_is_said():
             {"services": [{"url": "https://s0", "log": log_key("s0", key_of("s").public).text}]},
             "an origin of a host and 16 random hexadecimal digits, got 's0'",
         ),
+        (
+            {
+                "services": [
+                    {"url": "https://s.example/", "key": key_of("s0").public},
+                    {"url": "https://S.example", "key": key_of("s1").public},
+                ]
+            },
+            r"services\[1\].url must be another than that of services\[0\]",
+        ),
+        (
+            {
+                "services": [{"url": "https://s0.example", "key": "ed25519:AQ" + "A" * 41 + "="}],
+            },
+            r"services\[0\].*must be a key that somebody can hold",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, what):
