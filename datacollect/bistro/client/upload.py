@@ -195,7 +195,7 @@ def upload(
     say("waiting for witnesses")
     driver.run(lambda core: core.wake_s is None)
     folder = items[0].keep.parent if into is None else into
-    now_event, amendments = _amended(found, event, folder, cores, tls)
+    now_event, amendments = _amended(found, event, folder, tls)
     done = tuple(_handed_in(item, core, now_event) for item, core in zip(items, cores, strict=True))
     return Uploaded(found.id.hex(), done, amendments)
 
@@ -204,13 +204,13 @@ def _amended(
     event: Event,
     path: str | PathLike[str],
     folder: str | PathLike[str],
-    cores: Sequence[HandingIn],
     tls: ssl.SSLContext,
 ) -> tuple[Event, str | None]:
-    """Return the event as the logs have it changed by now, and the file that proves it."""
-    holders = {word.log for core in cores for word in core.receipt.acknowledgements}
-    urls = [each.url for each in event.services if each.log.name in holders]
-    found = amendments_of(event, urls, tls).amendments
+    """Return the event as the logs have it changed by now, and the file that proves it.
+
+    All services are asked: the one that took a file may not have taken a later deadline.
+    """
+    found = amendments_of(event, [each.url for each in event.services], tls).amendments
     counting = published(event, found, [])
     if not counting:
         return event, None
