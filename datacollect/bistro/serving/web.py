@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import re
 import resource
 import socket
 from contextlib import suppress
@@ -37,6 +38,9 @@ DRAIN_S = 5.0
 MOST_UNSENT_BYTES = 2**20
 # Connections of one process beyond which new ones are closed at once.
 MOST_CONNECTIONS = 20_000
+
+
+_WITH_PORT = re.compile(r"(\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(:[0-9]*)?")
 
 
 class TooLongError(Exception):
@@ -183,8 +187,14 @@ def address_of(request: BaseRequest, behind: Sequence[IPNetwork]) -> str:
     for text in reversed(",".join(request.headers.getall("X-Forwarded-For", [])).split(",")):
         if not _is_within(peer, behind) or not text.strip():
             break
-        peer = text.strip()
+        peer = _without_port(text.strip())
     return origin_of(peer)
+
+
+def _without_port(text: str) -> str:
+    """Return the address that a proxy names; some write its port, too: each would be another."""
+    found = _WITH_PORT.fullmatch(text)
+    return (found["v6"] or found["v4"]) if found else text
 
 
 def _is_within(address: str, networks: Sequence[IPNetwork]) -> bool:

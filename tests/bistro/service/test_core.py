@@ -15,7 +15,7 @@ from datacollect.bistro.log.tiles import Tile, bundle_of, entries_of
 from datacollect.bistro.log.witnessing import AddCheckpoint
 from datacollect.bistro.now import Now
 from datacollect.bistro.receipt.counted_time import proved_time
-from datacollect.bistro.service import messages
+from datacollect.bistro.service import core, messages
 from datacollect.bistro.service.core import ServiceCore
 from datacollect.bistro.service.messages import (
     Acknowledge,
@@ -547,6 +547,33 @@ def test_anybody_may_hand_in_at_an_open_event():
     bench.do(Store)
     assert bench.store.rows[0].ticket is None
     assert len(bench.take(Acknowledge)) == 1
+
+
+def test_at_an_open_event_each_entry_counts_for_its_address():
+    """600 at once; more together may come, and are waited for afterwards: 20 a second."""
+    bench = started(event=event_of(admission="open"))
+    bench.commit(*(i.to_bytes(32, "big") for i in range(700)), token=None)
+    assert bench.take(Refuse) == []
+    bench.commit(A, token=None)
+    assert [(each.status, each.retry_after_s) for each in bench.take(Refuse)] == [(429, 0.05)]
+    bench.wait(5.0)
+    bench.commit(A, token=None)
+    assert [each.status for each in bench.take(Refuse)] == [429]
+    bench.wait(0.06)
+    bench.commit(A, token=None)
+    assert bench.take(Refuse) == []
+
+
+def test_who_asks_again_gets_what_was_signed(monkeypatch):
+    bench = started()
+    bench.commit(A, B)
+    bench.do(Store)
+    (first,) = bench.take(Acknowledge)
+    monkeypatch.setattr(core, "acknowledge", None)
+    bench.wait(30.0)
+    bench.commit(B, A)
+    (again,) = bench.take(Acknowledge)
+    assert again.words == first.words[::-1]
 
 
 def test_an_amendment_is_an_entry_that_all_can_read():
