@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.config.file import ServiceConfig
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.serving.connections import CountingListener
     from datacollect.net.buckets import Bucket
 
 # Each entry in quotes, with a comma and room for spaces; a ticket, and what stands around.
@@ -173,13 +174,13 @@ class Remote:
 
 async def _serve(
     config: ServiceConfig,
-    bound: socket.socket,
+    bound: CountingListener,
     channel: socket.socket,
     say: Callable[[str], None],
 ) -> None:
     reader, writer = await asyncio.open_unix_connection(sock=channel)
     remote = Remote(config.event, writer)
-    server = WebServer(config.listening, Front(config, remote).handle)
+    server = WebServer(config.listening, Front(config, remote).handle, config.behind)
     await server.start(bound)
     stopping: asyncio.Task[None] | None = None
     async for head, body in messages(reader):
@@ -201,7 +202,7 @@ async def _stop(server: WebServer, writer: asyncio.StreamWriter) -> None:
 
 def run_front(
     config: ServiceConfig,
-    bound: socket.socket,
+    bound: CountingListener,
     channel: socket.socket,
     say: Callable[[str], None],
 ) -> None:

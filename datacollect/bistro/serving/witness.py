@@ -24,12 +24,12 @@ from datacollect.bistro.witness.core import Cosigned, WitnessCore
 from datacollect.errors import StoreError
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
     from aiohttp.web import BaseRequest
 
     from datacollect.bistro.config.file import WitnessConfig
+    from datacollect.bistro.serving.connections import CountingListener
 
 
 class WitnessServer:
@@ -124,7 +124,7 @@ def run_witness(
 
 async def _serve(
     server: WebServer,
-    bound: socket.socket,
+    bound: CountingListener,
     ready: Callable[[str], None],
     say: Callable[[str], None],
 ) -> None:
