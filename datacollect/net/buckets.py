@@ -39,6 +39,10 @@ class Bucket:
         """Undo the last `take` that succeeded."""
         self.level = min((self.level or 0.0) + 1.0, self.most)
 
+    def is_full(self, now_s: float) -> bool:
+        """Whether it is as if it had never been used."""
+        return self.level is None or self._level_at(now_s) >= self.most
+
     def _level_at(self, now_s: float) -> float:
         passed_s = max(now_s - self.filled_at_s, 0.0)
         return min((self.level or 0.0) + passed_s * self.per_s, self.most)

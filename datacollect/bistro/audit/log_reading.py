@@ -94,11 +94,12 @@ def read_log(service: Service, event: Event, asker: Asker) -> WholeLog | None:
 
 def _got(asker: Asker, path: str, most_bytes: int) -> Answer:
     """Ask until a service is not asked too often any more."""
+    answer = asker.get(path, most_bytes)
     for _ in range(MOST_PAUSES):
-        answer = asker.get(path, most_bytes)
         if answer.status != 429:
             break
         time.sleep(min(answer.retry_after_s or PAUSE_S, LONGEST_PAUSE_S))
+        answer = asker.get(path, most_bytes)
     return answer
 
 

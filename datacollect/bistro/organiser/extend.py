@@ -212,15 +212,14 @@ def _posted(urls: Sequence[str], notes: Sequence[bytes], tls: ssl.SSLContext) ->
     """
 
     def post(url: str) -> str:
-        refusals = []
         with Asker(url, tls) as asker:
-            for note in notes:
-                answer = asker.post("/amend", note, NOTE_TYPE)
-                if answer.status != 200:
-                    text = safe_text(answer.body.decode(errors="replace").strip())
-                    refusals.append(f"({answer.status}) {text}")
-        # The first one says why the others are refused.
-        return "" if answer.status == 200 else refusals[0]
+            answers = [asker.post("/amend", note, NOTE_TYPE) for note in notes]
+        if answers[-1].status == 200:
+            return ""
+        # The first one that is refused says why the others are.
+        first = next(answer for answer in answers if answer.status != 200)
+        text = safe_text(first.body.decode(errors="replace").strip())
+        return f"({first.status}) {text}"
 
     troubles: dict[str, str] = {}
     for url, outcome in fan_out(urls, post).items():
