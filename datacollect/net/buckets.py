@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Kept at once, for whoever may come from anywhere.
+MOST_BUCKETS = 50_000
+
 
 @dataclass
 class Bucket:
@@ -21,12 +24,16 @@ class Bucket:
     level: float | None = None
     filled_at_s: float = 0.0
 
-    def take(self, now_s: float) -> bool:
-        """Whether it may happen now; if so, it does."""
+    def take(self, now_s: float, n: int = 1) -> bool:
+        """Whether it may happen now, `n` times together; if so, it does.
+
+        More than `most` together may happen after a pause; the next one is as much longer.
+        """
         level = self.most if self.level is None else self._level_at(now_s)
         self.filled_at_s = now_s
-        self.level = level - 1.0 if level >= 1.0 else level
-        return level >= 1.0
+        may = level >= min(n, self.most)
+        self.level = level - n if may else level
+        return may
 
     def give_back(self) -> None:
         """Undo the last `take` that succeeded."""
@@ -39,3 +46,19 @@ class Bucket:
     def _level_at(self, now_s: float) -> float:
         passed_s = max(now_s - self.filled_at_s, 0.0)
         return min((self.level or 0.0) + passed_s * self.per_s, self.most)
+
+
+def bucket_of(buckets: dict[str, Bucket], name: str, per_s: float, most: float) -> Bucket:
+    """Return the bucket of somebody; of too many, those go that were not asked for longest.
+
+    >>> buckets = {}
+    >>> bucket_of(buckets, "a", 1.0, 2.0) is bucket_of(buckets, "a", 1.0, 2.0)
+    True
+    """
+    found = buckets.pop(name, None)
+    if found is None:
+        if len(buckets) >= MOST_BUCKETS:
+            del buckets[next(iter(buckets))]
+        found = Bucket(per_s, most)
+    buckets[name] = found
+    return found

@@ -33,6 +33,13 @@ PUBLIC, PRIVATE = "ed25519:", "ed25519-private:"
 HEADER = "v4.public."
 KEY_BYTES, SIGNATURE_BYTES = 32, 64
 
+# Keys of small order, under which one signature is good for many texts: the curve has eight, in
+# these ways of writing y, each with either sign of x (Chalkias, Garillot and Nikolaenko, Taming the
+# many EdDSAs, 2020).
+_P = 2**255 - 19
+_Y_OF_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL_ORDER_YS = {0, 1, _P - 1, _P, _P + 1, _Y_OF_ORDER_8, _P - _Y_OF_ORDER_8}
+
 # Longer tokens are refused unread. Ours have about 700 characters.
 TOKEN_LENGTH = 8192
 
@@ -127,6 +134,11 @@ def public_key_bytes(text: str, place: str = "a key") -> bytes:
         raise ProblemError(
             f"{place} must be {PUBLIC} and {KEY_BYTES} bytes in Base64, got {shown(text)}; "
             "`datacollect keys show FILE` prints it"
+        )
+    if int.from_bytes(raw, "little") % 2**255 in _SMALL_ORDER_YS:
+        raise ProblemError(
+            f"{place} must be a key that somebody can hold, got {shown(text)}, for which anybody "
+            "can sign; ask its owner for another"
         )
     return raw
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import stat
 
@@ -145,3 +146,41 @@ def test_a_private_key_among_public_ones_is_recognised(tmp_path):
     with pytest.raises(ProblemError, match="got a private one") as caught:
         public_key_bytes(private)
     assert private not in str(caught.value)
+
+
+P = 2**255 - 19
+
+
+def has_order_8_or_less(y: int) -> bool:
+    """Whether three doublings lead to the neutral point, by the curve's law (RFC 8032, 5.1.4)."""
+    d = -121665 * pow(121666, -1, P) % P
+    xx = (y * y - 1) * pow(d * y * y + 1, -1, P) % P
+    x = pow(xx, (P + 3) // 8, P)
+    if x * x % P != xx:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if x * x % P != xx:
+        return False
+    for _ in range(3):
+        dxy = d * x * x * y * y
+        x, y = (
+            2 * x * y * pow(1 + dxy, -1, P) % P,
+            (y * y + x * x) * pow(1 - dxy, -1, P) % P,
+        )
+    return (x, y) == (0, 1)
+
+
+Y_OF_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+
+
+@pytest.mark.parametrize("y", [0, 1, P - 1, P, P + 1, Y_OF_ORDER_8, P - Y_OF_ORDER_8])
+@pytest.mark.parametrize("sign", [0, 2**255])
+def test_keys_for_which_anybody_can_sign_are_refused(y, sign):
+    assert has_order_8_or_less(y % P)
+    text = "ed25519:" + base64.b64encode((y + sign).to_bytes(32, "little")).decode()
+    with pytest.raises(ProblemError, match="the key must be a key that somebody can hold"):
+        public_key_bytes(text, "the key")
+
+
+def test_other_keys_have_no_small_order():
+    raw = public_key_bytes(PrivateKey(bytes(32)).public)
+    assert not has_order_8_or_less(int.from_bytes(raw, "little") % 2**255)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.event import Event, Service
     from datacollect.bistro.log.tree import Nodes
-    from datacollect.net.http_asking import Asker
+    from datacollect.net.http_asking import Answer, Asker
 
+# A service that is asked too often says for how long to pause; that is no lie.
+PAUSE_S, LONGEST_PAUSE_S, MOST_PAUSES = 1.0, 60.0, 60
 MOST_BUNDLE_BYTES = TILE_WIDTH * (2 + MOST_ENTRY_BYTES)
 
 
@@ -75,7 +78,7 @@ def read_log(
         if tile.level >= 0:
             continue
         path = f"/{tile.path}"
-        answer = asker.get(path, MOST_BUNDLE_BYTES)
+        answer = _got(asker, path, MOST_BUNDLE_BYTES)
         for i, entry in enumerate(entries_of(_required(answer.status, answer.body, path), tile)):
             tree.append(entry)
             if len(entry) == ENTRY_BYTES:
@@ -96,13 +99,24 @@ def read_log(
 
 
 def _head(service: Service, asker: Asker) -> SignedCheckpoint | None:
-    answer = asker.get("/checkpoint", MOST_CHECKPOINT_BYTES)
+    answer = _got(asker, "/checkpoint", MOST_CHECKPOINT_BYTES)
     if answer.status == 404:
         return None
     head = SignedCheckpoint.parse(_required(answer.status, answer.body, "/checkpoint"))
     if not head.is_of(service.log):
         raise ProblemError("its checkpoint is not signed by the log's key")
     return head
+
+
+def _got(asker: Asker, path: str, most_bytes: int) -> Answer:
+    """Ask until a service is not asked too often any more."""
+    answer = asker.get(path, most_bytes)
+    for _ in range(MOST_PAUSES):
+        if answer.status != 429:
+            break
+        time.sleep(min(answer.retry_after_s or PAUSE_S, LONGEST_PAUSE_S))
+        answer = asker.get(path, most_bytes)
+    return answer
 
 
 class _Commitments:
@@ -139,7 +153,7 @@ def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asker) -> 
     for tile in tiles_of(size):
         if tile.level < 0:
             continue
-        answer = asker.get(f"/{tile.path}", TILE_WIDTH * ENTRY_BYTES)
+        answer = _got(asker, f"/{tile.path}", TILE_WIDTH * ENTRY_BYTES)
         if answer.status != 200 or answer.body != tree.tiles[tile]:
             text = f"It serves {tile.path}, which its entries do not make."
             if answer.status != 200:
@@ -183,7 +197,7 @@ def _first_holding(
         sizes = [each for each in by_note.values() if each.checkpoint.size > at]
         return min(sizes, key=lambda each: each.checkpoint.size, default=None)
     entry = commitments[at]
-    answer = asker.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
+    answer = _got(asker, f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
     if answer.status != 200:
         return None
     proof = LogProof.parse(answer.body)
@@ -193,7 +207,7 @@ def _first_holding(
 
 
 def _amendment_proofs(event: Event, asker: Asker) -> Iterator[LogProof]:
-    answer = asker.get("/amendments", MOST_BYTES)
+    answer = _got(asker, "/amendments", MOST_BYTES)
     for each in read_amendments(_required(answer.status, answer.body, "/amendments"), event.id):
         yield from each.proofs
 

@@ -195,18 +195,17 @@ def upload(
         driver.run(lambda core: core.is_acknowledged)
     say("waiting for witnesses")
     driver.run(lambda core: core.wake_s is None)
-    now_event, amendments = _amended(found, saved, cores, tls)
+    now_event, amendments = _amended(found, saved, tls)
     done = tuple(_handed_in(item, core, now_event) for item, core in zip(items, cores, strict=True))
     return Uploaded(found.id.hex(), done, amendments)
 
 
-def _amended(
-    event: Event, saved: Saved, cores: Sequence[HandingIn], tls: ssl.SSLContext
-) -> tuple[Event, str | None]:
-    """Return the event as the logs have it changed by now, and the file that proves it."""
-    holders = {word.log for core in cores for word in core.receipt.acknowledgements}
-    urls = [each.url for each in event.services if each.log.name in holders]
-    found = amendments_of(event, urls, tls).amendments
+def _amended(event: Event, saved: Saved, tls: ssl.SSLContext) -> tuple[Event, str | None]:
+    """Return the event as the logs have it changed by now, and the file that proves it.
+
+    All services are asked: the one that took a file may not have taken a later deadline.
+    """
+    found = amendments_of(event, [each.url for each in event.services], tls).amendments
     if published(event, found, []):
         saved.add(found)
     counting = published(event, saved.amendments, [])

@@ -114,7 +114,8 @@ def read_amendment(entry: bytes, event: Event, place: str = "the amendment") -> 
         It is none, of another event, or not signed by the organiser.
     """
     note = parse_note(entry, place)
-    if not is_by(note, log_key(SIGNER, event.organiser)) or len(note.signatures) > 1:
+    # Counted first: strangers could have one and the same verified many times.
+    if len(note.signatures) > 1 or not is_by(note, log_key(SIGNER, event.organiser)):
         raise ProblemError(f"{place} must be signed by the organiser, {event.organiser}, alone")
     with naming(place):
         return _amendment(note, event)

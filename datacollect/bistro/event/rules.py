@@ -141,6 +141,7 @@ def _check_names(event: Event) -> None:
                 f"digits, got {shown(service.log.name)}; `datacollect event new` makes one"
             )
     _check_unlike([each.log.name for each in event.services], "services", "log")
+    _check_unlike([each.url.lower() for each in event.services], "services", "url")
     _check_unlike([each.name for each in event.bistros], "bistros", "name")
     for i, bistro in enumerate(event.bistros):
         if (bistro.fingerprint is None) == (bistro.ca is None):

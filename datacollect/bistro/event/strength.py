@@ -21,6 +21,16 @@ def default_quorum(n_witnesses: int) -> int:
     return n_witnesses * 2 // 3 + 1
 
 
+def n_believed(event: Event) -> int:
+    """Return how many witnesses stop a service that say they have signed more, or another log.
+
+    Safe is what more say than may fail, n - k, or what a fork would need, 2k - n: fewer could be
+    all that is heard of a log that was published.
+    """
+    k, n = event.quorum, len(event.witnesses)
+    return min(n - k + 1, 2 * k - n)
+
+
 def withstands(event: Event) -> list[str]:
     """Return sentences: who has to lie together to backdate, to fork, to post-date.
 
@@ -48,6 +58,11 @@ def cautions(event: Event) -> list[str]:
         )
     if event.quorum == len(event.witnesses):
         found.append("quorum takes all witnesses: one that is dead stops all times; add one.")
+    if n_believed(event) == 1:
+        found.append(
+            "quorum lets one witness that lies stop a service: no other would have to speak for it "
+            "to be believed; 3 of 4 and 4 of 5 withstand one."
+        )
     if len(event.services) == 1:
         found.append("services names one only: whom it refuses has nowhere else to go; add one.")
     if len(event.authorities) < 2:

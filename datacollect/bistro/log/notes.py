@@ -92,6 +92,7 @@ class VerifierKey:
                 f"{shown(text)}; ask its owner for the other"
             )
         key = cls(name, PUBLIC + base64.b64encode(raw[1:]).decode(), kind)
+        public_key_bytes(key.key, place)
         if written_id != key.key_id.hex():
             raise ProblemError(
                 f"{place}: its ID must be {key.key_id.hex()} by its name and key, got "

@@ -132,7 +132,8 @@ def extend(
     if not note_file.exists():
         with written_durably(note_file) as beside:
             beside.write_bytes(note)
-    troubles = _posted(urls, note, tls)
+    before = [each.entry for each in earlier if each.number < number]
+    troubles = _posted(urls, [*before, note], tls)
     published, all_known = _published(found, urls, note, tls, troubles)
     amendments = None
     if published:
@@ -205,16 +206,21 @@ def _read_back(changes: dict[str, Any]) -> dict[str, Any]:
     return parse_toml(toml_of(AMENDMENT, changes), "the changes")
 
 
-def _posted(urls: Sequence[str], note: bytes, tls: ssl.SSLContext) -> dict[str, str]:
-    """Send an amendment to all services; return what was the matter, by URL."""
+def _posted(urls: Sequence[str], notes: Sequence[bytes], tls: ssl.SSLContext) -> dict[str, str]:
+    """Send amendments to all services, in order; return what was the matter, by URL.
+
+    A service that was away takes none before those that it has missed. The last is what counts.
+    """
 
     def post(url: str) -> str:
         with Asker(url, tls) as asker:
-            answer = asker.post("/amend", note, NOTE_TYPE)
-        if answer.status == 200:
+            answers = [asker.post("/amend", note, NOTE_TYPE) for note in notes]
+        if answers[-1].status == 200:
             return ""
-        text = safe_text(answer.body.decode(errors="replace").strip())
-        return f"({answer.status}) {text}"
+        # The first one that is refused says why the others are.
+        first = next(answer for answer in answers if answer.status != 200)
+        text = safe_text(first.body.decode(errors="replace").strip())
+        return f"({first.status}) {text}"
 
     troubles: dict[str, str] = {}
     for url, outcome in fan_out(urls, post).items():

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from datacollect.bistro.event.tickets import Admitted, admitted
 from datacollect.errors import RefusedError, TicketError
 from datacollect.files.units import counted
-from datacollect.net.buckets import Bucket
+from datacollect.net.buckets import bucket_of
 
 if TYPE_CHECKING:
     from datacollect.bistro.event.event import Event
+    from datacollect.net.buckets import Bucket
 
-# Requests of a ticket, and of an address that shows none that counts.
+# Requests of a ticket; of an address that shows none that counts, and entries at an open event.
 TICKET_PER_S, TICKET_AT_ONCE = 2.0, 60.0
 ADDRESS_PER_S, ADDRESS_AT_ONCE = 20.0, 600.0
 
-# So many tickets are known without verifying their signature again, and so many buckets are kept.
+# So many tickets are known without verifying their signature again.
 MOST_KNOWN = 20_000
-MOST_BUCKETS = 50_000
 
 
 class TooManyError(RefusedError):
@@ -53,6 +53,7 @@ class Admission:
         address: str,
         now_s: float,
         unix_s: float,
+        n_entries: int = 1,
     ) -> str | None:
         """Return the number of the ticket that a request counts for; None: it needs none.
 
@@ -63,6 +64,8 @@ class Admission:
         address : str
         now_s, unix_s : float
             The monotonic clock, and seconds since 1970.
+        n_entries : int
+            How many it asks for: at an open event each counts for the address.
 
         Raises
         ------
@@ -75,22 +78,22 @@ class Admission:
         if unix_s >= self.event.collect_until_s:
             raise RefusedError("the event is over", 410, is_final=True)
         if self.event.admission == "open":
-            self.count_address(address, now_s)
+            self.count_address(address, now_s, n_entries)
             return None
         if not isinstance(shown, Admitted):
             shown = self.verified(shown, address, now_s, unix_s)
         elif shown.token_sha256 in self.event.revoked:
             raise RefusedError("the ticket is revoked; ask the organiser for the new one", 403)
         number = shown.id
-        bucket = _bucket(self._tickets, number, TICKET_PER_S, TICKET_AT_ONCE, now_s)
+        bucket = bucket_of(self._tickets, number, TICKET_PER_S, TICKET_AT_ONCE)
         if not bucket.take(now_s):
             raise TooManyError("with this ticket", 1.0 / TICKET_PER_S)
         return number
 
-    def count_address(self, address: str, now_s: float) -> None:
-        """Count a request for an address; raise `TooManyError` where there were too many."""
-        if not self._of_address(address, now_s).take(now_s):
-            raise TooManyError("from this address", 1.0 / ADDRESS_PER_S)
+    def count_address(self, address: str, now_s: float, n: int = 1) -> None:
+        """Count requests for an address; raise `TooManyError` where there were too many."""
+        if not self._of_address(address).take(now_s, n):
+            raise TooManyError("from this address", n / ADDRESS_PER_S)
 
     def check_quota(self, n_used: int, n_new: int) -> None:
         """Raise `RefusedError` where a ticket is not good for so many more entries."""
@@ -121,7 +124,7 @@ class Admission:
             raise RefusedError("a ticket is needed; the organiser of the event gives you one", 403)
         known = self._known.get(token)
         if known is None:
-            bucket = self._of_address(address, now_s)
+            bucket = self._of_address(address)
             if not bucket.take(now_s):
                 raise TooManyError("from this address without a ticket", 1.0 / ADDRESS_PER_S)
             try:
@@ -134,14 +137,5 @@ class Admission:
             self._known[token] = known
         return known
 
-    def _of_address(self, address: str, now_s: float) -> Bucket:
-        return _bucket(self._addresses, address, ADDRESS_PER_S, ADDRESS_AT_ONCE, now_s)
-
-
-def _bucket(
-    buckets: dict[str, Bucket], name: str, per_s: float, at_once: float, now_s: float
-) -> Bucket:
-    if len(buckets) >= MOST_BUCKETS:
-        for other in [key for key, bucket in buckets.items() if bucket.is_full(now_s)]:
-            del buckets[other]
-    return buckets.setdefault(name, Bucket(per_s, at_once))
+    def _of_address(self, address: str) -> Bucket:
+        return bucket_of(self._addresses, address, ADDRESS_PER_S, ADDRESS_AT_ONCE)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.log.acknowledgement import Acknowledgement
     from datacollect.bistro.log.notes import VerifierKey
     from datacollect.bistro.now import Now
     from datacollect.bistro.service.messages import Kept, LogReader
@@ -47,6 +48,8 @@ CHECKPOINT_S = 1.0
 MOST_ENTRIES = 1000
 # Entries that are not on the disk yet: beyond, people are told to come again.
 MOST_COLLECTED = 100_000
+# The latest acknowledgements are kept: asking again costs nothing of a quota.
+MOST_WORDS = 50_000
 
 
 @dataclass
@@ -120,6 +123,7 @@ class ServiceCore:
         self._collected = _Collected()
         self._storing: Store | None = None
         self._waiting: list[_Waiting] = []
+        self._words: dict[int, Acknowledgement] = {}
         self._witnessing = Witnessing(event, reader)
         self._witnessing.published_size = kept.published_size
         self._head_under_way: SignedCheckpoint | None = None
@@ -177,7 +181,9 @@ class ServiceCore:
                 what = f"1 to {MOST_ENTRIES} different entries of {ENTRY_BYTES} bytes are asked for"
                 raise RefusedError(what, 400, is_final=True)
             now = asked.now
-            ticket = self._admission.admit(asked.token, asked.address, now.monotonic_s, now.unix_s)
+            ticket = self._admission.admit(
+                asked.token, asked.address, now.monotonic_s, now.unix_s, len(asked.entries)
+            )
             indices = self._indices(asked.entries, ticket)
         except RefusedError as error:
             return [refusal(asked.request, error)]
@@ -240,10 +246,20 @@ class ServiceCore:
 
     def _answer(self, waiting: _Waiting, now: Now) -> Acknowledge:
         words = (
-            acknowledge(self.log.name, entry, index, int(now.unix_s), self._key)
+            self._word(entry, index, now)
             for entry, index in zip(waiting.entries, waiting.indices, strict=True)
         )
         return Acknowledge(waiting.request, tuple(words))
+
+    def _word(self, entry: bytes, index: int, now: Now) -> Acknowledgement:
+        """Return the log's word for an entry; who comes again gets the same without a signature."""
+        word = self._words.get(index)
+        if word is None:
+            if len(self._words) >= MOST_WORDS:
+                del self._words[next(iter(self._words))]
+            word = acknowledge(self.log.name, entry, index, int(now.unix_s), self._key)
+            self._words[index] = word
+        return word
 
     def _store(self, now: Now) -> list[Action]:
         """Have what was collected kept, unless that is under way, or was so a moment ago."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.event import strength
 from datacollect.bistro.log.checkpoints import SIZE_STOP, SignedCheckpoint, time_of, whole
 from datacollect.bistro.log.notes import Note, parse_signatures
 from datacollect.bistro.log.tiles import TileReader
@@ -73,7 +74,8 @@ class Witnessing:
         self._heads: dict[int, Head] = {}
         self.latest: Head | None = None
         self.published_size = -1
-        # What a witness has signed that this log does not hold: it was restored from an old copy.
+        # What witnesses have signed that this log does not hold: it was restored from an old copy,
+        # or runs twice.
         self.missing = ""
         self._claims: dict[int, int] = {}
 
@@ -142,7 +144,10 @@ class Witnessing:
         if event.status == 200:
             return self._cosigned(event, asked, size)
         if event.status == 409:
-            return self._other_size(event, asked, size)
+            return self._other_size(event, asked)
+        if event.status == 422:
+            # What it has signed is no beginning of this log.
+            return self._claimed(event, asked.known_size)
         self._pause(asked, event.now)
         why = f"answers {event.status}" if event.status else "does not answer"
         return [Warn(f"{self._name(event.witness)} {why}{_told(event.body)}")]
@@ -177,7 +182,7 @@ class Witnessing:
                 return line
         return "has not signed what it was asked for"
 
-    def _other_size(self, event: WitnessAnswered, asked: Asked, size: int) -> list[Action]:
+    def _other_size(self, event: WitnessAnswered, asked: Asked) -> list[Action]:
         """Take a witness's word that it has signed another size than it was believed to."""
         name = self._name(event.witness)
         try:
@@ -186,35 +191,36 @@ class Witnessing:
             self._pause(asked, event.now)
             return [Warn(f"{name} answers 409 without a size")]
         asked.has_told = True
-        if self.latest and told > self.latest.size:
-            return self._claimed(event, told, self.latest.size)
-        if told == asked.known_size:
-            # The size is right, so the root is not.
-            self._pause(asked, event.now)
-            return [Warn(f"{name} has signed another log of {told} entries in this one's name")]
+        is_more = self.latest is not None and told > self.latest.size
+        # Where the size is right, the root is not.
+        if is_more or told == asked.known_size:
+            return self._claimed(event, told)
         if asked.is_corrected:
             self._pause(asked, event.now)
         asked.known_size, asked.is_corrected = told, True
         return []
 
-    def _claimed(self, event: WitnessAnswered, told: int, held: int) -> list[Action]:
-        """Take a witness's claim that this log has lost entries.
+    def _claimed(self, event: WitnessAnswered, told: int) -> list[Action]:
+        """Take a witness's claim that this log has lost entries, or that it has signed another.
 
-        One liar must not stop a service: believed is what more say than may fail, or than a fork
-        would need.
+        One liar must not stop a service where that can be told apart (`n_believed`).
         """
         self._claims[event.witness] = told
         self._pause(self._asked[event.witness], event.now)
-        name = self._name(event.witness)
-        said = f"{name} has signed {told} entries of this log, and its folder holds {held}"
-        k, n = self._event.quorum, len(self._asked)
-        if len(self._claims) < min(n - k + 1, 2 * k - n):
+        name, held = self._name(event.witness), self.latest.size if self.latest else 0
+        if told > held:
+            said = f"{name} has signed {told} entries of this log, and its folder holds {held}"
+        else:
+            said = f"{name} has signed another log of {told} entries in this one's name"
+        n_believed = strength.n_believed(self._event)
+        if len(self._claims) < n_believed:
             return [Warn(f"{said}; alone it is not believed")]
-        least = sorted(self._claims.values())[-min(n - k + 1, 2 * k - n)]
-        self.missing = (
-            f"{said}: entries {held} to {max(least, held + 1) - 1} are missing. It was restored "
-            "from an old copy; bring the newest one, and start again"
-        )
+        least = sorted(self._claims.values())[-n_believed]
+        if least > held:
+            why = f"entries {held} to {least - 1} are missing. It was restored from an old copy"
+        else:
+            why = "it is another one than was published. Two copies of it run, or have run"
+        self.missing = f"{said}: {why}; bring the newest one, and start again"
         return [Warn(self.missing)]
 
     def published(self, size: int) -> None:

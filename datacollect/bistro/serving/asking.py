@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from aiohttp import ClientSession
+    from aiohttp import ClientSession, StreamReader
 
 ANSWER_S = 5.0
 MOST_ANSWER_BYTES = 16_384
@@ -40,7 +40,17 @@ class WitnessClient:
 
         try:
             async with self._session.post(url, data=body, allow_redirects=False) as response:
-                found = await response.content.read(MOST_ANSWER_BYTES)
-                return response.status, found
+                return response.status, await _beginning(response.content)
         except (aiohttp.ClientError, TimeoutError, OSError, asyncio.IncompleteReadError) as error:
             return None, (str(error) or type(error).__name__).encode()
+
+
+async def _beginning(content: StreamReader) -> bytes:
+    """Return an answer's bytes, as many as any answer needs; it may come in pieces."""
+    found = b""
+    while len(found) < MOST_ANSWER_BYTES:
+        part = await content.read(MOST_ANSWER_BYTES - len(found))
+        if not part:
+            break
+        found += part
+    return found

@@ -24,6 +24,7 @@ from datacollect.bistro.serving.web import (
     refused_body,
 )
 from datacollect.errors import ProblemError, RefusedError
+from datacollect.net.buckets import bucket_of
 from datacollect.net.keys import TOKEN_LENGTH
 
 if TYPE_CHECKING:
@@ -34,12 +35,16 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.config.file import ServiceConfig
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.serving.connections import CountingListener
+    from datacollect.net.buckets import Bucket
 
 # Each entry in quotes, with a comma and room for spaces; a ticket, and what stands around.
 MOST_COMMIT_BYTES = MOST_ENTRIES * (2 * ENTRY_BYTES + 16) + TOKEN_LENGTH + 1024
 # Who keeps the log answers in less, or is stuck.
 ANSWER_S = 30.0
 LONGEST_PATH = 200
+# What an address may read: a campus has one, and all there ask for their proofs in one minute.
+GETS_PER_S, GETS_AT_ONCE = 200.0, 20_000.0
 
 
 class Front:
@@ -54,11 +59,16 @@ class Front:
     def __init__(self, config: ServiceConfig, keeper: Keeper) -> None:
         self._behind = config.behind
         self._keeper = keeper
+        self._gets: dict[str, Bucket] = {}
 
     async def handle(self, request: BaseRequest) -> Reply:
         """Return the answer to a request."""
         path = request.path
+        address = address_of(request, self._behind)
         if request.method == "GET":
+            bucket = bucket_of(self._gets, address, GETS_PER_S, GETS_AT_ONCE)
+            if not bucket.take(now().monotonic_s):
+                return Reply.words(429, "too many requests from this address; come again later", 1)
             if len(path) > LONGEST_PATH:
                 return Reply.words(404, "there is no such thing here")
             return await self._keeper.ask(Asked("get", path=path))
@@ -71,7 +81,6 @@ class Front:
             body = await body_of(request, most_bytes)
         except (TooLongError, TimeoutError) as error:
             return refused_body(error)
-        address = address_of(request, self._behind)
         if path == "/amend":
             return await self._keeper.ask(Asked("amend", address, body))
         try:
@@ -165,13 +174,13 @@ class Remote:
 
 async def _serve(
     config: ServiceConfig,
-    bound: socket.socket,
+    bound: CountingListener,
     channel: socket.socket,
     say: Callable[[str], None],
 ) -> None:
     reader, writer = await asyncio.open_unix_connection(sock=channel)
     remote = Remote(config.event, writer)
-    server = WebServer(config.listening, Front(config, remote).handle)
+    server = WebServer(config.listening, Front(config, remote).handle, config.behind)
     await server.start(bound)
     stopping: asyncio.Task[None] | None = None
     async for head, body in messages(reader):
@@ -193,7 +202,7 @@ async def _stop(server: WebServer, writer: asyncio.StreamWriter) -> None:
 
 def run_front(
     config: ServiceConfig,
-    bound: socket.socket,
+    bound: CountingListener,
     channel: socket.socket,
     say: Callable[[str], None],
 ) -> None:

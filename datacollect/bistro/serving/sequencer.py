@@ -12,6 +12,7 @@ import asyncio
 import base64
 import json
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.log.entry import ENTRY_BYTES
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 RETRY_S = 1.0
 # When to ask for a proof again: a checkpoint comes each second, witnesses take a moment.
 PROOF_AGAIN_S = 1
+# Each size has one address.
+_SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
 # A core that wants to be told at once is told after this.
 LEAST_WAIT_S = 0.001
 
@@ -242,7 +245,7 @@ class Sequencer:
             return self._proof(rest)
         if name == "checkpoint" and not rest:
             return _or_absent(self._store.published(), TEXT_TYPE)
-        if name == "checkpoints" and rest.isascii() and rest.isdigit() and len(rest) < 19:
+        if name == "checkpoints" and _SIZE.fullmatch(rest):
             return _or_absent(self._store.published(int(rest)), TEXT_TYPE)
         if name == "tile":
             return self._tile(path.removeprefix("/"))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.config.file import ServiceConfig
     from datacollect.bistro.log.notes import VerifierKey
+    from datacollect.bistro.serving.connections import CountingListener
 
 # How long fronts may take to end.
 ENDS_WITHIN_S = 10.0
@@ -65,6 +66,9 @@ def run_service(
     log = log_of(config)
     tls_context(config.listening)
     with ExitStack() as closing:
+        if config.workers:
+            # Who shares a port is not told that another service shares it, too.
+            bound_socket(config.listening).close()
         bound = bound_socket(config.listening, is_shared=config.workers > 0)
         closing.callback(bound.close)
         # Before the store and the loop are there: a copy of the process must have neither.
@@ -77,7 +81,7 @@ def run_service(
 
 
 def _fork_fronts(
-    config: ServiceConfig, bound: socket.socket, say: Callable[[str], None]
+    config: ServiceConfig, bound: CountingListener, say: Callable[[str], None]
 ) -> list[socket.socket]:
     """Make the processes in front; each has a socket of its own at the same place."""
     import aiohttp.web  # noqa: F401 - once, for all copies
@@ -99,7 +103,7 @@ def _fork_fronts(
 
 def _be_front(
     config: ServiceConfig,
-    own: socket.socket,
+    own: CountingListener,
     channel: socket.socket,
     say: Callable[[str], None],
 ) -> NoReturn:
@@ -115,7 +119,7 @@ def _be_front(
 async def _serve(
     config: ServiceConfig,
     store: LogStore,
-    bound: socket.socket,
+    bound: CountingListener,
     channels: list[socket.socket],
     ready: Callable[[str], None],
     say: Callable[[str], None],
@@ -126,7 +130,8 @@ async def _serve(
         if channels:
             server = _Fronts(channels, sequencer)
         else:
-            server = WebServer(config.listening, Front(config, sequencer).handle)
+            front = Front(config, sequencer)
+            server = WebServer(config.listening, front.handle, config.behind)
         told = Told(server.reread_certificate, say)
         sequencer.start()
         await server.start(bound)
@@ -154,7 +159,7 @@ class _Fronts:
         self._answering: set[asyncio.Task[None]] = set()
         self._is_stopping = False
 
-    async def start(self, _: socket.socket) -> None:
+    async def start(self, _: CountingListener) -> None:
         """Hear them; each listens by itself."""
         for channel in self._channels:
             reader, writer = await asyncio.open_unix_connection(sock=channel)

@@ -6,13 +6,17 @@ aiohttp speaks HTTP; it is imported when a server starts.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
-import resource
+import re
 import socket
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.serving.connections import (
+    CountingListener,
+    Places,
+    is_within,
+    most_connections,
+)
 from datacollect.bistro.serving.exchange import Reply
 from datacollect.errors import ProblemError
 from datacollect.net.addresses import origin_of
@@ -35,8 +39,9 @@ IDLE_S, BODY_S, HANDSHAKE_S = 75.0, 20.0, 20.0
 DRAIN_S = 5.0
 # An answer is handed to the kernel and to memory at once: a client that reads slowly holds nobody.
 MOST_UNSENT_BYTES = 2**20
-# Connections of one process beyond which new ones are closed at once.
-MOST_CONNECTIONS = 20_000
+
+
+_WITH_PORT = re.compile(r"(\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(:[0-9]*)?")
 
 
 class TooLongError(Exception):
@@ -51,6 +56,8 @@ class WebServer:
     listening : Listening
     handle : coroutine function
         Answers a request.
+    behind : sequence of networks
+        Proxies, which may have more connections than others.
 
     Attributes
     ----------
@@ -59,19 +66,23 @@ class WebServer:
     """
 
     def __init__(
-        self, listening: Listening, handle: Callable[[BaseRequest], Awaitable[Reply]]
+        self,
+        listening: Listening,
+        handle: Callable[[BaseRequest], Awaitable[Reply]],
+        behind: Sequence[IPNetwork] = (),
     ) -> None:
         self._handle = handle
+        self._behind = behind
         self._listening = listening
         self.url = ""
         self._tls = tls_context(listening)
         self._listener: asyncio.Server | None = None
 
-    async def start(self, listener: socket.socket) -> None:
+    async def start(self, listener: CountingListener) -> None:
         """Serve from now on."""
         from aiohttp import web
 
-        raise_open_files()
+        listener.places = Places(most_connections(), self._behind)
         self.url = url_of(self._listening, listener)
         # It logs what clients do wrong, with a stack.
         silent = logging.getLogger(f"{__name__}.silent")
@@ -81,7 +92,7 @@ class WebServer:
         )
         timeout: Any = None if self._tls is None else HANDSHAKE_S
         self._listener = await asyncio.get_running_loop().create_server(
-            self._accepted,
+            self._web,
             sock=listener,
             ssl=self._tls,
             ssl_handshake_timeout=timeout,
@@ -107,11 +118,6 @@ class WebServer:
             self._web.pre_shutdown()
             await self._web.shutdown(DRAIN_S)
 
-    def _accepted(self) -> asyncio.Protocol:
-        if len(self._web.connections) < MOST_CONNECTIONS:
-            return self._web()
-        return _Closing()
-
     async def _answer(self, request: BaseRequest) -> Response:
         from aiohttp import web
 
@@ -126,13 +132,6 @@ class WebServer:
             # What it still sends nobody reads.
             response.force_close()
         return response
-
-
-class _Closing(asyncio.Protocol):
-    """Closes a connection as it comes."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
 
 
 def tls_context(listening: Listening) -> ssl.SSLContext | None:
@@ -181,24 +180,19 @@ def address_of(request: BaseRequest, behind: Sequence[IPNetwork]) -> str:
     """
     peer = request.remote or ""
     for text in reversed(",".join(request.headers.getall("X-Forwarded-For", [])).split(",")):
-        if not _is_within(peer, behind) or not text.strip():
+        if not is_within(peer, behind) or not text.strip():
             break
-        peer = text.strip()
+        peer = _without_port(text.strip())
     return origin_of(peer)
 
 
-def _is_within(address: str, networks: Sequence[IPNetwork]) -> bool:
-    if not networks:
-        return False
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(found, "ipv4_mapped", None)
-    return any((mapped or found) in network for network in networks)
+def _without_port(text: str) -> str:
+    """Return the address that a proxy names; some write its port, too: each would be another."""
+    found = _WITH_PORT.fullmatch(text)
+    return (found["v6"] or found["v4"]) if found else text
 
 
-def bound_socket(listening: Listening, *, is_shared: bool = False) -> socket.socket:
+def bound_socket(listening: Listening, *, is_shared: bool = False) -> CountingListener:
     """Return a socket that is bound, and listens once a server starts with it.
 
     Parameters
@@ -217,7 +211,7 @@ def bound_socket(listening: Listening, *, is_shared: bool = False) -> socket.soc
     try:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, _, _, address = rows[0]
-        bound = socket.socket(family, kind)
+        bound = CountingListener(family, kind)
     except OSError as error:
         raise ProblemError(f"{where}: {error.strerror}; write an address of this host") from None
     try:
@@ -238,10 +232,3 @@ def url_of(listening: Listening, bound: socket.socket) -> str:
     """Return where a server can be reached, if its listening address is one that others reach."""
     scheme = "http" if listening.tls is None else "https"
     return f"{scheme}://{host_port_text(*bound.getsockname()[:2])}"
-
-
-def raise_open_files() -> None:
-    """Usual limits allow for few connections."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -24,12 +24,12 @@ from datacollect.bistro.witness.core import Cosigned, WitnessCore
 from datacollect.errors import StoreError
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
     from aiohttp.web import BaseRequest
 
     from datacollect.bistro.config.file import WitnessConfig
+    from datacollect.bistro.serving.connections import CountingListener
 
 
 class WitnessServer:
@@ -47,6 +47,8 @@ class WitnessServer:
         self, config: WitnessConfig, store: WitnessStore, say: Callable[[str], None]
     ) -> None:
         self._store, self._say = store, say
+        # What is on the disk of the latest decisions, by origin.
+        self._kept: dict[str, Cosigned] = {}
         self._now = partial(now, is_trusted=config.is_trusted)
         self._core = WitnessCore(
             config.name, config.key, config.logs, store.seen(), store.last_s(), self._now()
@@ -72,7 +74,9 @@ class WitnessServer:
         decision = self._core.add_checkpoint(body, self._now())
         try:
             if isinstance(decision, Cosigned):
-                self._store.keep(decision)
+                if self._kept.get(decision.origin) is not decision:
+                    self._store.keep(decision)
+                    self._kept[decision.origin] = decision
                 return Reply(200, decision.answer)
             if decision.is_evidence:
                 self._say("a log has signed two different logs of one size: the request is kept")
@@ -120,7 +124,7 @@ def run_witness(
 
 async def _serve(
     server: WebServer,
-    bound: socket.socket,
+    bound: CountingListener,
     ready: Callable[[str], None],
     say: Callable[[str], None],
 ) -> None:

@@ -15,6 +15,7 @@ from datacollect.bistro.log.checkpoints import cosign, witness_key
 from datacollect.bistro.log.tree import EMPTY_ROOT, is_consistent
 from datacollect.bistro.log.witnessing import SIZE_TYPE, AddCheckpoint
 from datacollect.errors import ProblemError
+from datacollect.net.buckets import bucket_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,11 +23,19 @@ if TYPE_CHECKING:
     from datacollect.bistro.log.checkpoints import Checkpoint
     from datacollect.bistro.log.notes import VerifierKey
     from datacollect.bistro.now import Now
+    from datacollect.net.buckets import Bucket
     from datacollect.net.keys import PrivateKey
 
-# How far the clock may move against the monotonic one: a little at once, and what clocks drift.
+# How far the clock may move against the monotonic one: a little at once, what clocks drift, and
+# however long a witness runs, so much: it could be led astray by steps that are each small.
 JUMP_S = 1.0
 DRIFT = 1e-3
+MOST_MOVED_S = 10.0
+
+# How often a log is signed for: each costs a disk's write. Whoever asks again within so long, which
+# anybody can with what is published, gets the same answer.
+LOG_PER_S, LOG_AT_ONCE = 5.0, 50.0
+AGAIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +127,14 @@ class WitnessCore:
         self._seen = dict(seen)
         self._last_s = last_s
         self._started = now
+        self._answered: dict[str, tuple[str, Cosigned]] = {}
+        self._buckets: dict[str, Bucket] = {}
 
     def add_checkpoint(self, body: bytes, now: Now) -> Decision:
         """Decide about a request; a decision to sign counts at once, whether it can be kept or not.
 
-        Whoever asks again, after an answer that was lost, is signed for again, at the time then.
+        Whoever asks again, after an answer that was lost, gets the same decision for a while, and
+        is signed for again, at the time then, later.
         """
         try:
             asked = AddCheckpoint.parse(body)
@@ -154,10 +166,19 @@ class WitnessCore:
         if fault:
             return _refused(503, fault)
         time_s = int(now.unix_s)
-        line = cosign(asked.signed.note.text, time_s, self.key.name, self._private)
+        text = asked.signed.note.text
+        before = self._answered.get(head.origin)
+        if before and before[0] == text and time_s < before[1].time_s + AGAIN_S:
+            return before[1]
+        bucket = bucket_of(self._buckets, head.origin, LOG_PER_S, LOG_AT_ONCE)
+        if not bucket.take(now.monotonic_s):
+            return _refused(429, "this log asks too often; come again later")
+        line = cosign(text, time_s, self.key.name, self._private)
         self._seen[head.origin] = Seen(head.size, head.root)
         self._last_s = time_s
-        return Cosigned(head.origin, self._seen[head.origin], time_s, line.line.encode())
+        decision = Cosigned(head.origin, self._seen[head.origin], time_s, line.line.encode())
+        self._answered[head.origin] = text, decision
+        return decision
 
     def clock_fault(self, now: Now) -> str:
         """Say why no time can be signed now; nothing where one can.
@@ -171,7 +192,7 @@ class WitnessCore:
             return f"the clock here is {self._last_s - now.unix_s:.0f} s behind what it has signed"
         passed_s = now.monotonic_s - self._started.monotonic_s
         moved_s = now.unix_s - self._started.unix_s - passed_s
-        if abs(moved_s) > JUMP_S + DRIFT * passed_s:
+        if abs(moved_s) > min(JUMP_S + DRIFT * passed_s, MOST_MOVED_S):
             return f"the clock here has jumped by {moved_s:.1f} s; it must be looked at"
         return ""
 

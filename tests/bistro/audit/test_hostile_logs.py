@@ -9,6 +9,7 @@ import pytest
 from instances.events import event_bytes, event_of, key_of, witness_names
 
 from datacollect.bistro.audit import audit_event as auditing
+from datacollect.bistro.audit import log_reading
 from datacollect.bistro.audit.log_reading import read_log
 from datacollect.bistro.event.amendments import sign_amendment
 from datacollect.bistro.log.acknowledgement import acknowledge
@@ -126,6 +127,20 @@ def test_sound_log_is_read_whole_with_all_checkpoints_and_amendments(at):
     assert list(whole.others) == ([] if at is None else [at])
     served = {f"/{tile.path}" for tile in tiles_of(600)}
     assert served <= set(log.asked)
+
+
+def test_log_that_is_asked_too_often_is_waited_for_and_no_liar(monkeypatch):
+    log, waited = log_of(), []
+    monkeypatch.setattr(log_reading.time, "sleep", waited.append)
+    answer, n_asked = log.get, iter(range(10_000))
+
+    def get(path: str, most_bytes: int = 0) -> Answer:
+        return Answer(429, b"", 2.0) if next(n_asked) % 2 == 0 else answer(path, most_bytes)
+
+    log.get = get
+    whole = read_log(SERVICE, EVENT, log)
+    assert whole.lies == []
+    assert waited == [2.0] * len(log.asked)
 
 
 def audited(log: Log) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from instances.events import DEADLINE_S, event_of, key_of
 
+from datacollect.bistro.event import amendments
 from datacollect.bistro.event.amendments import (
     amended,
     missing_numbers,
@@ -86,3 +87,11 @@ def test_only_the_organiser_amends_and_only_this_event():
     twice = parse_note(data).with_more(parse_note(data).signatures[0]).data
     with pytest.raises(ProblemError, match="alone"):
         read_amendment(twice, EVENT)
+
+
+def test_many_signatures_are_counted_and_not_verified(monkeypatch):
+    """Anybody could hand in a published note with its line sixty times."""
+    text, _, line = sign_amendment(EVENT, A_DAY_LATER, 1, ORGANISER).decode().rpartition("\n\n")
+    monkeypatch.setattr(amendments, "is_by", None)
+    with pytest.raises(ProblemError, match=r"must be signed by the organiser, .*, alone"):
+        read_amendment(f"{text}\n\n{line * 60}".encode(), EVENT)

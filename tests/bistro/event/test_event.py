@@ -94,6 +94,15 @@ def test_another_version_of_the_file_is_told_apart_from_other_line_ends():
     assert "another event" in id_advice(data, bytes(32))
 
 
+@pytest.mark.parametrize(
+    ("quorum", "n", "is_stopped"),
+    [(2, 2, True), (2, 3, True), (3, 3, True), (3, 4, False), (3, 5, True), (4, 5, False)],
+)
+def test_where_one_witness_can_stop_a_service_that_is_said(quorum, n, is_stopped):
+    words = " ".join(cautions(event_of(n_witnesses=n, quorum=quorum)))
+    assert ("one witness that lies stop a service" in words) == is_stopped
+
+
 def test_what_an_event_withstands_is_said():
     """3 of 4: two backdating liars are too few, a fork takes the service and two."""
     assert withstands(event_of()) == [
@@ -113,6 +122,7 @@ def test_what_works_but_not_for_long_is_said():
     event = event_of(recipients=[RECIPIENTS[0]], n_services=1, quorum=4)
     assert [text.split()[0] for text in cautions(event)] == [
         "recipients",
+        "quorum",
         "quorum",
         "services",
         "authorities",
@@ -187,6 +197,21 @@ def test_what_works_but_not_for_long_is_said():
         (
             {"services": [{"url": "https://s0", "log": log_key("s0", key_of("s").public).text}]},
             "an origin of a host and 16 random hexadecimal digits, got 's0'",
+        ),
+        (
+            {
+                "services": [
+                    {"url": "https://s.example/", "key": key_of("s0").public},
+                    {"url": "https://S.example", "key": key_of("s1").public},
+                ]
+            },
+            r"services\[1\].url must be another than that of services\[0\]",
+        ),
+        (
+            {
+                "services": [{"url": "https://s0.example", "key": "ed25519:AQ" + "A" * 41 + "="}],
+            },
+            r"services\[0\].*must be a key that somebody can hold",
         ),
     ],
 )

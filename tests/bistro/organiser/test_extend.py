@@ -55,6 +55,8 @@ class _One:
             return answer
         notes = self._services.notes[self._url]
         if body not in notes:
+            if f"number = {len(notes) + 1}\n".encode() not in body:
+                return Answer(400, b"hand in those before first")
             notes.append(body)
         return Answer(200, b"{}")
 
@@ -100,6 +102,24 @@ def test_service_that_is_down_is_named_and_gets_the_same_note_later(services, ca
     assert services.notes[URLS[0]] == services.notes[URLS[1]]
     assert len(services.notes[URLS[0]]) == 1
     assert (tmp_path / "event.amendment-1.txt").read_bytes() == services.notes[URLS[0]][0]
+
+
+def test_service_that_was_down_for_one_amendment_is_sent_it_before_the_next(services, capsys):
+    services.ill[URLS[1]] = None
+    assert extended(capsys, "--deadline", LATER)[0] == 1
+    services.ill.clear()
+    code, told = extended(capsys, "--deadline", LATER_STILL)
+    assert (code, told["number"], len(told["published"])) == (0, 2, 2)
+    assert services.notes[URLS[0]] == services.notes[URLS[1]]
+    assert len(services.notes[URLS[0]]) == 2
+
+
+def test_first_refusal_says_why_the_others_are_refused(services, capsys):
+    services.ill[URLS[1]] = None
+    extended(capsys, "--deadline", LATER)
+    services.ill[URLS[1]] = Answer(507, b"the disk is full")
+    code, told = extended(capsys, "--deadline", LATER_STILL)
+    assert (code, told["troubles"]) == (1, {URLS[1]: "(507) the disk is full"})
 
 
 def test_note_that_nobody_took_keeps_its_number(services, capsys, tmp_path):

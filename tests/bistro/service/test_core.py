@@ -15,7 +15,7 @@ from datacollect.bistro.log.tiles import Tile, bundle_of, entries_of
 from datacollect.bistro.log.witnessing import AddCheckpoint
 from datacollect.bistro.now import Now
 from datacollect.bistro.receipt.counted_time import proved_time
-from datacollect.bistro.service import messages
+from datacollect.bistro.service import core, messages
 from datacollect.bistro.service.core import ServiceCore
 from datacollect.bistro.service.messages import (
     Acknowledge,
@@ -378,6 +378,51 @@ def test_a_log_restored_from_an_old_copy_takes_and_signs_nothing():
     assert restored.take(Store, StoreHead, AskWitness) == []
 
 
+@pytest.mark.parametrize("n_entries", [1, 2])
+def test_a_log_that_runs_twice_stops_where_witnesses_have_signed_the_other(n_entries):
+    """Of one size, or shorter and no beginning of it: neither can be told from its size alone."""
+    bench = started()
+    copy = replace(bench.store, rows=[], indices={}, tiles={}, by_ticket={}, published={})
+    other = Bench(store=copy, witnesses=bench.witnesses, start_s=bench.at_s)
+    other.do_all()
+    bench.commit(C)
+    bench.wait(1.0)
+    bench.do_all()
+    other.commit(*[A, B][:n_entries])
+    other.do(Store)
+    other.wait(1.0)
+    other.do(StoreHead)
+    while not other.core.missing and other.at_s < 60:
+        other.do_all()
+        other.wait(1.0)
+    assert "signed another log of 1 entries in this one's name" in other.core.missing
+    assert "Two copies of it run" in other.core.missing
+    other.commit(b"d" * 32)
+    assert other.take(Refuse)[0].status == 503
+    # Whoever was first goes on.
+    bench.commit(b"e" * 32)
+    bench.wait(1.0)
+    bench.do_all()
+    assert bench.core.published_size == 2
+
+
+@pytest.mark.parametrize(("status", "body"), [(409, b"0\n"), (422, b"no proof\n")])
+def test_one_witness_that_says_it_signed_another_log_stops_nothing(status, body):
+    bench = started()
+    bench.commit(A)
+    bench.do(Store)
+    bench.wait(1.0)
+    bench.do(StoreHead)
+    asked = bench.take(AskWitness)
+    bench.tell(messages.WitnessAnswered(bench.now, 0, status, body))
+    (warned,) = bench.take(Warn)
+    assert "another log of 0 entries" in warned.text
+    for each in asked[1:]:
+        bench.do_one(each)
+    bench.do_all()
+    assert bench.core.published_size == 1
+
+
 def test_a_service_goes_on_where_its_folder_has_left_it():
     """Stopped with an entry kept that no checkpoint holds; nothing is signed twice or lost."""
     entries = [i.to_bytes(32, "big") for i in range(300)]
@@ -502,6 +547,33 @@ def test_anybody_may_hand_in_at_an_open_event():
     bench.do(Store)
     assert bench.store.rows[0].ticket is None
     assert len(bench.take(Acknowledge)) == 1
+
+
+def test_at_an_open_event_each_entry_counts_for_its_address():
+    """600 at once; more together may come, and are waited for afterwards: 20 a second."""
+    bench = started(event=event_of(admission="open"))
+    bench.commit(*(i.to_bytes(32, "big") for i in range(700)), token=None)
+    assert bench.take(Refuse) == []
+    bench.commit(A, token=None)
+    assert [(each.status, each.retry_after_s) for each in bench.take(Refuse)] == [(429, 0.05)]
+    bench.wait(5.0)
+    bench.commit(A, token=None)
+    assert [each.status for each in bench.take(Refuse)] == [429]
+    bench.wait(0.06)
+    bench.commit(A, token=None)
+    assert bench.take(Refuse) == []
+
+
+def test_who_asks_again_gets_what_was_signed(monkeypatch):
+    bench = started()
+    bench.commit(A, B)
+    bench.do(Store)
+    (first,) = bench.take(Acknowledge)
+    monkeypatch.setattr(core, "acknowledge", None)
+    bench.wait(30.0)
+    bench.commit(B, A)
+    (again,) = bench.take(Acknowledge)
+    assert again.words == first.words[::-1]
 
 
 def test_an_amendment_is_an_entry_that_all_can_read():

@@ -283,6 +283,7 @@ def test_too_many_requests_of_a_ticket_are_told_when_to_come_again(running):
         ("GET", "/proof/" + "AA" * 32, None, 400),
         ("GET", "/proof/" + "aa" * 32, None, 404),
         ("GET", "/checkpoints/-1", None, 404),
+        ("GET", "/checkpoints/000", None, 404),
         ("GET", "/checkpoints/" + "9" * 30, None, 404),
         ("GET", "/tile/0/../../log.sqlite", None, 404),
         ("GET", "/tile/0/000.p/256", None, 404),
@@ -364,6 +365,13 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         until(lambda: world.certificate(service.url) == new, "the new certificate")
         fronts = children_of(service.process.pid)
         assert len(fronts) == 2
+        # The kernel would share the port with any other.
+        other = world.folder / "other.toml"
+        other.write_text(service.file.read_text().replace('"log0"', '"other"'))
+        command = world.command("timestamp", str(other))
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Address already in use; stop what listens there" in done.stderr
         assert world.end(service) == 0
         until(lambda: not any(is_alive(pid) for pid in fronts), "the end of fronts")
 

@@ -48,6 +48,27 @@ def test_what_has_only_grown_is_signed_with_the_time():
         assert time_of(line, LOG.head({}, size).note.text, KEY) == decision.time_s
 
 
+def test_who_asks_again_gets_the_same_answer_for_a_while():
+    """Whoever reads a published checkpoint can ask: that must not cost a signature each time."""
+    core = witness()
+    first = core.add_checkpoint(asked(3), later(1))
+    for by_s in (2, 10):
+        assert core.add_checkpoint(asked(3, 3), later(by_s)) is first
+    again = core.add_checkpoint(asked(3, 3), later(11))
+    assert again.time_s == first.time_s + 10
+
+
+def test_a_log_that_asks_too_often_is_told_and_others_are_served():
+    core = WitnessCore("w", key_of("w"), [each.log for each in EVENT.services], {}, 0, START)
+    long = SmallLog(EVENT, 0, [bytes([i]) * 32 for i in range(60)])
+    other = SmallLog(EVENT, 1, [bytes([i]) * 32 for i in range(7)])
+    for size in range(1, 51):
+        assert isinstance(core.add_checkpoint(asked(size, size - 1, long), later(1)), Cosigned)
+    assert core.add_checkpoint(asked(51, 50, long), later(1)).status == 429
+    assert isinstance(core.add_checkpoint(asked(7, 0, other), later(1)), Cosigned)
+    assert isinstance(core.add_checkpoint(asked(51, 50, long), later(1.2)), Cosigned)
+
+
 def test_who_does_not_know_the_size_is_told():
     core = witness()
     core.add_checkpoint(asked(3), later(1))
@@ -146,10 +167,22 @@ def test_no_time_is_signed_where_the_clock_is_in_doubt(now, why):
     assert isinstance(core.add_checkpoint(asked(3), later(11)), Cosigned)
 
 
-def test_clocks_may_drift_for_days_but_not_jump():
-    """A thousandth is more than any clock drifts: 86 s in a day."""
-    assert isinstance(witness().add_checkpoint(asked(3), later(86_400, 80)), Cosigned)
-    assert witness().add_checkpoint(asked(3), later(86_400, 90)).status == 503
+@pytest.mark.parametrize(
+    ("by_s", "moved_s", "is_good"),
+    [
+        # A thousandth is more than any clock drifts: 3.6 s in an hour.
+        (3600, 4.5, True),
+        (3600, 4.7, False),
+        # Seconds, however long it runs: a year's thousandth would be most of a day.
+        (86_400, 9.9, True),
+        (86_400, 10.1, False),
+        (365 * 86_400, -10.1, False),
+        (365 * 86_400, 30_000, False),
+    ],
+)
+def test_clocks_may_drift_by_seconds_but_not_jump(by_s, moved_s, is_good):
+    decision = witness().add_checkpoint(asked(3), later(by_s, moved_s))
+    assert isinstance(decision, Cosigned) == is_good
 
 
 def test_times_never_go_back_over_a_start():
