@@ -118,6 +118,7 @@ class HandingIn:
             i
             for i, service in enumerate(event.services)
             if any(word.is_by(service.log, receipt.entry) for word in receipt.acknowledgements)
+            or any(proof.signed.is_of(service.log) for proof in receipt.proofs)
         }
         if self._holders:
             self._turn_s = now_s + TRUSTED_S
