@@ -6,7 +6,7 @@ import pytest
 from instances.events import event_bytes, event_of, key_of, proof_of
 
 from datacollect.bistro.client import upload
-from datacollect.bistro.client.published import Found
+from datacollect.bistro.client.published import Found, Saved
 from datacollect.bistro.event.amendments import sign_amendment
 from datacollect.bistro.receipt.receipt import PublishedAmendment
 from datacollect.net.tls import web_context
@@ -27,6 +27,6 @@ def test_a_later_deadline_counts_whichever_service_has_published_it(tmp_path, mo
     monkeypatch.setattr(upload, "amendments_of", found)
     path = tmp_path / "event.toml"
     path.write_bytes(event_bytes())
-    changed, file = upload._amended(EVENT, path, tmp_path, web_context())
+    changed, file = upload._amended(EVENT, Saved(EVENT, path, tmp_path), web_context())
     assert changed.deadline_s == EVENT.deadline_s + 86_400
     assert file == str(tmp_path / "event.amendments.json")
