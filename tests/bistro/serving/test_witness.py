@@ -17,11 +17,14 @@ from instances.events import event_of, key_of
 from instances.logs import SmallLog
 from instances.timestamping import NAME, WITHIN_S, World
 
+from datacollect.bistro.config.file import WitnessConfig
 from datacollect.bistro.log.checkpoints import time_of, witness_key
 from datacollect.bistro.log.notes import parse_signatures
 from datacollect.bistro.log.tree import consistency_proof
 from datacollect.bistro.log.witnessing import ADD_CHECKPOINT, AddCheckpoint
 from datacollect.bistro.serving import clocks, web
+from datacollect.bistro.serving.witness import WitnessServer
+from datacollect.errors import StoreError
 from datacollect.net.keys import write_private_key
 
 EVENT = event_of()
@@ -99,6 +102,39 @@ def test_what_it_has_signed_outlasts_a_kill(file, tmp_path):
     with sqlite3.connect(tmp_path / "signed" / "witness.sqlite") as db:
         assert db.execute("SELECT body FROM evidence").fetchall() == [(asked(7, 7, FORK),)]
     db.close()
+
+
+class Disk:
+    """What a witness keeps, and how often; at first the disk is full."""
+
+    def __init__(self) -> None:
+        self.kept = []
+        self.is_full = True
+
+    def seen(self) -> dict:
+        return {}
+
+    def last_s(self) -> int:
+        return 0
+
+    def keep(self, decision) -> None:
+        if self.is_full:
+            raise StoreError("full")
+        self.kept.append(decision)
+
+
+def test_same_answer_is_on_the_disk_before_it_leaves_and_is_written_once():
+    disk = Disk()
+    logs = (EVENT.services[0].log,)
+    config = WitnessConfig("w.example", key_of("w"), None, None, True, logs)
+    server = WitnessServer(config, disk, lambda _: None)
+    assert server._decided(asked(3)).status == 500
+    # It was signed, but nobody may have it yet.
+    assert server._decided(asked(3, 3)).status == 500
+    disk.is_full = False
+    answers = [server._decided(asked(3, 3)) for _ in range(3)]
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.body for answer in answers}) == len(disk.kept) == 1
 
 
 def test_folder_of_another_witness_is_refused(file):
