@@ -51,7 +51,7 @@ def test_experiments_still_have_ways():
     experiment = dc.Experiment.from_dict(
         {"engine": "fluid", "axes": [AXIS]}, scenario={"problem": "upload.toml"}
     )
-    with pytest.warns(DeprecationWarning, match=r"\.ways is called 'treatments' now"):
+    with pytest.warns(DeprecationWarning, match=r"^Experiment\.ways is called 'treatments' now"):
         assert experiment.ways() == experiment.treatments()
     with pytest.warns(DeprecationWarning, match="'way' of labels"):
         assert experiment.labels(setting=(), way=("direct",)) == {"method": "direct"}

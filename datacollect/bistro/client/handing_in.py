@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from datacollect.bistro.client.messages import AskAuthority, AskProof, Commit, Save
+from datacollect.bistro.client.messages import Answered, AskAuthority, AskProof, Commit, Save
 from datacollect.bistro.log.checkpoints import cosigned_times
 from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.receipt.counted_time import proved_time
@@ -29,7 +29,7 @@ from datacollect.net.safe_text import safe_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from datacollect.bistro.client.messages import Action, Answered, Event, Question
+    from datacollect.bistro.client.messages import Action, Event, Question
     from datacollect.bistro.event.event import Event as OfEvent
     from datacollect.bistro.receipt.receipt import Receipt
     from datacollect.net.http_asking import Answer
@@ -149,10 +149,9 @@ class HandingIn:
         if self.wake_s is None:
             return []
         actions: list[Action] = []
-        to: Question | None = getattr(event, "to", None)
-        if to is not None:
+        if isinstance(event, Answered):
             before = self.receipt
-            self._take(event)  # type: ignore[arg-type]
+            self._take(event)
             if self.receipt != before:
                 self.time_s = self._time()
                 actions.append(Save())

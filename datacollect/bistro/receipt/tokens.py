@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.certificates import public_keys, read_certificates
@@ -114,11 +115,7 @@ def certified_by(
 
 
 def _is_installed() -> bool:
-    try:
-        import rfc3161_client  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return find_spec("rfc3161_client") is not None
 
 
 def outside_time(

@@ -9,8 +9,8 @@ import datacollect as dc
 from datacollect.control.chained.controller import ChainedController
 from datacollect.control.connections import Recovery
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
-from datacollect.transfer.pull.core.messages import Abandon, SessionEnded
+from datacollect.transfer.pull.core.core import DRAIN_S, CollectorCore, SourceWork
+from datacollect.transfer.pull.core.messages import Abandon, Request, SessionEnded
 
 MB = 2**20
 
@@ -79,6 +79,28 @@ def test_a_relay_that_comes_back_is_used_again():
     took_s = world.run(core_of(links, {"S": 40}))
     assert all_came(world, {"S": 40})
     assert 9.0 < took_s < 14.0
+
+
+def silent_core(n_pieces):
+    """S and T, directly; after two silent seconds there is another route to S."""
+    links = {("S", "D"): 1.0 * MB, ("T", "D"): 1.0 * MB}
+    world = World({("S", "D"): MB, ("T", "D"): MB}, silent={("S", 0), ("S", 1)})
+    return world, core_of(links, n_pieces, stranded_after_s={"S": 2.0})
+
+
+def test_a_round_ends_at_once_where_only_a_stranded_source_is_asked():
+    """Of which nothing has come: the next round has another route to it."""
+    world, core = silent_core({"S": 2})
+    assert 2.0 < world.run(core) <= 2.5
+    assert (core.finished, core.stranded) == ("more is to be planned", {"S"})
+
+
+def test_what_others_than_a_stranded_source_were_asked_for_comes_first():
+    world, core = silent_core({"S": 2, "T": 20})
+    assert 2.5 < world.run(core) <= 2.0 + DRAIN_S + 0.5
+    assert (core.finished, core.stranded) == ("more is to be planned", {"S"})
+    asked = [a for a in world.actions if isinstance(a, Request) and a.source == "T"]
+    assert {a.piece for a in asked} == {piece for source, piece, *_ in world.came if source == "T"}
 
 
 def test_a_source_that_stays_away_is_given_up_and_others_are_not():
