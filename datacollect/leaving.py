@@ -46,11 +46,13 @@ def _run(load: Callable[[], Callable[[], NoReturn]]) -> NoReturn:
     try:
         _keep_streams_apart()
         run_and_leave = load()
-    except KeyboardInterrupt:
-        _say_interrupted()
-        sys.exit(INTERRUPTED)
-    except (OSError, ImportError, MemoryError) as error:
+    except (KeyboardInterrupt, Exception) as error:
+        if interruption_behind(error) is not None:
+            _say_interrupted()
+            sys.exit(INTERRUPTED)
         # Too many open files, a disk that fails, an installation that is not whole.
+        if not isinstance(error, OSError | ImportError | MemoryError):
+            raise
         _say(f"error: datacollect cannot be loaded: {type(error).__name__} {error}; mend that")
         sys.exit(FAILED)
     try:
@@ -58,6 +60,25 @@ def _run(load: Callable[[], Callable[[], NoReturn]]) -> NoReturn:
     except KeyboardInterrupt:
         _say_interrupted()
     sys.exit(INTERRUPTED)
+
+
+def interruption_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the interruption that an error stems from.
+
+    What is loaded may turn one into an error of its own: packages in C++ say "initialization
+    failed", and Python before 3.12 says that a descriptor could not be named.
+
+    >>> try:
+    ...     raise RuntimeError from KeyboardInterrupt()
+    ... except RuntimeError as error:
+    ...     interruption_behind(error)
+    KeyboardInterrupt()
+    """
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _leave_beside_threads(code: list[int]) -> None:

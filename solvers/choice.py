@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from datacollect.errors import ProblemError, SolverUnavailableError, nearest_hint
 from datacollect.installation import command_for_package
+from datacollect.leaving import interruption_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -207,18 +208,11 @@ def _check_name(name: str, known: tuple[str, ...], what: str) -> None:
         )
 
 
-def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether ctrl-C is behind an error: packages in C++ say "initialization failed" instead."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
 def _load(name: str, backend: _Backend) -> object:
     try:
         module = importlib.import_module(f"datacollect.solvers.{backend.module}")
     except ImportError as error:
-        if _was_interrupted(error):
+        if interruption_behind(error) is not None:
             raise KeyboardInterrupt from error
         raise SolverUnavailableError(
             f"solver {name!r} needs the package {backend.package}, which cannot be imported "

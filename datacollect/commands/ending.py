@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from datacollect.commands.streams import complain
 from datacollect.errors import FULL, DatacollectError
-from datacollect.leaving import FAILED, INTERRUPTED
+from datacollect.leaving import FAILED, INTERRUPTED, interruption_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +80,7 @@ def saying_next(words: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        interruption = _interruption_behind(error)
+        interruption = interruption_behind(error)
         if interruption is None or isinstance(error, DatacollectError):
             raise
         is_sigterm = isinstance(interruption, Terminated)
@@ -94,19 +94,10 @@ def exit_code_of(error: BaseException) -> int:
         complain(f"error: {error}")
         return error.exit_code
     # Loading a library may turn an interruption into an error of its own.
-    if _interruption_behind(error) is not None:
+    if interruption_behind(error) is not None:
         complain("interrupted")
         return INTERRUPTED
     return _lacks_package(error) or _refused_by_system(error) or _internal_error(error)
-
-
-def _interruption_behind(error: BaseException | None) -> KeyboardInterrupt | None:
-    """Return the interruption that an error stems from."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return error
-        error = error.__cause__ or error.__context__
-    return None
 
 
 def _lacks_package(error: BaseException) -> int | None:

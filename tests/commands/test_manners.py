@@ -401,6 +401,20 @@ def test_ctrl_c_at_fifty_instants_ends_in_one_line(prepared):
     at_instants(prepared, 50)
 
 
+def test_an_interruption_that_python_wraps_while_it_loads_ends_in_one_line(tmp_path):
+    """Python 3.11 makes an error of its own of what comes while a class names its fields."""
+    text = (
+        "import datacollect.__main__ as program\n"
+        "def load():\n"
+        "    raise RuntimeError('Error calling __set_name__') from KeyboardInterrupt()\n"
+        "program._load = load; program.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
 def test_an_interruption_that_c_code_would_print_ends_in_one_line(tmp_path):
     """C code that imports modules prints what is raised meanwhile, and goes on."""
     text = (

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -252,13 +252,11 @@ class World:
     def ask(
         self, service: Service, method: str, path: str, body: bytes | None = None, **headers: str
     ) -> Answer:
-        connection = self.connection(service)
-        try:
+        with closing(self.connection(service)) as connection:
             connection.request(method, path, body, headers)
-            response = connection.getresponse()
-            return Answer(response.status, response.read(), dict(response.getheaders()))
-        finally:
-            connection.close()
+            # An answer that is cut off keeps the socket open as long as nobody closes it.
+            with closing(connection.getresponse()) as response:
+                return Answer(response.status, response.read(), dict(response.getheaders()))
 
     def get(self, service: Service, path: str) -> Answer:
         return self.ask(service, "GET", path)
