@@ -3,10 +3,10 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
-# Work is stolen, not handed out by file: docs/developing/tests.md says why. One process more than processors,
+# Work is stolen, not handed out by file: docs/developing/tests.md says why. Two processes more than processors,
 # since many of the fast tests wait for a time-out, or for another process.
 SPREAD ?= -n logical --dist worksteal
-FAST_SPREAD ?= -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --dist worksteal
+FAST_SPREAD ?= -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2))) --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
