@@ -67,8 +67,7 @@ PLACES = (
         (
             *(f"{CHECK}/{name}.py" for name in ("test_judge", "test_limits", "test_numbers")),
             "datacollect/schedule/check",
-            *(f"{CHECK}/{name}.py" for name in ("test_stretches", "test_storage_over_time")),
-            *(f"{CHECK}/{name}.py" for name in ("test_two_judges", "test_random_schedules")),
+            CHECK,
         ),
     ),
     Place(

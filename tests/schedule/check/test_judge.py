@@ -40,6 +40,11 @@ def with_row(i, row):
             id="a route is missing",
         ),
         pytest.param(
+            [*PIPELINE[:2], *(("S", "S D", 0, at, 50, 0.0, 1.0) for at in (650, 750, 850))],
+            r"missing: bytes 600 to 649 and 3 more ranges of 'S' \(200 bytes\)",
+            id="four parts are missing",
+        ),
+        pytest.param(
             [PIPELINE[0], PIPELINE[2]],
             r"arrives at 'K' must leave for 'D', missing: bytes 0 to 599 of 'S' \(600 bytes\)",
             id="a hop is missing",

@@ -150,9 +150,10 @@ def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, early):
     message = broken(problem, schedule)
     # The very first may pass for one that a slot's end cuts.
     byte, slot = early
+    slots = f"arrives in slot {slot} and leaves in slot {slot}, 1 slot too early"
     assert re.search(
-        f"byte ({byte}|{byte + 1}) of 'S' at relay 'K', .* slot {slot} and .* slot {slot}", message
-    )
+        f"byte ({byte}|{byte + 1}) of 'S' at relay 'K', on its way to 'D': {slots}", message
+    ), message
 
 
 def test_how_many_slots_too_early_is_told():
