@@ -75,6 +75,7 @@ WITHIN = {
     "bistro.log": "",
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
+    "bistro.custody": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
     "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",

@@ -14,6 +14,7 @@ Cores read no clock, socket or file: shells do, and hand over what they have rea
     log       notes, checkpoints, tree, tiles, proofs, entries, what witnesses are sent
     event     the event's file, its rules, drafts, amendments, tickets        -> log
     receipt   receipts, the rule of time, tokens, verdicts, evidence          -> log, event
+    custody   what bistros and the destination sign: receipts, batches, verdicts -> log, event
     witness   WitnessCore: what has only grown is signed, with the time       -> log
     service   ServiceCore: entries kept, acknowledged, signed, published      -> log, event
     store     what both keep on the disk, before they promise anything        -> service, witness
