@@ -27,6 +27,7 @@ from datacollect.bistro.now import Now
 from datacollect.bistro.service import messages
 from datacollect.bistro.service.core import ServiceCore
 from datacollect.bistro.service.proving import proof_of
+from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.log_store import LogStore
 from datacollect.bistro.witness.core import WitnessCore
 
@@ -46,7 +47,7 @@ class Grown:
         self.event = event_of()
         self.at_s = 0.0
         log = self.event.services[0].log
-        self.store = LogStore(folder, log.text)
+        self.store = LogStore(Held(folder), log.text)
         self.core = ServiceCore(self.event, key_of("s0"), self.store.kept(), self.store)
         self.witnesses = [
             WitnessCore(each.vkey.name, key_of(each.vkey.name), [log], {}, 0, self.now)
