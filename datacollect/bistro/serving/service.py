@@ -100,7 +100,8 @@ def _fork_fronts(
         own = bound_socket(place, is_shared=True)
         ours, theirs = socket.socketpair()
         if os.fork() == 0:
-            for other in (ours, bound, held, *channels):
+            held.close()
+            for other in (ours, bound, *channels):
                 other.close()
             _be_front(config, own, theirs, say)
         own.close()
