@@ -127,15 +127,11 @@ class Stage:
         )
         return path
 
-    def cpu_s(self) -> float:
-        """Return what the service's processes have taken by now."""
+    def cpu_s(self) -> tuple[float, float]:
+        """Return what who keeps the log has taken by now, and what those in front have."""
         pid = self.children["s"].pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        ticks = 0
-        for each in (str(pid), *children):
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return cpu_s_of(str(pid)), sum(map(cpu_s_of, children))
 
     def run(self, title: str, n_tickets: int, *options: str) -> None:
         command = [
@@ -147,20 +143,30 @@ class Stage:
         ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
             load.stdout.readline()  # once connections are made
-            before_s = self.cpu_s()
+            keeper_before_s, front_before_s = self.cpu_s()
             told = load.stdout.read()
         if load.returncode:
             sys.exit("the load has failed")
         found = json.loads(told)
-        cpu_s = self.cpu_s() - before_s
+        keeper_s, front_s = self.cpu_s()
         n = found["acknowledged"]
+        keeper_ms = 1e3 * (keeper_s - keeper_before_s) / max(n, 1)
+        front_ms = 1e3 * (front_s - front_before_s) / max(n, 1)
         print(f"{title}: {n / found['acknowledged_s']:.0f} acknowledged a second")
-        print(f"  CPU of the service {1e3 * cpu_s / max(n, 1):.3f} ms each, all requests counted")
+        print(
+            f"  CPU of the service {keeper_ms + front_ms:.3f} ms each, all requests counted; "
+            f"{keeper_ms:.3f} ms of it who keeps the log"
+        )
         print(f"  acknowledgement {_times(found['acknowledgement'])}")
         if found["proved"]:
             print(f"  proof {_times(found['proof'])}, {found['proved']} of {n}")
         if found["other"]:
             print(f"  otherwise: {found['other']}")
+
+
+def cpu_s_of(pid: str) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _times(quantiles: dict[str, float]) -> str:
