@@ -57,7 +57,7 @@ MAY_IMPORT = {
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
-    "study": f"{LEAVES} problem schedule methods simulation scenario",
+    "study": f"{LEAVES} problem net schedule methods simulation scenario",
     "commands": (
         f"{LEAVES} examples problem net bistro schedule exports measurement methods simulation "
         "transfer explanation pictures scenario study"
