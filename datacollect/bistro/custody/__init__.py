@@ -1,0 +1,1 @@
+"""What bistros and the destination sign about uploads: receipts, batches, segments, verdicts."""

@@ -1,0 +1,86 @@
+"""Where uploads lie in a bistro's segments: a file of at most 64 MiB and, beside it, its index.
+
+Only closed segments are served: a segment and its index never change. An upload may span several.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.bistro.log.checkpoints import SIZE_STOP
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from pathlib import PurePosixPath
+
+MOST_SEGMENT_BYTES = 64 * 2**20
+CLOSED_AFTER_S = 10.0
+MOST_PIECES = 1_000_000
+
+# A piece: bytes from `upload_offset` of an upload lie at `segment_offset`.
+PIECE = np.dtype(
+    [
+        ("entry", "V32"),
+        ("upload_offset", ">u8"),
+        ("segment_offset", ">u8"),
+        ("n_bytes", ">u8"),
+    ]
+)
+
+
+def segment_name(number: int) -> str:
+    """Return the path of a segment below the folder that a bistro serves.
+
+    >>> segment_name(7), index_name(7), batch_name(7)
+    ('segments/0000000007.segment', 'segments/0000000007.index', 'batches/0000000007.batch')
+    """
+    return f"segments/{number:010}.segment"
+
+
+def index_name(number: int) -> str:
+    """Return the path of a segment's index."""
+    return f"segments/{number:010}.index"
+
+
+def batch_name(number: int) -> str:
+    """Return the path of a batch."""
+    return f"batches/{number:010}.batch"
+
+
+def number_of(path: PurePosixPath) -> int | None:
+    """Return the number of a segment, an index or a batch by its path; None: it is none."""
+    if len(path.stem) == 10 and path.stem.isascii() and path.stem.isdigit():
+        number = int(path.stem)
+        if str(path) in {segment_name(number), index_name(number), batch_name(number)}:
+            return number
+    return None
+
+
+def read_index(data: bytes, segment_bytes: int, place: str = "the index") -> np.ndarray:
+    """Return the pieces of a segment, of dtype `PIECE`, in the order in which they lie.
+
+    Parameters
+    ----------
+    data : bytes
+        Of the index's file.
+    segment_bytes : int
+        Length of the segment.
+
+    Raises
+    ------
+    ProblemError
+        The pieces do not fill the segment one after the other.
+    """
+    if len(data) % PIECE.itemsize or len(data) > MOST_PIECES * PIECE.itemsize:
+        raise ProblemError(f"{place} must be whole rows, at most {MOST_PIECES}")
+    pieces = np.frombuffer(data, PIECE)
+    lengths = pieces["n_bytes"].astype(object)
+    ends = np.cumsum(lengths, dtype=object)
+    starts = [0, *ends[:-1]] if len(ends) else []
+    if list(pieces["segment_offset"]) != starts or (ends[-1] if len(ends) else 0) != segment_bytes:
+        raise ProblemError(f"{place}: its pieces must fill the segment's {segment_bytes} bytes")
+    if any(int(each) >= SIZE_STOP for each in pieces["upload_offset"]):
+        raise ProblemError(f"{place}: an offset must be below {SIZE_STOP}")
+    return pieces
