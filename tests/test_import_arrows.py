@@ -100,6 +100,8 @@ WITHIN = {
     "flow": "flow.network flow.quickest flow.routes flow.shared",
     "measurement": "",
     "measurement.cycle": "",
+    "measurement.probes": "",
+    "measurement.series": "",
     "methods.options": "",
     "methods.timing": "methods.options",
     "methods.fair": "methods.timing",
