@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -65,6 +65,9 @@ class SignedLog:
     entries : sequence of bytes
     heads : sequence of (int, int)
         Size and time of each checkpoint that it has published; all witnesses sign at that time.
+    n_witnesses : int
+    wrong_s : function
+        By how much the clock of a witness is wrong, by its name.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class SignedLog:
         entries: Sequence[bytes],
         heads: Sequence[tuple[int, int]],
         n_witnesses: int = 4,
+        wrong_s: Callable[[str], int] = lambda _: 0,
     ) -> None:
+        self._wrong_s = wrong_s
         self.event, self.key, self.signer = event, key, signer
         self.entries, self._witnesses = list(entries), witness_names(n_witnesses)
         self.index_of = {entry: i for i, entry in reversed([*enumerate(self.entries)])}
@@ -89,7 +94,10 @@ class SignedLog:
     def _head(self, size: int, time_s: int) -> SignedCheckpoint:
         checkpoint = Checkpoint(self.key.name, size, tree_root(size, self.node))
         note = sign_checkpoint(checkpoint, key_of(self.signer))
-        lines = (cosign(note.text, time_s, name, key_of(name)) for name in self._witnesses)
+        lines = (
+            cosign(note.text, time_s + self._wrong_s(name), name, key_of(name))
+            for name in self._witnesses
+        )
         return SignedCheckpoint(checkpoint, Note(note.text, (*note.signatures, *lines)))
 
     def proof(self, entry: bytes) -> LogProof | None:
@@ -126,9 +134,9 @@ class SignedLog:
 
 
 def service_log(
-    event: Event, number: int, entries: Sequence[bytes], heads: Sequence[tuple[int, int]]
+    event: Event, number: int, entries: Sequence[bytes], heads: Sequence[tuple[int, int]], **how
 ) -> SignedLog:
-    return SignedLog(event, event.services[number].log, f"s{number}", entries, heads)
+    return SignedLog(event, event.services[number].log, f"s{number}", entries, heads, **how)
 
 
 def verdict_log(event: Event, verdicts: Iterable, n_witnesses: int = 4) -> SignedLog:
