@@ -86,8 +86,8 @@ WITHIN = {
     "bistro.store": "bistro.log bistro.service bistro.witness",
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
-        "bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.assignment bistro.receipt bistro.service "
+        "bistro.store bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",
