@@ -100,7 +100,7 @@ WITHIN = {
     "measurement.cycle": "",
     "measurement.probes": "",
     "measurement.series": "",
-    "measurement": "measurement.cycle",
+    "measurement": "measurement.cycle measurement.series",
     "methods.options": "",
     "methods.timing": "methods.options",
     "methods.fair": "methods.timing",
