@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "solvers": LEAVES,
     "topologies": LEAVES,
     "net": "root files",
-    "bistro": "root files net",
+    "bistro": "root numbers files net problem",
     "schedule": PROBLEMS,
     "exports": PLANS,
     "measurement": f"{PLANS} net",
@@ -57,7 +57,7 @@ MAY_IMPORT = {
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
-    "study": f"{LEAVES} problem schedule methods simulation scenario",
+    "study": f"{LEAVES} problem net schedule methods simulation scenario",
     "commands": (
         f"{LEAVES} examples problem net bistro schedule exports measurement methods simulation "
         "transfer explanation pictures scenario study"
@@ -76,17 +76,18 @@ WITHIN = {
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
     "bistro.custody": "bistro.log bistro.event",
+    "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
     "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
-    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.client",
+    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
     "bistro.store": "bistro.log bistro.service bistro.witness",
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
-        "bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.assignment bistro.receipt bistro.service "
+        "bistro.store bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",
