@@ -155,6 +155,13 @@ def test_an_entry_that_no_quorum_has_signed_has_no_time(case):
     assert case.audit().custody.counts == {**COUNTS, "late": 0, "unproved": 1}
 
 
+def test_an_entry_that_ends_with_zeros_is_named_whole(case):
+    entry = b"e" + bytes(31)
+    case.logs[1] = service_log(EVENT, 1, [entry, F.entry], [(2, IN_TIME_S)])
+    case.verdicts.append(said(F))
+    assert set(case.audit().custody.missing) == {E.entry, entry}
+
+
 def test_all_ways_give_the_same_answer(case):
     here = case.audit(workers=0).to_dict()
     assert case.audit(workers=2).to_dict() == here
@@ -352,6 +359,9 @@ def test_what_is_in_no_log_is_of_who_reports_it_or_of_the_services(case):
     case.verdicts.append(said(stranger))
     entry = (stranger.entry.hex(),)
     assert disputes(case) == {("destination", "services"): entry, ("west", "services"): entry}
+    # It may have been handed in after the logs were read.
+    case.is_over = False
+    assert disputes(case) == {}
 
 
 # What is not here, or cannot be read.
