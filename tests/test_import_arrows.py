@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "solvers": LEAVES,
     "topologies": LEAVES,
     "net": "root files",
-    "bistro": "root files net",
+    "bistro": "root numbers files net problem",
     "schedule": PROBLEMS,
     "exports": PLANS,
     "measurement": PLANS,
@@ -76,6 +76,7 @@ WITHIN = {
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
     "bistro.custody": "bistro.log bistro.event",
+    "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
     "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
@@ -85,8 +86,8 @@ WITHIN = {
     "bistro.store": "bistro.log bistro.service bistro.witness",
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
-        "bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.assignment bistro.receipt bistro.service "
+        "bistro.store bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",
@@ -99,6 +100,8 @@ WITHIN = {
     "flow": "flow.network flow.quickest flow.routes flow.shared",
     "measurement": "",
     "measurement.cycle": "",
+    "measurement.probes": "",
+    "measurement.series": "",
     "methods.options": "",
     "methods.timing": "methods.options",
     "methods.fair": "methods.timing",
