@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 COLUMNS = ("bistro", "bytes", "time_s")
 # What all hosts together may hold is a whole number below this.
 MOST_BYTES = 2**62
+# Who sends nothing counts as this slow, so that its copies are taken last.
+_LEAST_BYTES_PER_S = 1e-9
 
 
 def problem_of(receipts: pd.DataFrame, network: Problem, *, now_s: float | None = None) -> Problem:
@@ -147,13 +151,15 @@ def _one_of_each(
     largest = np.zeros(len(counts), dtype=np.int64)
     np.maximum.at(largest, codes[copies], n_bytes[copies])
     copies = copies[np.lexsort((copies, codes[copies], -largest[codes[copies]]))]
+    s_per_byte = (1 / np.maximum(rates, _LEAST_BYTES_PER_S)).tolist()
+    busy_s = (load * s_per_byte).tolist()
+    # Plain numbers: arrays of two or three cost ten times as much.
+    columns = (codes[copies], copies, hosts[copies], n_bytes[copies])
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     chosen = []
-    starts = np.flatnonzero(np.diff(codes[copies], prepend=-1))
-    for group in np.split(copies, starts[1:]) if len(copies) else ():
-        with np.errstate(divide="ignore"):
-            empty_s = (load[hosts[group]] + n_bytes[group]) / rates[hosts[group]]
-        row = group[int(np.argmin(empty_s))]
-        load[hosts[row]] += n_bytes[row]
+    for _, group in groupby(rows, key=itemgetter(0)):
+        _, row, host, size = min(group, key=lambda c: busy_s[c[2]] + c[3] * s_per_byte[c[2]])
+        busy_s[host] += size * s_per_byte[host]
         chosen.append(row)
     return np.sort(np.concatenate([np.flatnonzero(is_alone), np.array(chosen, dtype=np.int64)]))
 

@@ -141,3 +141,10 @@ def test_remedies_work():
     renamed = receipts(("a", 3, 0)).rename(columns={"bytes": "size"})
     again = renamed.rename(columns={"size": "bytes"})
     assert backlog(problem_of(again, NETWORK)) == {"a": 3, "b": 0, "D": 0}
+
+
+def test_a_copy_at_a_host_that_sends_nothing_is_left_there():
+    """Even one of nothing: 0 bytes at no speed are no time that compares with others."""
+    network = NETWORK.replace(bandwidth_bytes_per_s=[[0.0, 0.0, 1.0, 1.0]])
+    rows = receipts(("a", 4, 0), ("b", 4, 0), ("a", 9, 0), ("b", 9, 0), entry=list("xxyy"))
+    assert backlog(problem_of(rows, network)) == {"a": 0, "b": 13, "D": 0}
