@@ -45,7 +45,6 @@ MAY_IMPORT = {
     "solvers": LEAVES,
     "topologies": LEAVES,
     "net": "root files",
-    "bistro": "root files net",
     "schedule": PROBLEMS,
     "exports": PLANS,
     "measurement": PLANS,
@@ -54,6 +53,7 @@ MAY_IMPORT = {
     "methods": f"{PROBLEMS} solvers schedule flow control",
     "simulation": f"{PROBLEMS} control",
     "transfer": f"{PROBLEMS} net schedule control methods",
+    "bistro": "root files net transfer",
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
@@ -82,7 +82,11 @@ WITHIN = {
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
-    "bistro.store": "bistro.log bistro.service bistro.witness",
+    "bistro.accepting": "bistro.log bistro.event bistro.receipt bistro.custody",
+    "bistro.store": (
+        "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
+    ),
+    "bistro.taking": ("bistro.log bistro.event bistro.custody bistro.accepting bistro.store"),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
         "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "

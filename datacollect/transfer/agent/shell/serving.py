@@ -307,15 +307,14 @@ class TlsSession:
         if self._http.they_are_waiting_for_100_continue:
             goes_on = h11.InformationalResponse(status_code=100, headers=[])
             self._tls.sendall(self._http.send(goes_on) or b"")
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            n_bytes = self._receive(deadline, BODY_STEP_BYTES)
-            deadline.came(n_bytes)
-            self._moved_bytes += n_bytes
-        if isinstance(event, h11.Data):
-            return bytes(event.data)
-        if not isinstance(event, h11.EndOfMessage):
-            raise TransferError("it ended within a request")
-        return b""
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                n_bytes = self._receive(deadline, BODY_STEP_BYTES)
+                deadline.came(n_bytes)
+                self._moved_bytes += n_bytes
+        except h11.RemoteProtocolError:
+            raise TransferError("it ended within a request") from None
+        return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     def answer_handed(
         self, status: int, headers: Sequence[tuple[str, str]], body: bytes, *, last: bool
