@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "methods": f"{PROBLEMS} solvers schedule flow control",
     "simulation": f"{PROBLEMS} control",
     "transfer": f"{PROBLEMS} net schedule control methods",
-    "bistro": "root files net transfer",
+    "bistro": "root numbers files net problem transfer",
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
@@ -76,21 +76,25 @@ WITHIN = {
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
     "bistro.custody": "bistro.log bistro.event",
+    "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
-    "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
+    "bistro.accepting": "bistro.log bistro.event bistro.receipt bistro.custody",
+    "bistro.client": (
+        "bistro.log bistro.event bistro.receipt bistro.custody bistro.assignment bistro.sealing "
+        "bistro.accepting"
+    ),
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
-    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.client",
+    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
-    "bistro.accepting": "bistro.log bistro.event bistro.receipt bistro.custody",
     "bistro.store": (
         "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
     ),
     "bistro.taking": ("bistro.log bistro.event bistro.custody bistro.accepting bistro.store"),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
-        "bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.assignment bistro.receipt bistro.service "
+        "bistro.store bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",
@@ -103,6 +107,8 @@ WITHIN = {
     "flow": "flow.network flow.quickest flow.routes flow.shared",
     "measurement": "",
     "measurement.cycle": "",
+    "measurement.probes": "",
+    "measurement.series": "",
     "methods.options": "",
     "methods.timing": "methods.options",
     "methods.fair": "methods.timing",
