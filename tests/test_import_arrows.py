@@ -45,7 +45,6 @@ MAY_IMPORT = {
     "solvers": LEAVES,
     "topologies": LEAVES,
     "net": "root files",
-    "bistro": "root numbers files net problem",
     "schedule": PROBLEMS,
     "exports": PLANS,
     "measurement": f"{PLANS} net",
@@ -54,6 +53,7 @@ MAY_IMPORT = {
     "methods": f"{PROBLEMS} solvers schedule flow control",
     "simulation": f"{PROBLEMS} control",
     "transfer": f"{PROBLEMS} net schedule control methods",
+    "bistro": "root numbers files net problem transfer",
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
@@ -78,12 +78,19 @@ WITHIN = {
     "bistro.custody": "bistro.log bistro.event",
     "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
-    "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
+    "bistro.accepting": "bistro.log bistro.event bistro.receipt bistro.custody",
+    "bistro.client": (
+        "bistro.log bistro.event bistro.receipt bistro.custody bistro.assignment bistro.sealing "
+        "bistro.accepting"
+    ),
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
-    "bistro.store": "bistro.log bistro.service bistro.witness",
+    "bistro.store": (
+        "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
+    ),
+    "bistro.taking": ("bistro.log bistro.event bistro.custody bistro.accepting bistro.store"),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
         "bistro bistro.log bistro.event bistro.assignment bistro.receipt bistro.service "
