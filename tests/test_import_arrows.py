@@ -76,6 +76,7 @@ WITHIN = {
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
     "bistro.custody": "bistro.log bistro.event",
+    "bistro.destination": "bistro.log bistro.custody bistro.receipt",
     "bistro.sealing": "bistro.log",
     "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
@@ -83,6 +84,9 @@ WITHIN = {
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
     "bistro.store": "bistro.log bistro.service bistro.witness",
+    "bistro.register": (
+        "bistro.log bistro.event bistro.receipt bistro.custody bistro.destination bistro.store"
+    ),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
         "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
