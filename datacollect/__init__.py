@@ -172,6 +172,8 @@ def __getattr__(name: str) -> Any:
         from datacollect.installation import installed_version
 
         return installed_version()
+    if name == "bistro":  # a room with functions of its own
+        return import_module("datacollect.bistro")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'datacollect' has no attribute {name!r}")
     value = getattr(import_module(f"datacollect.{_HOME_OF[name]}"), name)

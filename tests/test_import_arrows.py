@@ -45,10 +45,10 @@ MAY_IMPORT = {
     "solvers": LEAVES,
     "topologies": LEAVES,
     "net": "root files",
-    "bistro": "root files net",
+    "bistro": "root numbers files net problem",
     "schedule": PROBLEMS,
     "exports": PLANS,
-    "measurement": PROBLEMS,
+    "measurement": PLANS,
     "flow": f"{PROBLEMS} solvers schedule",
     "control": PLANS,
     "methods": f"{PROBLEMS} solvers schedule flow control",
@@ -57,7 +57,7 @@ MAY_IMPORT = {
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
-    "study": f"{LEAVES} problem schedule methods simulation scenario",
+    "study": f"{LEAVES} problem net schedule methods simulation scenario",
     "commands": (
         f"{LEAVES} examples problem net bistro schedule exports measurement methods simulation "
         "transfer explanation pictures scenario study"
@@ -77,6 +77,7 @@ WITHIN = {
     "bistro.receipt": "bistro.log bistro.event",
     "bistro.custody": "bistro.log bistro.event",
     "bistro.destination": "bistro.log bistro.custody bistro.receipt",
+    "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
     "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
@@ -101,6 +102,8 @@ WITHIN = {
     "flow.routes": "flow.network",
     "flow.shared": "flow.network flow.quickest flow.routes",
     "flow": "flow.network flow.quickest flow.routes flow.shared",
+    "measurement": "",
+    "measurement.cycle": "",
     "methods.options": "",
     "methods.timing": "methods.options",
     "methods.fair": "methods.timing",

@@ -14,7 +14,8 @@ Cores read no clock, socket or file: shells do, and hand over what they have rea
     log       notes, checkpoints, tree, tiles, proofs, entries, what witnesses are sent
     event     the event's file, its rules, drafts, amendments, tickets        -> log
     receipt   receipts, the rule of time, tokens, verdicts, evidence          -> log, event
-    custody   what bistros and the destination sign: receipts, batches, verdicts -> log, event
+    custody   what bistros and the destination sign about uploads           -> log, event
+    assignment  to which bistro something goes, what lies there           -> log, event
     witness   WitnessCore: what has only grown is signed, with the time       -> log
     service   ServiceCore: entries kept, acknowledged, signed, published      -> log, event
     store     what both keep on the disk, before they promise anything        -> service, witness
@@ -26,3 +27,25 @@ amendment, an entry of the logs like others, owns what is changed of it. `Servic
 index an entry has and which checkpoint comes next; its shell owns the disk, and tells what is on
 it. `WitnessCore` owns what it has signed; its shell writes that down before the answer leaves.
 """
+
+from importlib import import_module
+from typing import Any
+
+_HOME_OF = {
+    "assign": "datacollect.bistro.assignment.assigning",
+    "problem_of": "datacollect.bistro.assignment.collecting",
+}
+
+__all__ = ["assign", "problem_of"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'datacollect.bistro' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.config.fields import SERVICE, WITNESS
+from datacollect.bistro.event.fields import EVENT
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
 from datacollect.problem.fields import PROBLEM
@@ -115,6 +116,20 @@ def collection_schema() -> Schema:
     return _document("datacollect collection", collection_with(KINDS.usable_names(note_fault)))
 
 
+def event_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of events' files, TOML.
+
+    It checks each value by itself. What values say together (deadline before collect_until, one
+    key for one purpose, a quorum that the witnesses can be) only reading the file checks.
+
+    Examples
+    --------
+    >>> event_schema()["properties"]["lag_s"]["default"]
+    10
+    """
+    return _document("datacollect event", EVENT)
+
+
 def service_schema() -> Schema:
     """Return the JSON Schema (draft 2020-12) of services' files, TOML.
 
@@ -144,6 +159,7 @@ SCHEMAS = {
     "experiment": experiment_schema,
     "agent": agent_schema,
     "collection": collection_schema,
+    "event": event_schema,
     "service": service_schema,
     "witness": witness_schema,
 }

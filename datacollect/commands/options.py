@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
 # Kinds of files that have a JSON Schema.
 FileKind: TypeAlias = Literal[
-    "problem", "schedule", "scenario", "experiment", "agent", "collection", "service", "witness"
+    "problem",
+    "schedule",
+    "scenario",
+    "experiment",
+    "agent",
+    "collection",
+    "event",
+    "service",
+    "witness",
 ]
 
 

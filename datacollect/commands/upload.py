@@ -60,6 +60,7 @@ def _show(done: Uploaded) -> None:
         if not each.is_in_time:
             for trouble in each.troubles:
                 note_text(trouble)
-        note_text(f"keep {each.keep} and {each.receipt}")
+        if each.keep is not None:
+            note_text(f"keep {each.keep} and {each.receipt}")
     if done.amendments is not None:
         note_text(f"the event was changed since it was published: {done.amendments} proves how")

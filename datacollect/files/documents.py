@@ -218,7 +218,9 @@ def synchronise(path: Path) -> None:
 
 @contextmanager
 def _replacing(file: Path) -> Iterator[Path]:
-    beside = file.with_name(f".{file.name[:100]}.{os.getpid()}.tmp")
+    # Names are limited in bytes: one that is just short enough must not get too long by this.
+    name = os.fsencode(file.name)[:100].decode(errors="ignore")
+    beside = file.with_name(f".{name}.{os.getpid()}.tmp")
     try:
         yield beside
         beside.replace(file)

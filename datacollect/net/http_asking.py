@@ -142,7 +142,10 @@ class Asker:
             raise TransferError(f"{self._name}: answers {head.status}, which nobody asked for")
         body = b""
         if head.status not in NO_BODY:
-            body = self._channel.body(head.length, most_bytes, deadline)
+            if head.is_chunked:  # as proxies answer
+                body = self._channel.chunked_body(most_bytes, deadline)
+            else:
+                body = self._channel.body(head.length, most_bytes, deadline)
         if "close" in head.headers.get("connection", "").lower():
             self.close()
         return Answer(head.status, body, _seconds(head.headers.get("retry-after", "")))

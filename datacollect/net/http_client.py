@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
 from datacollect.net.dialling import as_failure, naming_peer
-from datacollect.net.http_heads import END, MOST_HEAD_BYTES, response_head
+from datacollect.net.http_heads import END, MOST_HEAD_BYTES, chunk_length, response_head
 from datacollect.net.tcp_info import tcp_info
 from datacollect.net.tls import say_goodbye
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # One record of TLS.
 RECORD_BYTES = 16 * 1024
+LINE_END = b"\r\n"
+# Of a line between chunks.
+MOST_LINE_BYTES = 1024
 
 
 class HttpChannel:
@@ -93,6 +96,41 @@ class HttpChannel:
             parts.append(data)
             left -= len(data)
         return b"".join(parts)
+
+    def chunked_body(self, most: int, deadline: Deadline) -> bytes:
+        """Return the body of an answer that comes in chunks; what follows the last is dropped."""
+        parts, n_bytes = [], 0
+        while length := self._chunk_length(deadline):
+            n_bytes += length
+            if n_bytes > most:
+                raise TransferError(f"{self._name}: its answer has more than {most} bytes")
+            parts.append(self.body(length, most, deadline))
+            if self._line(deadline):
+                raise TransferError(f"{self._name}: a chunk of its answer is longer than it says")
+        n_left = MOST_HEAD_BYTES
+        while trailer := self._line(deadline):
+            n_left -= len(trailer)
+            if n_left < 0:
+                raise TransferError(f"{self._name}: what follows its answer has no end")
+        return b"".join(parts)
+
+    def _chunk_length(self, deadline: Deadline) -> int:
+        length = chunk_length(self._line(deadline))
+        if length is None:
+            raise TransferError(f"{self._name}: its answer does not say how long a chunk is")
+        return length
+
+    def _line(self, deadline: Deadline) -> bytes:
+        """Return the next line, without its end."""
+        while LINE_END not in self._ahead:
+            if len(self._ahead) > MOST_LINE_BYTES:
+                raise TransferError(f"{self._name}: a line of its answer has no end")
+            data = self._receive(deadline)
+            if not data:
+                raise TransferError(f"{self._name}: ended the connection within an answer")
+            self._ahead += data
+        line, _, self._ahead = self._ahead.partition(LINE_END)
+        return line
 
     def fill(self, view: memoryview, *, counted: bool = True) -> None:
         """Receive until the view is full."""

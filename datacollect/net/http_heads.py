@@ -67,6 +67,21 @@ class ResponseHead(NamedTuple):
         text = self.headers.get("content-length", "")
         return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None
 
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the body comes in chunks, which end it (RFC 9112, section 7.1, 2022)."""
+        return self.headers.get("transfer-encoding", "").lower() == "chunked"
+
+
+def chunk_length(line: bytes) -> int | None:
+    """Return how many bytes a chunk has, by the line before it; None: it is no such line.
+
+    >>> chunk_length(b"1a; name=value"), chunk_length(b"0x1a"), chunk_length(b"")
+    (26, None, None)
+    """
+    found = re.fullmatch(rb"([0-9A-Fa-f]{1,15})[ \t]*(;[^\r\n]*)?", line)
+    return int(found[1], 16) if found else None
+
 
 def response_head(raw: bytes) -> ResponseHead:
     r"""Return what the whole head of an answer says.

@@ -6,26 +6,25 @@ else's.
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from datacollect.errors import ProblemError, SimulationError
-from datacollect.installation import command_for_extra
+from datacollect.net.dask_scheduler import connected
 from datacollect.study.jobs import Finished, SweepJob, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-# Seconds to reach a Dask scheduler; and without any of its workers until that is said.
-DASK_TIMEOUT_S, ALONE_S = 10, 5.0
+# So long without any of a cluster's workers until that is said.
+ALONE_S = 5.0
 
 
 class WorkerPool(Protocol):
@@ -186,32 +185,13 @@ class DaskCluster:
     def __init__(self, scheduler: Any) -> None:
         """Take an address, or a client of the caller's, which stays open in the end."""
         self._is_own = isinstance(scheduler, str)
-        self._client: Any = self._connected(scheduler) if self._is_own else scheduler
+        self._client: Any = connected(scheduler, "use --workers") if self._is_own else scheduler
         if not self._is_own:
             _require_client(scheduler)
         self._address = scheduler if self._is_own else scheduler.scheduler.address
         self._executor: Any = self._client.get_executor(pure=False)
         self._had_workers = False
         self._alone_since_s: float | None = None
-
-    def _connected(self, address: str) -> Any:
-        try:
-            from distributed import Client, Security
-        except ImportError:
-            raise SimulationError(
-                f"Dask is not installed: {command_for_extra('dask')}; or use --workers"
-            ) from None
-        security: Any = Security  # their types are incomplete
-        make: Any = Client
-        try:
-            _require_scheduler(address, security())
-            return make(address, timeout=DASK_TIMEOUT_S, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            why = str(error) or "the name is not known, or nothing comes back"  # a bare timeout
-            raise ProblemError(
-                f"no Dask scheduler answers at {address!r}: {why}; start one with "
-                "`dask scheduler`, workers with `dask worker ADDRESS --nthreads 1`"
-            ) from None
 
     @property
     def n_workers(self) -> int:
@@ -312,49 +292,3 @@ def _require_client(client: Any) -> None:
             f"client must be connected and not asynchronous, got one that is {what}; "
             "distributed.Client(address) makes one"
         )
-
-
-def _require_scheduler(address: str, security: Any) -> None:
-    """Refuse an address where another than a scheduler answers, or nobody in time.
-
-    Dask's own client waits for ever where somebody listens and says nothing, and takes for lengths
-    what a web server answers.
-
-    Raises
-    ------
-    ValueError
-        The message says who answers, or why nobody does.
-    """
-
-    async def asked() -> Any:
-        # Where nobody listens, the connection's own end comes first, and says why.
-        return await asyncio.wait_for(_who_answers(address, security), DASK_TIMEOUT_S + 1)
-
-    # In a thread of its own: in a notebook this one has a loop that runs.
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            who = thread.submit(asyncio.run, asked()).result()
-        except TimeoutError:
-            raise ValueError(f"nothing came within {DASK_TIMEOUT_S + 1} s") from None
-        except (OSError, ValueError, TypeError) as error:
-            # Of a connection that was tried again and again the last failure.
-            raise ValueError(str(error.__cause__ or error).rpartition(">: ")[2]) from None
-        except Exception:  # noqa: BLE001 - whatever it says may be taken for anything
-            raise ValueError("what listens there is no Dask") from None
-    if who != "Scheduler":
-        raise ValueError(f"it is the address of a {who}")
-
-
-async def _who_answers(address: str, security: Any) -> str:
-    """Return what a server of Dask's says that it is, such as ``"Scheduler"``."""
-    from distributed.comm.core import connect
-    from distributed.core import send_recv
-
-    any_connect: Any = connect
-    arguments = security.get_connection_args("client")
-    comm = await any_connect(address, timeout=DASK_TIMEOUT_S, **arguments)
-    try:
-        answer = await send_recv(comm, op="identity", serializers=["msgpack"])
-    finally:
-        comm.abort()
-    return str(answer["type"])

@@ -1,7 +1,9 @@
 // Commits to random entries at a service of an event, and waits for their proofs.
 //
-// It prints one JSON object: how many were acknowledged and proved in how many seconds, the
-// quantiles of both waits in seconds, and answers other than 200 by their status.
+// Each connection is of somebody else, from one of several addresses of this host: a service has
+// limits for each address. Those that are kept are made first; then it prints an empty line, and at
+// last one JSON object: how many were acknowledged and proved in how many seconds, the quantiles of
+// both waits in seconds, and answers other than 200 by their status.
 package main
 
 import (
@@ -15,9 +17,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"sort"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -29,16 +33,17 @@ var (
 	n       = flag.Int("n", 1000, "requests")
 	rate    = flag.Float64("rate", 0, "requests a second; 0: as many as connections allow")
 	most    = flag.Int("connections", 64, "connections at a time")
+	from    = flag.Int("addresses", 32, "they come from: 127.0.0.1 and those that follow")
 	batch   = flag.Int("batch", 1, "entries a request")
 	isNew   = flag.Bool("new", false, "a new TLS connection for each request")
 	proofs  = flag.Bool("proofs", false, "wait for the proof of the last entry of each request")
 )
 
-// A proof is asked for so long after the acknowledgement, and then again as often.
+// A proof is asked for so long after the acknowledgement, and again when the service says.
 const (
 	firstProof = time.Second
-	again      = 200 * time.Millisecond
 	giveUp     = 60 * time.Second
+	handshakes = 64
 )
 
 type results struct {
@@ -56,29 +61,32 @@ func (r *results) other(what string) {
 func main() {
 	flag.Parse()
 	tokens := readTokens()
-	client := newClient()
+	free := newClients()
+	if !*isNew {
+		connect(free)
+	}
+	fmt.Println()
 	found := &results{others: map[string]int{}}
 	var all sync.WaitGroup
-	free := make(chan struct{}, *most)
 	start := time.Now()
 	for i := 0; i < *n; i++ {
 		if *rate > 0 {
 			time.Sleep(time.Until(start.Add(time.Duration(float64(i) / *rate * 1e9))))
 		}
-		free <- struct{}{}
+		client := <-free
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			due := time.Now()
 			entry := commit(client, tokens[i%len(tokens)], found)
-			<-free
+			free <- client
 			if entry != "" && *proofs {
 				prove(client, entry, due, found)
 			}
 		}()
 	}
 	for range *most {
-		free <- struct{}{}
+		<-free
 	}
 	acknowledged := time.Since(start).Seconds()
 	all.Wait()
@@ -96,17 +104,44 @@ func readTokens() []string {
 	return tokens
 }
 
-func newClient() *http.Client {
+// newClients returns one for each connection; who was free for longest comes next.
+func newClients() chan *http.Client {
 	pem, err := os.ReadFile(*ca)
 	check(err)
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(pem)
-	return &http.Client{Timeout: giveUp, Transport: &http.Transport{
-		TLSClientConfig:     &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS13},
-		MaxIdleConnsPerHost: *most,
-		MaxConnsPerHost:     *most,
-		DisableKeepAlives:   *isNew,
-	}}
+	free := make(chan *http.Client, *most)
+	for i := range *most {
+		address := net.IPv4(127, 0, 0, byte(1+i%*from))
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: address}}
+		free <- &http.Client{Timeout: giveUp, Transport: &http.Transport{
+			DialContext:       dialer.DialContext,
+			TLSClientConfig:   &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS13},
+			MaxConnsPerHost:   1,
+			DisableKeepAlives: *isNew,
+		}}
+	}
+	return free
+}
+
+// connect makes the connection of each client.
+func connect(free chan *http.Client) {
+	var all sync.WaitGroup
+	for range handshakes {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for range (*most + handshakes - 1) / handshakes {
+				client := <-free
+				response, err := client.Get(*url + "/checkpoint")
+				check(err)
+				io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+				free <- client
+			}
+		}()
+	}
+	all.Wait()
 }
 
 // commit returns the last entry, if it was acknowledged.
@@ -157,11 +192,15 @@ func prove(client *http.Client, entry string, begun time.Time, found *results) {
 			found.proved = append(found.proved, time.Since(begun).Seconds())
 			return
 		}
-		if response.StatusCode != 202 {
+		wait, err := strconv.Atoi(response.Header.Get("Retry-After"))
+		if err != nil {
 			found.other(fmt.Sprintf("proof: %d", response.StatusCode))
 			return
 		}
-		time.Sleep(again)
+		if response.StatusCode != 202 {
+			found.other(fmt.Sprintf("proof: %d, asked for again", response.StatusCode))
+		}
+		time.Sleep(time.Duration(wait) * time.Second)
 	}
 	found.other("proof: given up")
 }

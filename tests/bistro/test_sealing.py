@@ -86,6 +86,18 @@ def test_damage_is_found_wherever_it_is():
         opened(ciphertext + b"x")
 
 
+def test_a_stanza_more_or_less_makes_a_ciphertext_that_nobody_opens():
+    head, mac, rest = sealed(DATA[:300])[0].partition(b"\n---")
+    version, *stanzas = head.split(b"\n-> ")
+    others = [stanzas[:i] + stanzas[i + 1 :] for i in range(len(stanzas))]
+    others += [[*stanzas, stanzas[0]], stanzas[::-1], [*stanzas, b"x y\nAA"]]
+    for changed in others:
+        ciphertext = b"\n-> ".join([version, *changed]) + mac + rest
+        for identity in (FIRST, SECOND):
+            with pytest.raises((ProblemError, IdentityError)):
+                opened(ciphertext, identity)
+
+
 HEAD = b'{"header":"{}","secret":"%s","ticket_secret":null}' % (b"00" * 32)
 
 

@@ -159,9 +159,9 @@ def write_handed_in():
     Path("return.txt").write_text("mine")
     ticket = new_ticket(event, bytes(16), bytes(32), key_of("organiser"))
     [item] = items_of(["return.txt"], None)
-    _, receipt = kept_item(item, event, b"", ticket)
-    proof = proof_of(receipt.entry, event.services[0].log.name, event.deadline_s)
-    item.save(receipt.with_more(proofs=[proof]))
+    with kept_item(item, event, b"", ticket) as (_, receipt):
+        proof = proof_of(receipt.entry, event.services[0].log.name, event.deadline_s)
+        item.save(receipt.with_more(proofs=[proof]))
 
 
 class Nothing(Asker):

@@ -73,7 +73,7 @@ def test_the_command_fails_where_runs_failed(experiment_file, tmp_path, capsys):
     ],
 )
 def test_bad_usage_exits_with_2(experiment_file, tmp_path, capsys, options, message, monkeypatch):
-    monkeypatch.setattr("datacollect.study.workers.DASK_TIMEOUT_S", 1)
+    monkeypatch.setattr("datacollect.net.dask_scheduler.DASK_TIMEOUT_S", 1)
     if options[0] == "--dask":
         pytest.importorskip("distributed", reason=NO_DASK)
     command = ["sweep", str(experiment_file), "-o", str(tmp_path / "out"), *options]

@@ -37,6 +37,7 @@ from datacollect.bistro.log.witnessing import AddCheckpoint  # noqa: E402
 from datacollect.bistro.service import core  # noqa: E402
 from datacollect.bistro.serving import clocks, sequencer  # noqa: E402
 from datacollect.bistro.serving.exchange import Asked  # noqa: E402
+from datacollect.bistro.store.folder import Held  # noqa: E402
 from datacollect.bistro.store.log_store import LogStore  # noqa: E402
 from datacollect.bistro.witness.core import Cosigned, Seen, WitnessCore  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
@@ -148,7 +149,7 @@ def run(folder: Path, generation: int) -> int:
     """Serve once; return how that ended."""
     core.GROUP_S = core.CHECKPOINT_S = sequencer.RETRY_S = 0.005
     try:
-        store = LogStore(folder / "log", LOG.text)
+        store = LogStore(Held(folder / "log"), LOG.text)
         try:
             return asyncio.run(serve(store, folder, generation))
         finally:

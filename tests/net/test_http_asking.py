@@ -15,6 +15,9 @@ from datacollect.net.http_asking import Answer, Asker
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 @contextmanager
 def answering(*answers: bytes, closes: bool = True):
     """Yield the URL of a server that answers each request so; connections end after `closes`."""
@@ -66,7 +69,24 @@ def test_connection_is_kept_and_made_again_where_it_was_closed_meanwhile():
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "ended the connection within"),
         (b"HTTP/1.1 200 OK\r\n\r\nwithout end", "must say how long"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", "may be"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "must say how long"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "no HTTP"),
+        (CHUNKED, "ended the connection within"),
+        (CHUNKED + b"5\r\nab", "ended the connection within"),
+        (CHUNKED + b"2\r\nok\r\n", "ended the connection within"),
+        (CHUNKED + b"2\r\nok\r\n0\r\n", "ended the connection within"),
+        (CHUNKED + b"2\r\nok\r\n0\r\nX: y\r\n", "ended the connection within"),
+        (CHUNKED + b"zz\r\nok\r\n0\r\n\r\n", "how long a chunk is"),
+        (CHUNKED + b"-2\r\nok\r\n0\r\n\r\n", "how long a chunk is"),
+        (CHUNKED + b"0x2\r\nok\r\n0\r\n\r\n", "how long a chunk is"),
+        (CHUNKED + b"\r\n0\r\n\r\n", "how long a chunk is"),
+        (CHUNKED + b"3e9\r\n", "more than 1000"),
+        (CHUNKED + b"f" * 15 + b"\r\n", "more than 1000"),
+        (CHUNKED + b"f" * 900 + b"\r\n", "how long a chunk is"),
+        (CHUNKED + b"1" * 40_000, "has no end"),
+        (CHUNKED + b"1;" + b"x" * 40_000, "has no end"),
+        (CHUNKED + b"1\r\nab\r\n0\r\n\r\n", "longer than it says"),
+        (CHUNKED + b"1\r\na\r\n" * 2000, "more than 1000"),
+        (CHUNKED + b"0\r\n" + b"X: y\r\n" * 9000, "has no end"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 40_000, "has no end"),
         (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no HTTP"),
         (b"HTTP/1.1 100 Continue\r\n\r\n", "nobody asked for"),
@@ -78,6 +98,22 @@ def test_what_is_no_answer_is_a_failure_that_names_the_server(raw, why):
         asker.get("/x", 1000)
     assert why in str(error.value)
     assert "127.0.0.1" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        b"b\r\nhello world\r\n0\r\n\r\n",
+        b"5\r\nhello\r\n06 ; a=b\r\n world\r\n000\r\n\r\n",
+        b"B;x\r\nhello world\r\n0;last\r\nTrailer: 1\r\nOther: 2\r\n\r\n",
+        b"".join(b"1\r\n%c\r\n" % each for each in b"hello world") + b"0\r\n\r\n",
+    ],
+)
+def test_answer_in_chunks_is_read_to_its_end_and_the_connection_kept(chunks):
+    with answering(CHUNKED + chunks, OK, closes=False) as (url, asked), Asker(url) as asker:
+        assert asker.get("/1", 11) == Answer(200, b"hello world")
+        assert asker.get("/2").body == b"ok"
+    assert len(asked) == 2
 
 
 def test_redirection_is_an_answer_that_nobody_follows():
@@ -103,10 +139,11 @@ def test_plain_server_where_tls_is_wanted_is_a_failure():
         asker.get("/x")
 
 
-def test_noise_is_a_failure_or_an_answer():
+@pytest.mark.parametrize("answer", [OK, CHUNKED + b"1\r\no\r\n1\r\nk\r\n0\r\nA: b\r\n\r\n"])
+def test_noise_is_a_failure_or_an_answer(answer):
     chance = random.Random(7)
     for _ in range(60):
-        raw = bytearray(OK)
+        raw = bytearray(answer)
         for _ in range(chance.randint(1, 6)):
             at = chance.randrange(len(raw))
             raw[at : at + chance.randint(0, 3)] = chance.randbytes(chance.randint(0, 3))

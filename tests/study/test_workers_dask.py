@@ -28,6 +28,7 @@ from instances.small_experiments import (
 )
 
 import datacollect as dc
+from datacollect.net import dask_scheduler
 from datacollect.study import workers
 from datacollect.study.workers import ALONE_S, DaskCluster
 
@@ -127,7 +128,7 @@ def web_server(connection):
     ids=["web server", "closes", "silent"],
 )
 def test_who_is_no_scheduler_is_refused_in_time(answer, message, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "DASK_TIMEOUT_S", 1)
+    monkeypatch.setattr(dask_scheduler, "DASK_TIMEOUT_S", 1)
     with listening(answer) as address, pytest.raises(dc.ProblemError) as caught:
         dc.sweep(many_seeds(), tmp_path, dask=address)
     assert message in str(caught.value)
@@ -140,7 +141,7 @@ def test_an_address_of_which_nothing_comes_back_is_refused_with_a_reason(monkeyp
     def nothing_comes(*_):
         raise TimeoutError
 
-    monkeypatch.setattr(workers, "_require_scheduler", nothing_comes)
+    monkeypatch.setattr(dask_scheduler, "_require_scheduler", nothing_comes)
     with pytest.raises(dc.ProblemError, match=r"'tcp://a:1': the name is not known, or nothing"):
         DaskCluster("tcp://a:1")
 

@@ -54,6 +54,11 @@ class Driver:
         self._tickets.append(ticket)
         self._save.append(save)
 
+    @property
+    def are_all_acknowledged(self) -> bool:
+        """Whether a service holds each so far, or a time is proved."""
+        return all(core.is_acknowledged for core in self._cores)
+
     def run(self, is_enough: Callable[[HandingIn], bool]) -> None:
         """Go on until there is enough of each, or its patience has ended.
 

@@ -1,14 +1,16 @@
-"""What is handed in: a file, its ``.keep`` and its receipt, all looked at before anything is done.
+"""What is handed in: a file, its ``.keep`` and its receipt.
 
 ``NAME.keep`` is written before anything is committed, ``NAME.receipt.json`` after each step. What
-is there already is gone on with: the entry of a ``.keep`` never changes.
+is there already is gone on with: the entry of a ``.keep`` never changes. One process at a time
+hands a ``.keep`` in: else an older receipt could take the place of one that proves more.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from datacollect.bistro.event.tickets import Ticket
 
 RECEIPT_SUFFIX = ".receipt.json"
+# Of a file's name, where the system does not say.
+MOST_NAME_BYTES = 255
 BLOCK_BYTES = 2**20
 
 
@@ -72,8 +76,18 @@ class Item:
             beside.write_bytes(receipt.data)
 
 
-def items_of(files: Sequence[str | PathLike[str]], into: str | PathLike[str] | None) -> list[Item]:
-    """Return what is to be handed in.
+@dataclass(frozen=True)
+class Refused:
+    """A file that cannot be taken, as it was named, and why."""
+
+    name: str
+    error: ProblemError
+
+
+def items_of(
+    files: Sequence[str | PathLike[str]], into: str | PathLike[str] | None
+) -> list[Item | Refused]:
+    """Return what is to be handed in, or why it cannot be, for each file.
 
     Parameters
     ----------
@@ -85,31 +99,62 @@ def items_of(files: Sequence[str | PathLike[str]], into: str | PathLike[str] | N
     Raises
     ------
     ProblemError
-        One is no file, or two would be kept under one name.
+        There are none, or two would be kept under one name.
     """
+    found = [_item_or_refused(each, into) for each in files]
     by_keep: dict[str, Item] = {}
-    for given in files:
-        path = Path(given)
-        with naming_unread(path):
-            _require_file(path)
-        # Who names a .keep goes on with it, also where the file has gone or changed.
-        name = path.name.removesuffix(SUFFIX)
-        is_kept = path.name.endswith(SUFFIX)
-        folder = path.parent if into is None or is_kept else Path(into)
-        item = Item(
-            None if is_kept else path,
-            folder / f"{name}{SUFFIX}",
-            folder / f"{name}{RECEIPT_SUFFIX}",
-        )
+    for item in found:
+        if isinstance(item, Refused):
+            continue
         other = by_keep.setdefault(os.path.realpath(item.keep), item)
         if other is not item:
             raise ProblemError(
                 f"{other.name} and {item.name} would both be kept as {document_name(item.keep)}; "
                 "hand them in one after the other, each with its own folder by -o"
             )
-    if not by_keep:
+    if not found:
         raise ProblemError("name a file to hand in")
-    return [*by_keep.values()]
+    return found
+
+
+def _item_or_refused(
+    given: str | PathLike[str], into: str | PathLike[str] | None
+) -> Item | Refused:
+    try:
+        return _item(given, into)
+    except ProblemError as error:
+        return Refused(os.fspath(given), error)
+
+
+def _item(given: str | PathLike[str], into: str | PathLike[str] | None) -> Item:
+    path = Path(given)
+    if not os.fspath(given):
+        raise ProblemError("'': an empty name is that of no file; check what the shell made of it")
+    with naming_unread(path):
+        _require_file(path)
+    # Who names a .keep goes on with it, also where the file has gone or changed.
+    name = path.name.removesuffix(SUFFIX)
+    is_kept = path.name.endswith(SUFFIX)
+    folder = path.parent if into is None or is_kept else Path(into)
+    item = Item(
+        None if is_kept else path, folder / f"{name}{SUFFIX}", folder / f"{name}{RECEIPT_SUFFIX}"
+    )
+    _require_short(item)
+    return item
+
+
+def _require_short(item: Item) -> None:
+    """Reject a name that leaves no room for the longest of those beside it."""
+    n_bytes = len(os.fsencode(item.receipt.name))
+    most = MOST_NAME_BYTES
+    with suppress(OSError, ValueError):  # the folder is not there, which is said later
+        most = os.pathconf(item.receipt.parent, "PC_NAME_MAX")
+    if n_bytes > most:
+        room = most - len(RECEIPT_SUFFIX)
+        raise ProblemError(
+            f"{item.name}: its name has {n_bytes - len(RECEIPT_SUFFIX)} bytes, {room} may be: its "
+            f"receipt is kept as NAME{RECEIPT_SUFFIX}; copy it to a shorter name"
+        )
 
 
 def _require_file(path: Path) -> None:
@@ -136,34 +181,72 @@ def require_ticket(ticket: Ticket, event_data: bytes, event: Event) -> None:
         raise ProblemError(f"{error}; ask the organiser for the right one") from None
 
 
+@contextmanager
 def kept_item(
     item: Item, event: Event, event_data: bytes, ticket: Ticket | None
-) -> tuple[Kept, Receipt]:
-    """Seal a file, or go on with what is kept of it; return what is kept, and its receipt so far.
+) -> Iterator[tuple[Kept, Receipt]]:
+    """Seal a file, or go on with what is kept of it; yield what is kept, and its receipt so far.
+
+    No other process hands it in meanwhile.
 
     Raises
     ------
     ProblemError
-        The file was changed since, what is kept is damaged or of another event, or a ticket is
-        needed.
+        The file was changed since, what is kept is damaged or of another event, a ticket is
+        needed, or another process hands it in.
     NotWrittenError
         It cannot be written: the folder does not allow it, or there is no room.
     """
+    kept = _kept(item, event, event_data, ticket)
+    with _alone(item):
+        yield kept, _receipt(item, commitment_of(kept))
+
+
+def _kept(item: Item, event: Event, event_data: bytes, ticket: Ticket | None) -> Kept:
     with naming_unread(item.keep):
-        is_kept = item.keep.exists()
-    kept = _found(item, event_data, event, ticket) if is_kept else _sealed(item, event, ticket)
-    commitment = commitment_of(kept)
-    receipt = Receipt(commitment)
+        if not item.keep.exists():
+            try:
+                return _sealed(item, event, ticket)
+            except NotWrittenError:
+                # Another process may have sealed it meanwhile.
+                if not item.keep.exists():
+                    raise
+    return _found(item, event_data, event, ticket)
+
+
+@contextmanager
+def _alone(item: Item) -> Iterator[None]:
+    with naming_unread(item.keep):
+        number = os.open(item.keep, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if not _is_locked(number):
+            raise ProblemError(f"{item.name}: another process is handing it in; wait for its end")
+        yield
+    finally:
+        os.close(number)
+
+
+def _is_locked(number: int) -> bool:
+    """Whether no other process has the lock of an open file; some file systems have no locks."""
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
+    return True
+
+
+def _receipt(item: Item, commitment: Commitment) -> Receipt:
+    """Return the receipt as far as it is."""
     with naming_unread(item.receipt):
-        is_begun = item.receipt.exists()
-    if is_begun:
-        receipt = read_receipt(read_bytes(item.receipt), document_name(item.receipt))
-        if receipt.commitment != commitment:
-            raise ProblemError(
-                f"{document_name(item.receipt)}: is of something else than "
-                f"{document_name(item.keep)}; keep both, and name another folder with -o"
-            )
-    return kept, receipt
+        if not item.receipt.exists():
+            return Receipt(commitment)
+    receipt = read_receipt(read_bytes(item.receipt), document_name(item.receipt))
+    if receipt.commitment != commitment:
+        raise ProblemError(
+            f"{document_name(item.receipt)}: is of something else than "
+            f"{document_name(item.keep)}; keep both, and name another folder with -o"
+        )
+    return receipt
 
 
 def commitment_of(kept: Kept) -> Commitment:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.client.items import naming_unread
 from datacollect.bistro.event.amendments import read_amendment
 from datacollect.bistro.receipt.receipt import (
     MOST_BYTES,
@@ -112,7 +113,9 @@ class Saved:
         self.path = Path(folder) / f"{Path(event_file).stem}.amendments.json"
         self.amendments: list[PublishedAmendment] = []
         self._event = event
-        if self.path.exists():
+        with naming_unread(self.path):
+            is_there = self.path.exists()
+        if is_there:
             name = document_name(self.path)
             self.amendments = _read(event, read_bytes(self.path), name)
 

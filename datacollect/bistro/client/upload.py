@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.bistro.client.driving import Driver
 from datacollect.bistro.client.handing_in import HandingIn
 from datacollect.bistro.client.instants import both_clocks, utc_text
-from datacollect.bistro.client.items import items_of, kept_item, require_ticket
+from datacollect.bistro.client.items import Item, Refused, items_of, kept_item, require_ticket
 from datacollect.bistro.client.published import Saved, amendments_of
 from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
@@ -26,11 +27,16 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Sequence
 
-    from datacollect.bistro.client.items import Item
     from datacollect.bistro.event.event import Event
+
+T = TypeVar("T")
 
 # A proof comes within seconds; so long services that are down are asked again and again.
 PATIENCE_S = 60.0
+# How long the next file waits for the first answer to the one before it.
+TURN_S = 10.0
+
+NOTHING_PROVED = "Nothing is proved yet."
 
 # What refusals say of the request itself, and that the event is over.
 BAD_INPUT_STATUSES, OVER_STATUS = (400, 403, 413), 410
@@ -44,9 +50,9 @@ class HandedIn:
     ----------
     file : str
         As it was named.
-    keep, receipt : str
-        What is to be kept.
-    entry : str
+    keep, receipt : str or None
+        What is to be kept; None: the file could not be taken, `troubles` says why.
+    entry : str or None
         What stands in the logs: 64 hexadecimal digits.
     outcome : str
         ``"in time"``, ``"late"``, ``"not proved"`` (a service holds it, no proof came yet),
@@ -58,15 +64,15 @@ class HandedIn:
     proved : str
         A sentence: what is proved so far.
     troubles : tuple of str
-        What services and authorities said that gave no help.
+        What services and authorities said that gave no help; or why the file was not taken.
     exit_code : int
         0 in time, 1 late or not proved, 2 refused for what was given, 3 no service.
     """
 
     file: str
-    keep: str
-    receipt: str
-    entry: str
+    keep: str | None
+    receipt: str | None
+    entry: str | None
     outcome: str
     handed_in_s: int | None
     counted_s: int | None
@@ -157,12 +163,13 @@ def upload(
     Returns
     -------
     Uploaded
-        What is proved of each file; whatever services say, nothing is raised for it.
+        What is proved of each file; whatever services say, nothing is raised for it. Of several
+        files those that can be taken are handed in.
 
     Raises
     ------
     ProblemError
-        A file, the event or the ticket cannot be taken; the message says why.
+        The event or the ticket cannot be taken, or none of the files; the message says why.
     NotWrittenError
         What is to be kept cannot be written.
 
@@ -179,25 +186,77 @@ def upload(
     if own is not None:
         require_ticket(own, event_data, found)
     items = items_of([files] if isinstance(files, str | PathLike) else files, into)
-    saved = Saved(found, event, items[0].keep.parent if into is None else into)
+    folder = _first_taken(items).keep.parent if into is None else into
+    saved = Saved(found, event, folder)
     tls = web_context()
     driver = Driver(found, tls)
-    cores = []
-    for item in items:
+    with ExitStack() as held:
+        rows = [_begun(item, found, event_data, own, driver, say, held) for item in items]
+        _first_taken(rows)
+        say("waiting for witnesses")
+        driver.run(lambda core: core.wake_s is None)
+        now_event, amendments = _amended(found, saved, tls)
+    done = tuple(
+        _not_taken(row) if isinstance(row, Refused) else _handed_in(*row, now_event) for row in rows
+    )
+    return Uploaded(found.id.hex(), done, amendments)
+
+
+def _begun(
+    item: Item | Refused,
+    event: Event,
+    event_data: bytes,
+    ticket: Ticket | None,
+    driver: Driver,
+    say: Callable[[str], None],
+    held: ExitStack,
+) -> tuple[Item, HandingIn] | Refused:
+    """Seal a file, and wait for a moment until a service holds it."""
+    if isinstance(item, Refused):
+        return item
+    with ExitStack() as own:
         say(f"sealing {item.name}")
-        kept, receipt = kept_item(item, found, event_data, own)
-        order = random.sample(range(len(found.services)), len(found.services))
-        core = HandingIn(found, receipt, order, time.monotonic(), PATIENCE_S)
-        cores.append(core)
+        try:
+            kept, receipt = own.enter_context(kept_item(item, event, event_data, ticket))
+        except ProblemError as error:
+            return Refused(item.name, error)
+        order = random.sample(range(len(event.services)), len(event.services))
+        now_s = time.monotonic()
+        core = HandingIn(event, receipt, order, now_s, PATIENCE_S)
+        # Near a deadline the first must not wait for the seals of the others; but where no service
+        # answers, all wait together.
+        end_s = now_s + TURN_S if driver.are_all_acknowledged else now_s
         driver.add(core, kept.ticket, item.save)
         say(f"handing in {item.name}")
-        # Near a deadline the first must not wait for the seals of the others.
-        driver.run(lambda core: core.is_acknowledged)
-    say("waiting for witnesses")
-    driver.run(lambda core: core.wake_s is None)
-    now_event, amendments = _amended(found, saved, tls)
-    done = tuple(_handed_in(item, core, now_event) for item, core in zip(items, cores, strict=True))
-    return Uploaded(found.id.hex(), done, amendments)
+        driver.run(lambda core: core.is_acknowledged or time.monotonic() >= end_s)
+        if core.wake_s is not None:
+            held.push(own.pop_all())
+    return item, core
+
+
+def _first_taken(rows: Sequence[T | Refused]) -> T:
+    """Return the first that can be taken; raise why the first of all cannot, if none can."""
+    for row in rows:
+        if not isinstance(row, Refused):
+            return row
+    first = rows[0]
+    assert isinstance(first, Refused)
+    raise first.error
+
+
+def _not_taken(refused: Refused) -> HandedIn:
+    return HandedIn(
+        file=refused.name,
+        keep=None,
+        receipt=None,
+        entry=None,
+        outcome="refused",
+        handed_in_s=None,
+        counted_s=None,
+        proved=NOTHING_PROVED,
+        troubles=(str(refused.error),),
+        exit_code=refused.error.exit_code,
+    )
 
 
 def _amended(event: Event, saved: Saved, tls: ssl.SSLContext) -> tuple[Event, str | None]:
@@ -251,7 +310,7 @@ def _proved(core: HandingIn, event: Event) -> str:
     if core.time_s is None:
         if core.is_acknowledged:
             return "A service holds it, by its own word; no witness has signed yet."
-        return "Nothing is proved yet."
+        return NOTHING_PROVED
     n_logs = len({proof.signed.checkpoint.origin for proof in receipt.proofs})
     by = (
         f"by {counted(n_logs, 'log')} and {event.quorum} of {len(event.witnesses)} witnesses"
@@ -265,7 +324,8 @@ def _proved(core: HandingIn, event: Event) -> str:
 def kept_words(items: Sequence[str | PathLike[str]], into: str | PathLike[str] | None) -> str:
     """Say after an interruption what is kept, and what to do next."""
     try:
-        names = [document_name(item.keep) for item in items_of(items, into) if item.keep.exists()]
+        found = [each for each in items_of(items, into) if isinstance(each, Item)]
+        names = [document_name(item.keep) for item in found if item.keep.exists()]
     except (ProblemError, OSError):
         names = []
     kept = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} kept; " if names else ""

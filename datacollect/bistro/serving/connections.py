@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # What one process serves at most, and the files that it needs besides.
 MOST_CONNECTIONS = 20_000
 KEPT_FILES = 128
+# With fewer than this a service says so: on many systems a shell has 1024 files.
+FEW_CONNECTIONS = 4096
 # The part of all that one address may have: a campus has one, and others must get in.
 PART_OF_ADDRESS = 4
 
@@ -126,6 +128,18 @@ def is_within(address: str, networks: Sequence[IPNetwork]) -> bool:
         return False
     mapped = getattr(found, "ipv4_mapped", None)
     return any((mapped or found) in network for network in networks)
+
+
+def few_connections_text() -> str:
+    """Say how many connections a process can have where that is few; empty: it is not."""
+    most = most_connections()
+    if most >= FEW_CONNECTIONS:
+        return ""
+    return (
+        f"each process can have {most} connections at a time, {Places(most).most_of_address} of "
+        f"one address; for {FEW_CONNECTIONS} raise the limit of open files to "
+        f"{FEW_CONNECTIONS + KEPT_FILES} (ulimit -n, or LimitNOFILE of systemd)"
+    )
 
 
 def most_connections() -> int:

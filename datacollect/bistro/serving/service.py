@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from datacollect.bistro.serving.asking import WitnessClient
+from datacollect.bistro.serving.connections import few_connections_text
 from datacollect.bistro.serving.exchange import Asked, Together, messages
 from datacollect.bistro.serving.front import Front, run_front
 from datacollect.bistro.serving.sequencer import Sequencer
 from datacollect.bistro.serving.signals import Told
 from datacollect.bistro.serving.web import WebServer, bound_socket, tls_context, url_of
+from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.log_store import LogStore
 from datacollect.errors import ProblemError, TransferError
 
@@ -66,22 +68,28 @@ def run_service(
     log = log_of(config)
     tls_context(config.listening)
     with ExitStack() as closing:
+        if few := few_connections_text():
+            say(few)
         if config.workers:
             # Who shares a port is not told that another service shares it, too.
             bound_socket(config.listening).close()
+        # Who starts at the same moment, and has the folder, serves alone from the first request.
+        held = Held(config.folder)
+        closing.callback(held.close)
         bound = bound_socket(config.listening, is_shared=config.workers > 0)
         closing.callback(bound.close)
         # Before the store and the loop are there: a copy of the process must have neither.
-        channels = _fork_fronts(config, bound, say)
+        channels = _fork_fronts(config, bound, held, say)
         for channel in channels:
             closing.callback(channel.close)
-        store = LogStore(config.folder, log.text)
+
+        store = LogStore(held, log.text)
         closing.callback(store.close)
         asyncio.run(_serve(config, store, bound, channels, ready, say))
 
 
 def _fork_fronts(
-    config: ServiceConfig, bound: CountingListener, say: Callable[[str], None]
+    config: ServiceConfig, bound: CountingListener, held: Held, say: Callable[[str], None]
 ) -> list[socket.socket]:
     """Make the processes in front; each has a socket of its own at the same place."""
     import aiohttp.web  # noqa: F401 - once, for all copies
@@ -92,6 +100,7 @@ def _fork_fronts(
         own = bound_socket(place, is_shared=True)
         ours, theirs = socket.socketpair()
         if os.fork() == 0:
+            held.close()
             for other in (ours, bound, *channels):
                 other.close()
             _be_front(config, own, theirs, say)

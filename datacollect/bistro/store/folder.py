@@ -32,6 +32,8 @@ class NoRoomError(StoreError):
 class Held:
     """A folder that this process alone has, until `close`; made where it is absent.
 
+    A copy of the process has it, too, until it closes its own.
+
     Raises
     ------
     NotWrittenError
@@ -41,6 +43,7 @@ class Held:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -58,9 +61,10 @@ class Held:
             ) from None
 
     def close(self) -> None:
-        """Let others have it."""
+        """Let others have it; again does nothing."""
+        lock_fd, self._lock_fd = self._lock_fd, -1
         with suppress(OSError):
-            os.close(self._lock_fd)
+            os.close(lock_fd)
 
 
 def _unusable(folder: Path, error: OSError) -> NotWrittenError:

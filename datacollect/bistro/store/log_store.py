@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.log.entry import ENTRY_BYTES
 from datacollect.bistro.service.messages import Kept, Publish, Store, StoreHead
-from datacollect.bistro.store.folder import Database, Held
+from datacollect.bistro.store.folder import Database
 from datacollect.bistro.store.tile_files import TileFiles
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from datacollect.bistro.log.tiles import Tile
+    from datacollect.bistro.store.folder import Held
 
 SCHEMA = f"""
 CREATE TABLE entries (position INTEGER PRIMARY KEY, entry BLOB NOT NULL UNIQUE);
@@ -35,26 +34,25 @@ class LogStore:
 
     Parameters
     ----------
-    folder : Path
-        Made where it is absent.
+    held : Held
+        The folder, which `close` lets go.
     log : str
         The log's verifier key: a folder of another log is refused.
 
     Raises
     ------
     ProblemError
-        The folder is another log's, or another process is at work in it.
+        The folder is another log's.
     StoreError
         The disk is full, or fails.
     """
 
-    def __init__(self, folder: Path, log: str) -> None:
+    def __init__(self, held: Held, log: str) -> None:
         with ExitStack() as undo:
-            held = Held(folder)
             undo.callback(held.close)
-            self._db = Database(folder, "log.sqlite", SCHEMA, log)
+            self._db = Database(held.folder, "log.sqlite", SCHEMA, log)
             undo.callback(self._db.close)
-            self._tiles = TileFiles(folder)
+            self._tiles = TileFiles(held.folder)
             self._closing = undo.pop_all()
 
     def close(self) -> None:

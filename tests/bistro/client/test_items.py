@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections import namedtuple
 
 import pytest
@@ -12,6 +13,7 @@ import datacollect as dc
 from datacollect.bistro.client.items import items_of, kept_item
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import new_ticket
+from datacollect.bistro.sealing.keep import keep
 from datacollect.commands.main import run
 from datacollect.errors import NotWrittenError
 
@@ -47,7 +49,8 @@ def refused(capsys, *arguments: str, code: int = 2) -> str:
 def handed_in(*, ticket=None):
     """Seal a.txt, and have a receipt that proves a time, as if a service had answered."""
     [item] = items_of(["a.txt"], None)
-    _, receipt = kept_item(item, EVENT, DATA, ticket or ticket_of(EVENT))
+    with kept_item(item, EVENT, DATA, ticket or ticket_of(EVENT)) as (_, receipt):
+        pass
     proof = proof_of(receipt.entry, EVENT.services[0].log.name, EVENT.latest_s - 2)
     item.save(receipt.with_more(proofs=[proof]))
     return receipt
@@ -58,7 +61,8 @@ def test_receipt_of_a_file_that_was_handed_in_twice_is_judged_by_its_own_keep(he
     handed_in()
     (here / "out").mkdir()
     [item] = items_of(["a.txt"], "out")
-    _, receipt = kept_item(item, EVENT, DATA, ticket_of(EVENT, number=2))
+    with kept_item(item, EVENT, DATA, ticket_of(EVENT, number=2)) as (_, receipt):
+        pass
     proof = proof_of(receipt.entry, EVENT.services[0].log.name, EVENT.latest_s - 2)
     item.save(receipt.with_more(proofs=[proof]))
     for folder in ("out/", ""):
@@ -89,12 +93,75 @@ def test_ticket_with_another_secret_is_refused_before_anything_is_sealed(here, c
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("none.txt", "no such file"), ("folder", "is a folder"), ("/dev/null", "no regular file")],
+    [
+        ("none.txt", "no such file"),
+        ("folder", "is a folder"),
+        ("/dev/null", "no regular file"),
+        ("", "an empty name"),
+        ("n" * 256, "File name too long"),
+    ],
 )
 def test_what_is_no_file_is_refused(here, capsys, name, said):
     (here / "folder").mkdir()
-    assert said in refused(capsys, "a.txt", name, "--ticket", "my.ticket")
-    assert not (here / "a.txt.keep").exists()
+    assert said in refused(capsys, name, "--ticket", "my.ticket")
+
+
+def test_name_that_leaves_no_room_for_its_receipts_is_refused_before_it_is_sealed(here, capsys):
+    (here / ("n" * 243)).write_text("mine")
+    (here / ("n" * 242)).write_text("mine")
+    before = {*here.iterdir()}
+    said = refused(capsys, "n" * 243, "--ticket", "my.ticket")
+    assert "its name has 243 bytes, 242 may be" in said
+    assert "copy it to a shorter name" in said
+    assert {*here.iterdir()} == before
+    # With a byte less it is kept, also where each letter has four bytes.
+    for name in ("n" * 242, "\U0001f600" * 60):
+        (here / name).write_text("mine")
+        [item] = items_of([name], None)
+        with kept_item(item, EVENT, DATA, ticket_of(EVENT)) as (_, receipt):
+            item.save(receipt)
+
+
+def test_file_that_another_process_hands_in_is_left_to_it(here, capsys):
+    handed_in()
+    [item] = items_of(["a.txt"], None)
+    with kept_item(item, EVENT, DATA, None):
+        said = refused(capsys, "a.txt")
+    assert "a.txt: another process is handing it in; wait for its end" in said
+    with kept_item(item, EVENT, DATA, None) as (_, receipt):
+        assert receipt.proofs
+
+
+def test_seal_that_another_process_has_finished_first_is_gone_on_with(here, monkeypatch):
+    [item] = items_of(["a.txt"], None)
+    first = []
+
+    def keep_late(*given, **more):
+        first.append(keep(*given, **(more | {"salt": bytes(32)})))
+        return keep(*given, **more)
+
+    monkeypatch.setattr("datacollect.bistro.client.items.keep", keep_late)
+    with kept_item(item, EVENT, DATA, ticket_of(EVENT)) as (kept, _):
+        assert [kept] == first
+
+
+def test_where_no_service_answers_the_next_files_wait_for_nothing(here, monkeypatch):
+    """Each file alone would wait for the whole patience."""
+    names = [f"{i}.txt" for i in range(4)]
+    for name in names:
+        (here / name).write_text("mine")
+    would_wait = []
+
+    def nobody_answers(driver, is_enough):
+        would_wait.append(not is_enough(driver._cores[-1]))
+        for core in driver._cores:
+            core.wake_s = core.wake_s if len(would_wait) <= len(names) else None
+
+    monkeypatch.setattr("datacollect.bistro.client.driving.Driver.run", nobody_answers)
+    monkeypatch.setattr("datacollect.bistro.client.published.fan_out", lambda *_: {})
+    done = dc.upload(names, "event.toml", ticket="my.ticket")
+    assert [each.outcome for each in done.files] == ["no service"] * 4
+    assert would_wait == [True, False, False, False, True]
 
 
 def test_folder_that_cannot_be_written_and_one_that_is_not_there(here, capsys):
@@ -184,8 +251,11 @@ def test_receipt_that_cannot_be_written_ends_it_and_the_one_before_stays(here, m
     ("file", "covers"),
     [(None, "some bytes"), ("a.txt", "the file"), ("a.txt.keep", "the sealed file")],
 )
-def test_receipt_of_each_form_of_the_file(here, file, covers):
+def test_receipt_of_each_form_of_the_file(here, monkeypatch, file, covers):
+    """Without a network: no socket can be had."""
     handed_in()
+    monkeypatch.setattr(socket, "socket", lambda *_: pytest.fail("a socket was made"))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("a name was looked up"))
     verdict = dc.verify_receipt("a.txt.receipt.json", "event.toml", file=file)
     assert (verdict.outcome, verdict.covers, verdict.time_s) == (
         *("in time", covers),

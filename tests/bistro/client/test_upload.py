@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 
 import pytest
 from instances.events import key_of
@@ -74,6 +75,51 @@ def test_changed_file_is_said_and_what_was_sealed_can_be_gone_on_with(person, ca
     assert verdict.outcome == "not proved"
     (person / "second").mkdir()
     assert handed_in(capsys, "a.txt", "--ticket", "my.ticket", "-o", "second")[0] == 0
+
+
+def test_of_several_files_the_good_ones_are_handed_in_and_the_others_named(person, capsys):
+    (person / "folder").mkdir()
+    bad = {
+        "none.txt": "no such file",
+        "folder": "is a folder",
+        "": "an empty name",
+        # It has no bytes by its head, and an error when it is read.
+        "/proc/self/mem": "cannot be read",
+    }
+    code, told = handed_in(capsys, *bad, "a.txt", "--ticket", "my.ticket", "-o", ".")
+    assert (code, told["complete"]) == (2, False)
+    *others, good = told["files"]
+    assert (good["file"], good["outcome"]) == ("a.txt", "in time")
+    for (name, why), row in zip(bad.items(), others, strict=True):
+        assert (row["file"], row["outcome"], row["keep"]) == (name, "refused", None)
+        assert why in row["troubles"][0]
+    assert dc.verify_receipt("a.txt.receipt.json", "event.toml", file="a.txt").is_in_time
+    assert run(["upload", "none.txt", "a.txt", "--event", "event.toml"]) == 2
+    out, err = capsys.readouterr()
+    assert "none.txt: refused" in out
+    assert "none.txt: no such file; check the path" in " ".join(err.split())
+    assert "keep None" not in err
+
+
+def test_two_processes_that_hand_in_one_file_make_one_entry(person, running):
+    command = running.command(
+        *("upload", "a.txt", "--event", "event.toml", "--ticket", "my.ticket", "--json")
+    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(command, cwd=person, **streams) for _ in range(2)]
+    entries = set()
+    for each in both:
+        out, err = each.communicate()
+        if each.returncode == 0:
+            entries.add(json.loads(out)["files"][0]["entry"])
+        else:
+            assert (each.returncode, out) == (2, "")
+            assert "another process is handing it in" in " ".join(err.split())
+    verdict = dc.verify_receipt("a.txt.receipt.json", "event.toml", file="a.txt")
+    assert verdict.is_in_time
+    assert len(entries) == 1
+    kept = {path.name for path in person.iterdir() if path.name.startswith((".", "a.txt"))}
+    assert kept == {"a.txt", "a.txt.keep", "a.txt.receipt.json"}
 
 
 def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monkeypatch):

@@ -501,6 +501,25 @@ def test_a_quota_counts_what_is_on_its_way_and_what_was_before_a_start():
     assert [answer.words[0].index for answer in again.take(Acknowledge)] == [0]
 
 
+def test_ten_thousand_drafts_of_one_person_are_taken_and_not_one_more():
+    bench = started(event=event_of(limits={"commitments_per_ticket": 10_000}))
+    drafts = [n.to_bytes(32, "big") for n in range(10_001)]
+    for start in range(0, 10_000, 1000):
+        bench.commit(*drafts[start : start + 1000])
+        bench.wait(0.1)
+        bench.do_all()
+    words = [word for answer in bench.take(Acknowledge) for word in answer.words]
+    assert [word.index for word in words] == list(range(10_000))
+    bench.commit(drafts[-1])
+    (refused,) = bench.take(Refuse)
+    assert (refused.status, "10000 were made with it, got 1 more" in refused.text) == (403, True)
+    bench.wait(1.0)
+    bench.do_all()
+    proof = proof_of(9999, bench.store)
+    assert proof is not None
+    assert proof.includes(drafts[9999])
+
+
 def test_an_event_is_open_from_its_first_second_to_its_last():
     bench = started(event=event_of(opens="2027-04-15T23:43:20-04:00"))
     bench.at_s = 0.9

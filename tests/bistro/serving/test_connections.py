@@ -10,7 +10,12 @@ import socket
 import pytest
 
 from datacollect.bistro.serving import connections
-from datacollect.bistro.serving.connections import CountingListener, Places, most_connections
+from datacollect.bistro.serving.connections import (
+    CountingListener,
+    Places,
+    few_connections_text,
+    most_connections,
+)
 
 
 def test_one_address_has_a_quarter_and_a_proxy_all():
@@ -34,6 +39,17 @@ def test_files_that_may_be_open_limit_connections(monkeypatch, limit, most):
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (limit, limit))
     monkeypatch.setattr(connections.resource, "setrlimit", lambda *_: None)
     assert most_connections() == most
+
+
+def test_few_connections_are_said_with_the_limit_to_be_raised(monkeypatch):
+    files = 1024
+    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (files, files))
+    monkeypatch.setattr(connections.resource, "setrlimit", lambda *_: None)
+    said = few_connections_text()
+    assert "896 connections at a time, 224 of one address" in said
+    assert "limit of open files to 4224" in said
+    files = 4224
+    assert few_connections_text() == ""
 
 
 def test_silent_connections_count_and_leave_their_places_when_they_go():

@@ -19,12 +19,16 @@ import pytest
 from instances.events import key_of
 from instances.timestamping import NAME, WITHIN_S, Answer, World, until
 
+from datacollect.bistro.config.file import ServiceConfig
 from datacollect.bistro.event.amendments import sign_amendment
 from datacollect.bistro.log.acknowledgement import Acknowledgement
 from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times
 from datacollect.bistro.log.tiles import Tile, entries_of, tiles_of
 from datacollect.bistro.receipt.counted_time import proved_time
 from datacollect.bistro.receipt.receipt import read_amendments
+from datacollect.bistro.serving.service import run_service
+from datacollect.bistro.store.folder import Held
+from datacollect.errors import ProblemError
 from datacollect.net.keys import write_private_key
 
 MANY = 1000
@@ -387,6 +391,36 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         os.kill(children_of(service.process.pid)[0], signal.SIGKILL)
         assert world.waited(service) == 3
         assert "ended by itself" in service.said()
+
+
+def test_of_two_that_start_at_one_moment_with_processes_in_front_one_runs(tmp_path):
+    with World(tmp_path, settings="workers = 2\n") as world:
+        world.start_witnesses()
+        command = world.command("timestamp", str(world.services[0].file), "--json")
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        both = [subprocess.Popen(command, env=world.environment, **streams) for _ in range(2)]
+        until(lambda: any(each.poll() is not None for each in both), "the end of one")
+        [ended, running] = sorted(both, key=lambda each: each.poll() is None)
+        said, words = ended.communicate()
+        assert (ended.returncode, said) == (2, "")
+        assert "another process is at work there" in words or "Address already in use" in words
+        assert json.loads(running.stdout.readline())["url"]
+        for i in range(10):
+            assert is_acknowledged(world, world.commit(world.services[0], entry(i), i), entry(i))
+        running.terminate()
+        running.communicate()
+        assert running.returncode == 0
+
+
+def test_nobody_serves_in_front_of_a_folder_that_another_has(world, monkeypatch):
+    text = world.services[0].file.read_text()
+    world.services[0].file.write_text(f"{text}workers = 2\n")
+    config = ServiceConfig.from_file(world.services[0].file)
+    held = Held(config.folder)
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process in front was made"))
+    with pytest.raises(ProblemError, match="another process is at work there"):
+        run_service(config, pytest.fail, pytest.fail)
+    held.close()
 
 
 def committing(entry: bytes, ticket: str | None) -> bytes:

@@ -1,0 +1,1 @@
+"""Which tests of a cycle run when: rounds without overlap, budgets, leases of hosts."""
