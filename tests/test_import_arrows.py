@@ -88,6 +88,9 @@ WITHIN = {
     "bistro.register": (
         "bistro.log bistro.event bistro.receipt bistro.custody bistro.destination bistro.store"
     ),
+    "bistro.opening": (
+        "bistro.log bistro.event bistro.custody bistro.destination bistro.sealing bistro.register"
+    ),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
         "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "

@@ -9,21 +9,32 @@ if TYPE_CHECKING:
 
 
 class Draft(NamedTuple):
-    """What was collected: whose it is, by when it stood in a log, its entry.
+    """What was collected.
 
-    `ticket` is the number that lies inside the seal; None where the event admits everybody.
+    Attributes
+    ----------
+    time_s : int
+        By when it stood in a log.
+    entry : bytes
+    ticket : str or None
+        The number that lies inside the seal; None where the event admits everybody.
+    content : bytes
+        The code of the content, which nobody has twice but who copies a ciphertext.
     """
 
-    ticket: str | None
     time_s: int
     entry: bytes
+    ticket: str | None
+    content: bytes
 
 
 def superseded(drafts: Iterable[Draft], counts: str) -> dict[bytes, bytes]:
     """Return which entries do not count, each with the one that counts instead.
 
     Only what was collected supersedes: where the last draft does not open, the one before counts.
-    Of two in the same second the greater entry is the later one, for everybody alike.
+    Who commits to a copy of somebody's sealed draft makes it no later one: the first such entry
+    stands for all. Of two in the same second the greater entry is the later one, for everybody
+    alike.
 
     Parameters
     ----------
@@ -34,18 +45,23 @@ def superseded(drafts: Iterable[Draft], counts: str) -> dict[bytes, bytes]:
 
     Examples
     --------
-    >>> superseded([Draft("1", 10, b"a"), Draft("1", 20, b"b"), Draft("2", 5, b"c")], "last")
+    >>> drafts = [Draft(10, b"a", "1", b"p"), Draft(20, b"b", "1", b"q"), Draft(5, b"c", "2", b"r")]
+    >>> superseded(drafts, "last")
     {b'a': b'b'}
     """
-    if counts == "all":
-        return {}
-    choose = max if counts == "last" else min
-    of_ticket: dict[str, list[Draft]] = {}
-    for draft in drafts:
-        if draft.ticket is not None:
-            of_ticket.setdefault(draft.ticket, []).append(draft)
+    ordered = sorted(drafts)
+    originals: dict[bytes, Draft] = {}
+    for draft in ordered:
+        originals.setdefault(draft.content, draft)
+    counted: dict[str | None, Draft] = {}
+    for draft in originals.values() if counts != "all" else ():
+        if counts == "last" or draft.ticket not in counted:
+            counted[draft.ticket] = draft
+    counted.pop(None, None)
     found: dict[bytes, bytes] = {}
-    for some in of_ticket.values():
-        counted = choose(some).entry
-        found |= {draft.entry: counted for draft in some if draft.entry != counted}
+    for draft in ordered:
+        original = originals[draft.content]
+        instead = counted.get(original.ticket, original)
+        if instead.entry != draft.entry:
+            found[draft.entry] = instead.entry
     return found

@@ -328,14 +328,14 @@ class Register:
 
         To be called once no more entries can be in time.
         """
-        drafts = [
-            Draft(ticket, time_s, entry)
-            for ticket, time_s, entry in self._db.rows(
-                "SELECT ticket, time_s, entry FROM entries WHERE word IN (?, ?) AND time_s <= ? "
-                "AND ticket IS NOT NULL",
+        drafts = (
+            Draft(*row)
+            for row in self._db.rows(
+                "SELECT time_s, entry, ticket, content_p FROM entries "
+                "WHERE word IN (?, ?) AND time_s <= ?",
                 (COLLECTED, SUPERSEDED, self._event.latest_s),
             )
-        ]
+        )
         known = dict(self._db.rows("SELECT entry, why FROM entries WHERE word = ?", (SUPERSEDED,)))
         found = superseded(drafts, self._event.counts)
         new = {entry: by.hex() for entry, by in found.items() if known.get(entry) != by.hex()}

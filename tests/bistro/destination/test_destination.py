@@ -140,7 +140,12 @@ def test_what_lies_at_two_bistros_is_fetched_once():
     assert segments_to_fetch({A: {}}, {}) == {}
 
 
-DRAFTS = [Draft("1", 20, B), Draft("1", 10, A), Draft("2", 5, C), Draft(None, 7, D)]
+DRAFTS = [
+    Draft(20, B, "1", b"b"),
+    Draft(10, A, "1", b"a"),
+    Draft(5, C, "2", b"c"),
+    Draft(7, D, None, b"d"),
+]
 
 
 @pytest.mark.parametrize(("counts", "expected"), [("last", {A: B}), ("first", {B: A}), ("all", {})])
@@ -149,8 +154,25 @@ def test_one_draft_of_a_ticket_counts_by_its_time(counts, expected):
 
 
 def test_of_two_drafts_in_one_second_the_same_counts_for_everybody():
-    drafts = [Draft("1", 10, A), Draft("1", 10, B)]
+    drafts = [Draft(10, A, "1", b"a"), Draft(10, B, "1", b"b")]
     assert superseded(drafts, "last") == superseded(drafts[::-1], "last") == {A: B}
+
+
+@pytest.mark.parametrize("counts", ["last", "first", "all"])
+def test_a_copy_of_a_sealed_draft_is_no_later_one(counts):
+    """Somebody commits to the first draft's ciphertext again, after the second draft."""
+    old, new, copy = Draft(1, A, "1", b"old"), Draft(2, B, "1", b"new"), Draft(3, C, "1", b"old")
+    found = superseded([copy, new, old], counts)
+    assert (
+        found
+        == {
+            "last": {A: B, C: B},
+            "first": {B: A, C: A},
+            "all": {C: A},
+        }[counts]
+    )
+    unknown = [Draft(1, A, None, b"old"), Draft(3, C, None, b"old"), Draft(2, B, None, b"new")]
+    assert superseded(unknown, counts) == {C: A}
 
 
 def receipt(bistro="north", batch=3):

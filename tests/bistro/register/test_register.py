@@ -235,7 +235,7 @@ def test_the_least_time_counts_whichever_log_proves_it_first(register, north):
 
 
 def test_a_tickets_earlier_drafts_are_superseded_once(register, north):
-    drafts = [HandedIn(EVENT, number, ticket=1) for number in range(3)]
+    drafts = [HandedIn(EVENT, number, b"%d" % number, ticket=1) for number in range(3)]
     other = HandedIn(EVENT, 9, ticket=2)
     north.push(*drafts, other)
     take_all(register, north)
@@ -389,7 +389,7 @@ def test_killed_at_any_call_it_goes_on_to_the_same_end(tmp_path):
     (tmp_path / "event.toml").write_bytes(data)
     event = read_event(data)
     MadeBistro(event, "north", tmp_path / "north").push(
-        HandedIn(event, 1, ticket=1), HandedIn(event, 2, ticket=1)
+        HandedIn(event, 1, b"1", ticket=1), HandedIn(event, 2, b"2", ticket=1)
     )
     folder = str(tmp_path / "register")
     repository = str(Path(__file__).resolve().parents[3])
