@@ -74,8 +74,8 @@ WITHIN = {
     "bistro": "",
     "bistro.log": "",
     "bistro.event": "bistro.log",
-    "bistro.receipt": "bistro.log bistro.event",
     "bistro.custody": "bistro.log bistro.event",
+    "bistro.receipt": "bistro.log bistro.event bistro.custody",
     "bistro.destination": "bistro.log bistro.custody bistro.receipt",
     "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
@@ -93,8 +93,8 @@ WITHIN = {
     ),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.event bistro.receipt bistro.service bistro.store "
-        "bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.custody bistro.receipt bistro.service "
+        "bistro.store bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.log.notes import VerifierKey
     from datacollect.bistro.log.proofs import LogProof
 
 
@@ -55,6 +56,12 @@ def proved_time(proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
     log = event.log_of(origin)
     if log is None:
         return ProvedTime(origin, None, "it is of a log that is none of the event's")
+    return time_in(log, proof, entry, event)
+
+
+def time_in(log: VerifierKey, proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
+    """Return by when an entry stood in that log, by a proof; the event's witnesses count."""
+    origin = proof.signed.checkpoint.origin
     if not proof.signed.is_of(log):
         return ProvedTime(origin, None, "its checkpoint is not signed by the log's key")
     if not proof.includes(entry):
