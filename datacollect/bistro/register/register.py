@@ -170,6 +170,11 @@ class Register:
                 (bistro, number),
             )
 
+    def take_lie(self, who: str, text: str) -> None:
+        """Keep what somebody has served that cannot be, as a sentence."""
+        with self._db.transaction():
+            self._db.insert("lies", [(who, text)])
+
     def known_batches(self, bistro: str) -> set[int]:
         """Return the numbers of the batches that were taken."""
         rows = self._db.rows("SELECT number FROM batches WHERE bistro = ?", (bistro,))

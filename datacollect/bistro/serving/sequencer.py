@@ -105,6 +105,11 @@ class Sequencer:
         """The log's verifier key."""
         return self._core.log.text
 
+    @property
+    def published_size(self) -> int:
+        """Entries of the largest published checkpoint; -1: there is none."""
+        return self._core.published_size
+
     async def ask(self, asked: Asked) -> Reply:
         """Return the answer to a request, in every case."""
         try:
