@@ -190,6 +190,8 @@ def main() -> None:
             time.sleep(3)  # until witnesses have told what they have signed
             print(f"{os.cpu_count()} cores, load before: {os.getloadavg()[0]:.1f}")
             stage.run("new TLS connections", 2000, "-n", "2000", "-connections", "16", "-new")
+            come = ["-n", "2000", "-rate", "300", "-connections", "1000", "-new", "-proofs"]
+            stage.run("300/s, a new TLS connection each, kept for the proof", 2000, *come)
             stage.run("batches of 1000", 5, "-n", "50", "-connections", "4", "-batch", "1000")
             stage.run(f"{options.rate}/s, kept connections", n, *kept)
             stage.children.pop("w3").kill()

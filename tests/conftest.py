@@ -39,6 +39,7 @@ NO_NAMESPACES = (
 NO_CURL = "no curl here: apt install curl"
 NO_GO = "no Go here: https://go.dev/dl"
 NO_FSCK = "no Tessera here: Go cannot fetch it"
+NO_AGE = "no age here: apt install age"
 NO_OPENSSL = "no openssl here: apt install openssl"
 NO_NGINX = "no nginx here: apt install nginx-light"
 NO_APACHE = "no Apache here: apt install apache2-bin"
@@ -64,7 +65,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
-    *(NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_POSTGRES),
+    *(NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code. The same

@@ -81,7 +81,7 @@ WITHIN = {
     "bistro.sealing": "bistro.log",
     "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
     "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
-    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.client",
+    "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
     "bistro.store": "bistro.log bistro.service bistro.witness",
@@ -94,8 +94,8 @@ WITHIN = {
     "bistro.running": ("bistro.log bistro.event bistro.custody bistro.register bistro.opening"),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.event bistro.custody bistro.receipt bistro.service "
-        "bistro.store bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.custody bistro.assignment bistro.receipt "
+        "bistro.service bistro.store bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",
@@ -108,6 +108,8 @@ WITHIN = {
     "flow": "flow.network flow.quickest flow.routes flow.shared",
     "measurement": "",
     "measurement.cycle": "",
+    "measurement.probes": "",
+    "measurement.series": "",
     "methods.options": "",
     "methods.timing": "methods.options",
     "methods.fair": "methods.timing",

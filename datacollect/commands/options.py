@@ -74,6 +74,16 @@ ScheduleFile = Annotated[
     typer.Argument(metavar="SCHEDULE", help="Schedule file, JSON or Parquet."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", metavar="N", min=0, help="Processes. Default: one for each processor."
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option("--dask", metavar="ADDRESS", help="Use the workers of a Dask scheduler."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
 Slot = Annotated[
     float | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sys
@@ -101,3 +102,20 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return value
+
+
+@contextmanager
+def without_logs() -> Iterator[None]:
+    """Keep Dask's loggers from standard error: what goes wrong, commands say themselves.
+
+    Not with -v, which asks for logs.
+    """
+    if loudness().verbose:
+        yield
+        return
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)

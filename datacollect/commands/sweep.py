@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,8 +18,8 @@ from datacollect.commands.console import (
     on_terminal,
     progress_shown,
 )
-from datacollect.commands.options import Json, require_at_most_one
-from datacollect.commands.streams import loudness
+from datacollect.commands.options import Dask, Json, Processes, require_at_most_one
+from datacollect.commands.streams import without_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,16 +40,8 @@ def sweep(
         str,
         typer.Option("-o", "--output", metavar="DIR", help="Folder of results, old and new."),
     ],
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers", metavar="N", min=0, help="Processes. Default: one for each processor."
-        ),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option("--dask", metavar="ADDRESS", help="Use the workers of a Dask scheduler."),
-    ] = None,
+    workers: Processes = None,
+    dask: Dask = None,
     scale: Annotated[
         float | None,
         typer.Option(
@@ -100,7 +91,7 @@ def sweep(
 
     require_at_most_one({"--workers": workers, "--dask": dask})
     latest: list[SweepProgress] = []
-    with showing_progress() as show, _without_logs():
+    with showing_progress() as show, without_logs():
 
         def progress(now: SweepProgress) -> None:
             if now.trouble and not (latest and latest[0].trouble == now.trouble):
@@ -224,23 +215,6 @@ class SweepPace:
             parts.append(f"{two_digits(60 * self._runs.rate)} runs a minute")
         parts += filter(None, [left_words(left)])
         return ", ".join(parts)
-
-
-@contextmanager
-def _without_logs() -> Iterator[None]:
-    """Keep Dask's loggers from standard error: what goes wrong, the sweep says itself.
-
-    Not with -v, which asks for logs.
-    """
-    if loudness().verbose:
-        yield
-        return
-    before = logging.root.manager.disable
-    logging.disable()
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 @contextmanager

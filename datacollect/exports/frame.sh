@@ -95,7 +95,8 @@ begin() {
 }
 # close_up CODE WORDS: says how long it took, and leaves
 close_up() {
-    kill "$teller" 2>/dev/null
+    # Waited for: a line that it is at would leave its file behind.
+    kill "$teller" 2>/dev/null && wait "$teller"
     [ "$1" -ne 0 ] || how_long
     rm -f .datacollect/pace .datacollect/times .datacollect/waits-* .datacollect/lacks-*
     leave "$1" "$2"

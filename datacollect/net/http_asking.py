@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -16,7 +18,7 @@ from datacollect.net.tls import web_context
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
 # How long an answer may take that comes by and by, and what one has at most where nobody says.
@@ -160,6 +162,51 @@ class Asker:
             plain.close()
             raise
         return start_tls(plain, self._tls, self._address[0], self._name, deadline)
+
+
+class Askers:
+    """Connections to several servers, kept from one question to the next, for many threads.
+
+    To make a connection costs a server more than to answer. `close` closes them; those that are in
+    use are closed after their question.
+
+    Parameters
+    ----------
+    tls : ssl.SSLContext
+    """
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._tls = tls
+        self._lock = threading.Lock()
+        self._idle: list[tuple[str, Asker]] | None = []
+
+    @contextmanager
+    def of(self, url: str) -> Iterator[Asker]:
+        """Yield one who asks a server, and is nobody else's meanwhile."""
+        asker = self._taken(url)
+        try:
+            yield asker
+        finally:
+            with self._lock:
+                if self._idle is None:
+                    asker.close()
+                else:
+                    self._idle.append((url, asker))
+
+    def _taken(self, url: str) -> Asker:
+        with self._lock:
+            idle = self._idle or []
+            for i, (other, _) in enumerate(idle):
+                if other == url:
+                    return idle.pop(i)[1]
+        return Asker(url, self._tls)
+
+    def close(self) -> None:
+        """Close what is not in use."""
+        with self._lock:
+            idle, self._idle = self._idle or [], None
+        for _, asker in idle:
+            asker.close()
 
 
 def _seconds(text: str) -> float | None:

@@ -35,7 +35,7 @@ var (
 	most    = flag.Int("connections", 64, "connections at a time")
 	from    = flag.Int("addresses", 32, "they come from: 127.0.0.1 and those that follow")
 	batch   = flag.Int("batch", 1, "entries a request")
-	isNew   = flag.Bool("new", false, "a new TLS connection for each request")
+	isNew   = flag.Bool("new", false, "a new TLS connection for each request, kept for its proof")
 	proofs  = flag.Bool("proofs", false, "wait for the proof of the last entry of each request")
 )
 
@@ -49,6 +49,7 @@ const (
 type results struct {
 	sync.Mutex
 	acknowledged, proved []float64
+	last                 time.Time // of those that were acknowledged
 	others               map[string]int
 }
 
@@ -79,18 +80,20 @@ func main() {
 			defer all.Done()
 			due := time.Now()
 			entry := commit(client, tokens[i%len(tokens)], found)
-			free <- client
+			if !*isNew {
+				free <- client
+			}
 			if entry != "" && *proofs {
 				prove(client, entry, due, found)
 			}
+			if *isNew {
+				client.CloseIdleConnections()
+				free <- client
+			}
 		}()
 	}
-	for range *most {
-		<-free
-	}
-	acknowledged := time.Since(start).Seconds()
 	all.Wait()
-	say(found, acknowledged, time.Since(start).Seconds())
+	say(found, found.last.Sub(start).Seconds(), time.Since(start).Seconds())
 }
 
 func readTokens() []string {
@@ -115,10 +118,9 @@ func newClients() chan *http.Client {
 		address := net.IPv4(127, 0, 0, byte(1+i%*from))
 		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: address}}
 		free <- &http.Client{Timeout: giveUp, Transport: &http.Transport{
-			DialContext:       dialer.DialContext,
-			TLSClientConfig:   &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS13},
-			MaxConnsPerHost:   1,
-			DisableKeepAlives: *isNew,
+			DialContext:     dialer.DialContext,
+			TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS13},
+			MaxConnsPerHost: 1,
 		}}
 	}
 	return free
@@ -172,7 +174,8 @@ func commit(client *http.Client, token string, found *results) string {
 	}
 	found.Lock()
 	defer found.Unlock()
-	found.acknowledged = append(found.acknowledged, time.Since(begun).Seconds())
+	found.last = time.Now()
+	found.acknowledged = append(found.acknowledged, found.last.Sub(begun).Seconds())
 	return entries[len(entries)-1]
 }
 

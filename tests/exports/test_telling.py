@@ -204,6 +204,24 @@ def test_once_in_a_while_a_line_says_how_far_it_is(tmp_path):
     assert {each.name for each in left} <= {"export.json", "lock", "plan", "started"}
 
 
+def test_a_line_that_is_under_way_at_the_end_leaves_nothing_behind(tmp_path):
+    """awk writes the times of lines; here it begins a second late, after all has come."""
+    scripts = Scripts(tmp_path, names=("f",), n_ranges=1)
+    slow = tmp_path / "slow/awk"
+    slow.parent.mkdir()
+    slow.write_text(
+        f'#!/bin/sh\ncase $* in *pace=*) sleep 1 ;; esac\nexec {shutil.which("awk")} "$@"\n'
+    )
+    slow.chmod(0o755)
+    path = f"{slow.parent}:{scripts.environment['PATH']}"
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        code, said = scripts.start(PATH=path, DATACOLLECT_SAY_S="0.2")
+    assert code == 0, said
+    left = {each.name for each in (tmp_path / "into/.datacollect").iterdir() if each.is_file()}
+    assert left <= {"export.json", "lock", "plan", "started"}
+
+
 @contextmanager
 def listening(*, is_full=False, answer=b""):
     """Somebody who listens, and answers with this at most; with a full backlog nobody connects."""

@@ -1,134 +1,208 @@
-"""What bistros hold, laid out as they serve it: made by hand, with everybody's keys."""
+"""A small event with bistros and a log of verdicts, and what its parties sign, made by hand."""
 
 from __future__ import annotations
 
-from hashlib import sha256
-from io import BytesIO
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pyrage
-from instances.events import DEADLINE_S, event_bytes, key_of
+from instances.events import event_bytes, event_of, key_of, witness_names
 
-from datacollect.bistro.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
-from datacollect.bistro.custody.segments import PIECE, batch_name, index_name, segment_name
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.log.checkpoints import log_key
-from datacollect.bistro.log.entry import Commitment, header_bytes
-from datacollect.bistro.sealing.sealed import Inner, seal
+from datacollect.bistro.custody.batches import ROW, Batch, row_of, sign_batch
+from datacollect.bistro.custody.bistro_receipt import BistroReceipt
+from datacollect.bistro.event.event import Event
+from datacollect.bistro.log.checkpoints import (
+    Checkpoint,
+    SignedCheckpoint,
+    cosign,
+    log_key,
+    sign_checkpoint,
+)
+from datacollect.bistro.log.entry import Commitment
+from datacollect.bistro.log.notes import Note, VerifierKey
+from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.log.tiles import Edge, Tile, TileReader, bundle_of, tiles_of
+from datacollect.bistro.log.tree import inclusion_proof, leaf_hash, tree_root
+from datacollect.bistro.receipt.receipt import amendments_data
+from datacollect.net.http_asking import Answer
 
-# The destination's own key, and another that is kept elsewhere.
-FIRST_IDENTITY, SECOND_IDENTITY = (pyrage.x25519.Identity.generate() for _ in range(2))
-VERDICTS = log_key("destination.example/0123456789abcdef", key_of("verdicts").public)
-
-
-def event_file(**changes: object) -> bytes:
-    """Return the file of an event with two bistros and a log of verdicts."""
-    whole = {
-        "recipients": [str(each.to_public()) for each in (FIRST_IDENTITY, SECOND_IDENTITY)],
-        "verdicts": {"log": VERDICTS.text},
-        "bistros": [
-            {
-                "name": name,
-                "url": f"https://{name}.example",
-                "key": key_of(name).public,
-                "fingerprint": f"sha256:{sha256(name.encode()).hexdigest()}",
-            }
-            for name in ("north", "south")
-        ],
-    }
-    return event_bytes(**(whole | changes))
-
-
-def collecting_event(**changes: object):
-    return read_event(event_file(**changes))
+BISTROS = ("north", "south", "west")
+CHANGES = {
+    "verdicts": {"log": log_key("dest.example/0123456789abcdef", key_of("dest").public).text},
+    "bistros": [
+        {
+            "name": name,
+            "url": f"https://{name}.example",
+            "key": key_of(name).public,
+            "fingerprint": "sha256:" + "ab" * 32,
+        }
+        for name in BISTROS
+    ],
+}
 
 
-class HandedIn:
-    """A file as its person has sealed it; the salt is its number."""
+@cache
+def custody_event(**changes: object) -> Event:
+    return event_of(**CHANGES, **changes)
+
+
+def custody_event_bytes(**changes: object) -> bytes:
+    return event_bytes(**CHANGES, **changes)
+
+
+class SignedLog:
+    """A log in memory that answers as a service does.
+
+    Parameters
+    ----------
+    event : Event
+    key : VerifierKey
+        Of the log.
+    signer : str
+        Whose key it is.
+    entries : sequence of bytes
+    heads : sequence of (int, int)
+        Size and time of each checkpoint that it has published; all witnesses sign at that time.
+    n_witnesses : int
+    wrong_s : function
+        By how much the clock of a witness is wrong, by its name.
+    """
 
     def __init__(
         self,
-        event,
-        number: int = 1,
-        content: bytes = b"income",
-        *,
-        ticket: int | None = None,
-        secret: bytes | None = None,
-        name: str = "return.pdf",
-        header: bytes | None = None,
+        event: Event,
+        key: VerifierKey,
+        signer: str,
+        entries: Sequence[bytes],
+        heads: Sequence[tuple[int, int]],
+        n_witnesses: int = 4,
+        wrong_s: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        fields = {"event": event.id.hex(), "name": name}
-        if ticket is not None:
-            fields["ticket"] = ticket.to_bytes(16, "big").hex()
-            secret = secret_of(ticket) if secret is None else secret
-        self.event, self.content = event, content
-        self.inner = Inner(header_bytes(fields) if header is None else header, bytes(32), secret)
-        self.sealed, told = self.seal_anew()
-        salt = number.to_bytes(32, "big")
-        self.commitment = Commitment(event.id, salt, len(self.sealed), told.sha256, told.content_p)
-        self.ticket = bytes(16) if ticket is None else ticket.to_bytes(16, "big")
+        self._wrong_s = wrong_s
+        self.event, self.key, self.signer = event, key, signer
+        self.entries, self._witnesses = list(entries), witness_names(n_witnesses)
+        self.index_of = {entry: i for i, entry in reversed([*enumerate(self.entries)])}
+        edge, self._tiles = Edge(), {}
+        for entry in self.entries:
+            self._tiles.update(edge.append(leaf_hash(entry)))
+        self._tiles.update(edge.partial_tiles())
+        self.node = TileReader(edge.size, self._tiles.__getitem__).node
+        self.heads = [self._head(size, time_s) for size, time_s in heads]
 
-    @property
-    def entry(self) -> bytes:
-        return self.commitment.entry
-
-    def seal_anew(self):
-        out = BytesIO()
-        told = seal(BytesIO(self.content), out, self.inner, self.event.recipients)
-        return out.getvalue(), told
-
-    def row(self, data: bytes | None = None, time_s: int = DEADLINE_S - 50):
-        held = self.sealed if data is None else data
-        digest = sha256(held).digest()
-        return row_of(self.commitment, len(held), digest, self.ticket, time_s)
-
-
-def secret_of(ticket: int) -> bytes:
-    return sha256(b"%d" % ticket).digest()
-
-
-class MadeBistro:
-    """The folder of a bistro: segments, their indices, chained batches."""
-
-    def __init__(self, event, name: str, folder: Path) -> None:
-        self.event, self.name, self.folder = event, name, folder
-        self.n_segments = self.n_batches = 0
-        self.last = FIRST
-
-    def segment(self, *pieces: tuple[bytes, int, bytes]) -> int:
-        """Close a segment of pieces: entry, offset in its upload, bytes."""
-        number = self.n_segments
-        self.n_segments += 1
-        at, rows = 0, []
-        for entry, offset, data in pieces:
-            rows.append((entry, offset, at, len(data)))
-            at += len(data)
-        self.write(segment_name(number), b"".join(data for _, _, data in pieces))
-        self.write(index_name(number), np.array(rows, PIECE).tobytes())
-        return number
-
-    def batch(self, *rows, key: str | None = None) -> Batch:
-        made = sign_batch(
-            self.event,
-            self.name,
-            self.n_batches,
-            self.last,
-            DEADLINE_S - 20,
-            np.array([*rows], ROW),
-            key_of(key or self.name),
+    def _head(self, size: int, time_s: int) -> SignedCheckpoint:
+        checkpoint = Checkpoint(self.key.name, size, tree_root(size, self.node))
+        note = sign_checkpoint(checkpoint, key_of(self.signer))
+        lines = (
+            cosign(note.text, time_s + self._wrong_s(name), name, key_of(name))
+            for name in self._witnesses
         )
-        self.write(batch_name(self.n_batches), made.data)
-        self.n_batches += 1
-        self.last = made.digest
-        return made
+        return SignedCheckpoint(checkpoint, Note(note.text, (*note.signatures, *lines)))
 
-    def push(self, *uploads: HandedIn) -> None:
-        """Take whole uploads, into one segment and one batch."""
-        self.segment(*((each.entry, 0, each.sealed) for each in uploads))
-        self.batch(*(each.row() for each in uploads))
+    def proof(self, entry: bytes) -> LogProof | None:
+        index = self.index_of.get(entry, len(self.entries))
+        head = next((head for head in self.heads if head.checkpoint.size > index), None)
+        if head is None:
+            return None
+        hashes = inclusion_proof(index, head.checkpoint.size, self.node)
+        return LogProof(index, tuple(hashes), head)
 
-    def write(self, name: str, data: bytes) -> None:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    def get(self, path: str, most_bytes: int = 0) -> Answer:
+        name, _, rest = path[1:].partition("/")
+        if name == "checkpoint":
+            return Answer(200, self.heads[-1].note.data) if self.heads else Answer(404, b"")
+        if name == "amendments":
+            return Answer(200, amendments_data(self.event.id, []))
+        if name == "proof":
+            found = self.proof(bytes.fromhex(rest))
+            return Answer(404, b"") if found is None else Answer(200, found.data)
+        tile = Tile.parse(path[1:])
+        if tile.level < 0:
+            first = tile.index * 256
+            return Answer(200, bundle_of(self.entries[first : first + tile.width]))
+        return Answer(200, self._tiles[tile])
+
+    def write(self, folder: Path) -> Path:
+        """Write the files from which it can be read."""
+        paths = ["checkpoint", *(tile.path for tile in tiles_of(len(self.entries)))]
+        for path in paths:
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(self.get(f"/{path}").body)
+        return folder
+
+
+def service_log(
+    event: Event, number: int, entries: Sequence[bytes], heads: Sequence[tuple[int, int]], **how
+) -> SignedLog:
+    return SignedLog(event, event.services[number].log, f"s{number}", entries, heads, **how)
+
+
+def verdict_log(event: Event, verdicts: Iterable, n_witnesses: int = 4) -> SignedLog:
+    """Return the log of these verdicts, all published."""
+    entries = [getattr(each, "data", each) for each in verdicts]
+    heads = [(len(entries), event.collect_until_s)]
+    return SignedLog(event, event.verdicts, "dest", entries, heads, n_witnesses)
+
+
+def sealed(text: str) -> bytes:
+    """Return what stands for a sealed file."""
+    return f"sealed {text}".encode()
+
+
+def commitment_of(event: Event, text: str) -> Commitment:
+    """Return somebody's commitment to a sealed file of that name."""
+    data = sealed(text)
+    salt = hashlib.sha256(f"salt {text}".encode()).digest()
+    content = hashlib.sha256(f"content {text}".encode()).digest()
+    return Commitment(event.id, salt, len(data), hashlib.sha256(data).digest(), content)
+
+
+def batch_of(
+    event: Event,
+    bistro: str,
+    number: int,
+    previous: bytes,
+    commitments: Sequence[Commitment],
+    changes: dict[str, bytes | int] | None = None,
+) -> Batch:
+    """Return a batch with a row of each commitment; `changes` of all rows, by column."""
+    rows = np.array(
+        [
+            row_of(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s)
+            for each in commitments
+        ],
+        ROW,
+    )
+    for column, value in (changes or {}).items():
+        rows[column] = value
+    return sign_batch(event, bistro, number, previous, event.deadline_s, rows, key_of(bistro))
+
+
+def word_of(
+    event: Event,
+    bistro: str,
+    commitment: Commitment,
+    batch: int,
+    *,
+    sha256: bytes | None = None,
+    sealed_anew: bool = False,
+) -> str:
+    """Return a bistro's receipt."""
+    held = sha256 or commitment.ciphertext_sha256
+    receipt = BistroReceipt(
+        *(event.id, bistro, commitment.entry, commitment.size, held, sealed_anew, batch),
+        event.deadline_s,
+    )
+    return receipt.signed(key_of(bistro))
+
+
+def write_batches(folder: Path, batches: Iterable[Batch]) -> Path:
+    """Write batches as the destination keeps them."""
+    for i, batch in enumerate(batches):
+        file = folder / batch.bistro / f"{batch.number:010}.{i}.batch"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(batch.data)
+    folder.mkdir(exist_ok=True)
+    return folder

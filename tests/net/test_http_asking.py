@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from datacollect.errors import TransferError
-from datacollect.net.http_asking import Answer, Asker
+from datacollect.net.http_asking import Answer, Asker, Askers
+from datacollect.net.tls import web_context
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -114,6 +115,21 @@ def test_answer_in_chunks_is_read_to_its_end_and_the_connection_kept(chunks):
         assert asker.get("/1", 11) == Answer(200, b"hello world")
         assert asker.get("/2").body == b"ok"
     assert len(asked) == 2
+
+
+def test_connection_is_kept_for_the_next_question_of_whoever_asks():
+    with answering(OK, OK, OK, closes=False) as (url, asked):
+        askers = Askers(web_context())
+        for _ in range(2):
+            with askers.of(url) as asker:
+                assert asker.get("/x").body == b"ok"
+        # One that is in use is nobody else's, and is closed after its question.
+        with askers.of(url) as asker, askers.of(url) as other:
+            assert other is not asker
+            askers.close()
+            assert asker.get("/x").body == b"ok"
+        assert asker._channel is None
+    assert len(asked) == 3
 
 
 def test_redirection_is_an_answer_that_nobody_follows():

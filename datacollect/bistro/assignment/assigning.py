@@ -29,9 +29,9 @@ def assign(
     """Choose the bistros to which something is pushed.
 
     Among the near ones whose wait is short enough it is the one whose most loaded bottleneck (its
-    uplink, or a wire that it shares) takes least time to empty, with the new bytes. Measured, the
-    collection then takes 1.02 to 1.4 times the least possible time; the shortest queue takes 11
-    times, dual prices take 6 times.
+    uplink, or a wire that it shares) takes least time to empty, with the new bytes. In simulations
+    the collection then takes 1.14 ± 0.04 times the least possible time where patience does not
+    bind, and 8.4 ± 2.2 times with the shorter of two queues (docs/bistro_assignment.md).
 
     Parameters
     ----------

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.audit.custody_audit import Custody, Sources, audit_custody
 from datacollect.bistro.audit.log_reading import WholeLog, read_log
 from datacollect.bistro.client.items import RECEIPT_SUFFIX
-from datacollect.bistro.event.amendments import missing_numbers, read_amendment
+from datacollect.bistro.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import cosigned_times
 from datacollect.bistro.log.proofs import LogProof
@@ -24,6 +26,7 @@ from datacollect.bistro.receipt.evidence import (
     two_heads,
 )
 from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data, read_receipt
+from datacollect.bistro.receipt.verify import published as published_amendments
 from datacollect.bistro.receipt.verify import require_receipt_of, verify
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name, read_bytes, write_atomically
@@ -93,6 +96,8 @@ class Audit:
     receipts : tuple of AuditedReceipt
     evidence : tuple of Lie
         Who has signed what does not fit together.
+    custody : Custody or None
+        What became of the uploads; None where only the logs were audited.
     """
 
     event: str
@@ -100,19 +105,27 @@ class Audit:
     amendments: tuple[AuditedAmendment, ...]
     receipts: tuple[AuditedReceipt, ...]
     evidence: tuple[Lie, ...]
+    custody: Custody | None = None
 
     @property
     def exit_code(self) -> int:
-        """1 with evidence or a receipt that proves nothing; 3 where a log could not be read."""
-        if self.evidence or not all(each.is_provable for each in self.receipts):
+        """1 with evidence, disputes or a receipt that proves nothing; 3 without all to read."""
+        disputes = self.custody.disputes if self.custody else ()
+        if self.evidence or disputes or not all(each.is_provable for each in self.receipts):
             return 1
-        return 3 if any(each.trouble for each in self.logs) else 0
+        return 0 if self.is_complete else 3
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all could be read."""
+        troubles = self.custody.troubles if self.custody else ()
+        return not troubles and not any(each.trouble for each in self.logs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
             "event": self.event,
-            "complete": not any(each.trouble for each in self.logs),
+            "complete": self.is_complete,
             "logs": [
                 {
                     "url": each.url,
@@ -138,6 +151,7 @@ class Audit:
                 for each in self.receipts
             ],
             "evidence": [{"who": each.who, "text": each.text} for each in self.evidence],
+            "custody": self.custody and self.custody.to_dict(),
         }
 
 
@@ -146,12 +160,17 @@ def audit_event(
     *,
     receipts: str | PathLike[str] | None = None,
     amendments: str | PathLike[str] | None = None,
+    batches: str | PathLike[str] | None = None,
+    verdicts: str | PathLike[str] | None = None,
+    workers: int | None = None,
+    dask: str | None = None,
 ) -> Audit:
-    """Read all logs of an event whole, and say what does not fit together.
+    """Read all that was signed in an event, and say what does not fit together.
 
     Entries must make the roots that were signed, every published checkpoint must be a beginning of
     the log, and so must be those that receipts hold; services must have logged what they have
-    acknowledged. What contradicts that is evidence, for its signatures cannot be denied.
+    acknowledged. What contradicts that is evidence, for its signatures cannot be denied. With
+    `verdicts`, every entry in time is collected, refused, superseded or missing, exactly once.
 
     Parameters
     ----------
@@ -160,6 +179,16 @@ def audit_event(
         Folder of receipts that people have handed to the auditor, ``NAME.receipt.json``.
     amendments : path-like, optional
         Where to write the amendments with their proofs, for who verifies receipts offline.
+    batches : path-like, optional
+        Folder in or below which the batches of all bistros lie, ``*.batch``.
+    verdicts : str or path-like, optional
+        Address of the destination's log of verdicts, or a folder with its checkpoint and tiles.
+        None: only the logs are audited.
+    workers : int, optional
+        Processes on this machine; by default one for each processor where there is much to read.
+        0: none, this one does all.
+    dask : str, optional
+        Address of a Dask scheduler whose workers to use instead.
 
     Returns
     -------
@@ -170,9 +199,15 @@ def audit_event(
     Raises
     ------
     ProblemError
-        The event cannot be read, or there are no receipts.
+        The event cannot be read, there are no receipts, or a folder is absent.
     NotWrittenError
         The amendments cannot be written.
+    SimulationError
+        A worker has died, or Dask is not installed.
+
+    Notes
+    -----
+    Processes are spawned: a script that calls this needs ``if __name__ == "__main__":``.
 
     Examples
     --------
@@ -180,6 +215,7 @@ def audit_event(
     >>> dc.audit_event("tax.toml", receipts="receipts").evidence  # doctest: +SKIP
     ()
     """
+    sources = _sources(batches, verdicts, workers, dask)
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
     # By this host's clock: it decides of nothing but what may still come.
@@ -196,8 +232,38 @@ def audit_event(
         verdict = verify(event_data, whole, amendments=published)
         judged.append(AuditedReceipt(name, verdict.outcome, verdict.time_s))
     judged.sort(key=lambda each: each.file)
+    custody = None
+    if sources is not None:
+        custody = audit_custody(
+            amended(found, published_amendments(found, published, [])),
+            wholes,
+            held.values(),
+            sources,
+            is_over=is_over,
+            is_whole=not lies and not any(each.trouble for each in logs),
+        )
+        lies += custody.lies
     evidence = tuple(dict.fromkeys(lies))
-    return Audit(found.id.hex(), tuple(logs), tuple(listed), tuple(judged), evidence)
+    return Audit(found.id.hex(), tuple(logs), tuple(listed), tuple(judged), evidence, custody)
+
+
+def _sources(
+    batches: str | PathLike[str] | None,
+    verdicts: str | PathLike[str] | None,
+    workers: int | None,
+    dask: str | None,
+) -> Sources | None:
+    if workers is not None and dask is not None:
+        raise ProblemError("workers and dask exclude each other; give one of them")
+    if verdicts is None:
+        if batches is not None:
+            raise ProblemError(
+                "batches are held against verdicts; give verdicts, the address of their log or a "
+                "folder"
+            )
+        return None
+    folder = None if batches is None else Path(batches)
+    return Sources(folder, os.fspath(verdicts), workers, dask)
 
 
 def _receipts(

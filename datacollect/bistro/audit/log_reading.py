@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from datacollect.bistro.log.checkpoints import MOST_CHECKPOINT_BYTES, SignedCheckpoint
 from datacollect.bistro.log.entry import ENTRY_BYTES
@@ -24,15 +24,22 @@ from datacollect.bistro.receipt.receipt import MOST_BYTES, read_amendments
 from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from datacollect.bistro.event.event import Event, Service
     from datacollect.bistro.log.tree import Nodes
-    from datacollect.net.http_asking import Answer, Asker
+    from datacollect.net.http_asking import Answer
 
 # A service that is asked too often says for how long to pause; that is no lie.
 PAUSE_S, LONGEST_PAUSE_S, MOST_PAUSES = 1.0, 60.0, 60
 MOST_BUNDLE_BYTES = TILE_WIDTH * (2 + MOST_ENTRY_BYTES)
+
+
+class Asks(Protocol):
+    """Whoever asks a log, as `datacollect.net.http_asking.Asker` does."""
+
+    def get(self, path: str, most_bytes: int) -> Answer:
+        """Return the answer to a path, of at most so many bytes."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ class WholeLog:
         All that it has published.
     others : dict of int to bytes
         By index: entries that are no commitments, amendments.
+    commitments : bytearray
+        All entries, 32 bytes each; zeros in place of the others.
     lies : list of Lie
         What of it does not fit together.
     """
@@ -54,11 +63,12 @@ class WholeLog:
     log: ReadLog
     checkpoints: list[SignedCheckpoint]
     others: dict[int, bytes]
+    commitments: bytearray = field(repr=False)
     lies: list[Lie] = field(default_factory=list)
 
 
 def read_log(
-    service: Service, event: Event, asker: Asker, *, is_over: bool = False
+    service: Service, event: Event, asker: Asks, *, is_over: bool = False
 ) -> WholeLog | None:
     """Read a log of an event; None: it has published nothing yet.
 
@@ -69,11 +79,40 @@ def read_log(
     TransferError, ProblemError
         It does not answer, or not what can be read.
     """
-    head = _head(service, asker)
+    head = head_of(service, asker)
     if head is None:
         return None
     size = head.checkpoint.size
-    tree, others, entries_at = _Tree(), {}, _Commitments()
+    others: dict[int, bytes] = {}
+    entries_at = _Commitments()
+
+    def take(index: int, entry: bytes) -> None:
+        if len(entry) == ENTRY_BYTES:
+            entries_at.data += entry
+        else:
+            others[index] = entry
+            entries_at.data += bytes(ENTRY_BYTES)
+
+    log, lies = read_tree(service, head, asker, take, is_over=is_over)
+    checkpoints, missing = _checkpoints(service, event, head, entries_at, others, asker)
+    if any(each.checkpoint.size > size for each in checkpoints):
+        # Published while the log was read: that is nothing that was taken back.
+        last = head_of(service, asker) or head
+        grown = range(size + 1, last.checkpoint.size + 1)
+        checkpoints = [each for each in checkpoints if each.checkpoint.size not in grown]
+    return WholeLog(log, checkpoints, others, entries_at.data, lies + missing)
+
+
+def read_tree(
+    service: Service,
+    head: SignedCheckpoint,
+    asker: Asks,
+    take: Callable[[int, bytes], None],
+    *,
+    is_over: bool = False,
+) -> tuple[ReadLog, list[Lie]]:
+    """Read all entries below a head, tell them with their indices, and compare tiles and root."""
+    size, tree = head.checkpoint.size, _Tree()
     for tile in tiles_of(size):
         if tile.level >= 0:
             continue
@@ -81,24 +120,14 @@ def read_log(
         answer = _got(asker, path, MOST_BUNDLE_BYTES)
         for i, entry in enumerate(entries_of(_required(answer.status, answer.body, path), tile)):
             tree.append(entry)
-            if len(entry) == ENTRY_BYTES:
-                entries_at.data += entry
-            else:
-                others[tile.index * TILE_WIDTH + i] = entry
-                entries_at.data += bytes(ENTRY_BYTES)
+            take(tile.index * TILE_WIDTH + i, entry)
     log = ReadLog(service.log, head, tree.node_of(), is_over)
     lies = [] if tree.edge.root() == head.checkpoint.root else [_other_root(service, size)]
-    lies += _differing_tiles(service, size, tree, asker)
-    checkpoints, missing = _checkpoints(service, event, head, entries_at, others, asker)
-    if any(each.checkpoint.size > size for each in checkpoints):
-        # Published while the log was read: that is nothing that was taken back.
-        last = _head(service, asker) or head
-        grown = range(size + 1, last.checkpoint.size + 1)
-        checkpoints = [each for each in checkpoints if each.checkpoint.size not in grown]
-    return WholeLog(log, checkpoints, others, lies + missing)
+    return log, lies + _differing_tiles(service, size, tree, asker)
 
 
-def _head(service: Service, asker: Asker) -> SignedCheckpoint | None:
+def head_of(service: Service, asker: Asks) -> SignedCheckpoint | None:
+    """Return the checkpoint that a log shows; None: it has published nothing yet."""
     answer = _got(asker, "/checkpoint", MOST_CHECKPOINT_BYTES)
     if answer.status == 404:
         return None
@@ -108,7 +137,7 @@ def _head(service: Service, asker: Asker) -> SignedCheckpoint | None:
     return head
 
 
-def _got(asker: Asker, path: str, most_bytes: int) -> Answer:
+def _got(asker: Asks, path: str, most_bytes: int) -> Answer:
     """Ask until a service is not asked too often any more."""
     answer = asker.get(path, most_bytes)
     for _ in range(MOST_PAUSES):
@@ -148,7 +177,7 @@ def _other_root(service: Service, size: int) -> Lie:
     return Lie(service.log.name, f"Its {size} entries make another root than it has signed.")
 
 
-def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asker) -> list[Lie]:
+def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asks) -> list[Lie]:
     """Compare the tiles that others make proofs of."""
     for tile in tiles_of(size):
         if tile.level < 0:
@@ -168,7 +197,7 @@ def _checkpoints(
     head: SignedCheckpoint,
     commitments: _Commitments,
     others: dict[int, bytes],
-    asker: Asker,
+    asker: Asks,
 ) -> tuple[list[SignedCheckpoint], list[Lie]]:
     """Return all checkpoints that are published: each is the first one that holds some entry."""
     by_note = {proof.signed.note.data: proof.signed for proof in _amendment_proofs(event, asker)}
@@ -190,7 +219,7 @@ def _first_holding(
     commitments: _Commitments,
     others: dict[int, bytes],
     by_note: dict[bytes, SignedCheckpoint],
-    asker: Asker,
+    asker: Asks,
 ) -> SignedCheckpoint | None:
     if at in others:
         # Proofs of amendments are listed with them.
@@ -206,7 +235,7 @@ def _first_holding(
     return proof.signed
 
 
-def _amendment_proofs(event: Event, asker: Asker) -> Iterator[LogProof]:
+def _amendment_proofs(event: Event, asker: Asks) -> Iterator[LogProof]:
     answer = _got(asker, "/amendments", MOST_BYTES)
     for each in read_amendments(_required(answer.status, answer.body, "/amendments"), event.id):
         yield from each.proofs

@@ -12,7 +12,7 @@ from datacollect.bistro.log.proofs import MOST_PROOF_BYTES
 from datacollect.bistro.receipt.tokens import query_of
 from datacollect.errors import DatacollectError
 from datacollect.net.fan_out import LOOK_S, Begun
-from datacollect.net.http_asking import Asker
+from datacollect.net.http_asking import Askers
 
 if TYPE_CHECKING:
     import ssl
@@ -38,7 +38,7 @@ class Driver:
     """
 
     def __init__(self, event: Event, tls: ssl.SSLContext) -> None:
-        self._event, self._tls = event, tls
+        self._event, self._askers = event, Askers(tls)
         self._cores: list[HandingIn] = []
         self._save: list[Callable[[Receipt], None]] = []
         self._tickets: list[str | None] = []
@@ -47,6 +47,10 @@ class Driver:
         self._asked: dict[str, tuple[int, Question]] = {}
         self._begun: dict[str, Begun[Answer]] = {}
         self._n_calls = 0
+
+    def close(self) -> None:
+        """Close connections; nothing is asked any more."""
+        self._askers.close()
 
     def add(self, core: HandingIn, ticket: str | None, save: Callable[[Receipt], None]) -> None:
         """Begin to hand something in; `save` has the receipt on the disk when it returns."""
@@ -106,13 +110,15 @@ class Driver:
         name = str(self._n_calls)
         entry, ticket = self._cores[i].receipt.entry, self._tickets[i]
         self._asked[name] = (i, to)
-        self._begun[name] = Begun(
-            name, lambda _: answer_to(to, self._event, entry, ticket, self._tls), self._arrived.put
-        )
+
+        def ask(_: str) -> Answer:
+            return answer_to(to, self._event, entry, ticket, self._askers)
+
+        self._begun[name] = Begun(name, ask, self._arrived.put)
 
 
 def answer_to(
-    to: Question, event: Event, entry: bytes, ticket: str | None, tls: ssl.SSLContext
+    to: Question, event: Event, entry: bytes, ticket: str | None, askers: Askers
 ) -> Answer:
     """Ask a service or an authority about an entry.
 
@@ -123,9 +129,9 @@ def answer_to(
     """
     if isinstance(to, AskAuthority):
         query = query_of(entry)
-        with Asker(event.authorities[to.authority].url, tls) as asker:
+        with askers.of(event.authorities[to.authority].url) as asker:
             return asker.post("", query, QUERY_TYPE)
-    with Asker(event.services[to.service].url, tls) as asker:
+    with askers.of(event.services[to.service].url) as asker:
         if isinstance(to, Commit):
             return asker.post("/commit", commit_body(entry, ticket), JSON_TYPE)
         return asker.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)

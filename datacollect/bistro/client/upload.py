@@ -191,6 +191,7 @@ def upload(
     tls = web_context()
     driver = Driver(found, tls)
     with ExitStack() as held:
+        held.callback(driver.close)
         rows = [_begun(item, found, event_data, own, driver, say, held) for item in items]
         _first_taken(rows)
         say("waiting for witnesses")

@@ -35,11 +35,11 @@ class Asked:
     Attributes
     ----------
     kind : str
-        ``"commit"``, ``"amend"`` or ``"get"``.
+        ``"commit"``, ``"amend"``, ``"loads"`` or ``"get"``.
     address : str
         Whom it is counted for.
     body : bytes
-        Entries of 32 bytes one behind the other; or an amendment's note.
+        Entries of 32 bytes one behind the other; or the note of an amendment or of loads.
     path : str
         What is to be got, with its slash; of a commit ``"list"`` where a list is to be answered.
     ticket : str, Admitted or None

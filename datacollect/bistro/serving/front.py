@@ -8,6 +8,7 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.assignment.loads import MOST_LOADS_BYTES
 from datacollect.bistro.event.tickets import Admitted
 from datacollect.bistro.log.entry import ENTRY_BYTES
 from datacollect.bistro.log.notes import MOST_NOTE_BYTES
@@ -40,11 +41,18 @@ if TYPE_CHECKING:
 
 # Each entry in quotes, with a comma and room for spaces; a ticket, and what stands around.
 MOST_COMMIT_BYTES = MOST_ENTRIES * (2 * ENTRY_BYTES + 16) + TOKEN_LENGTH + 1024
+MOST_BODY_BYTES = {
+    "/commit": MOST_COMMIT_BYTES,
+    "/amend": MOST_NOTE_BYTES,
+    "/loads": MOST_LOADS_BYTES,
+}
 # Who keeps the log answers in less, or is stuck.
 ANSWER_S = 30.0
 LONGEST_PATH = 200
 # What an address may read: a campus has one, and all there ask for their proofs in one minute.
 GETS_PER_S, GETS_AT_ONCE = 200.0, 20_000.0
+# What somebody says to be the destination's is read before it is known whose it is.
+LOADS_COUNT = 100
 
 
 class Front:
@@ -66,28 +74,37 @@ class Front:
         path = request.path
         address = address_of(request, self._behind)
         if request.method == "GET":
-            bucket = bucket_of(self._gets, address, GETS_PER_S, GETS_AT_ONCE)
-            if not bucket.take(now().monotonic_s):
-                return Reply.words(429, "too many requests from this address; come again later", 1)
+            if not self._may_ask(address):
+                return _too_many()
             if len(path) > LONGEST_PATH:
                 return Reply.words(404, "there is no such thing here")
             return await self._keeper.ask(Asked("get", path=path))
-        if path not in ("/commit", "/amend"):
+        if path not in MOST_BODY_BYTES:
             return Reply.words(404, "there is no such thing here")
         if request.method != "POST":
             return Reply.words(405, f"{path} takes POST")
-        most_bytes = MOST_COMMIT_BYTES if path == "/commit" else MOST_NOTE_BYTES
+        if path == "/loads" and not self._may_ask(address, LOADS_COUNT):
+            return _too_many()
         try:
-            body = await body_of(request, most_bytes)
+            body = await body_of(request, MOST_BODY_BYTES[path])
         except (TooLongError, TimeoutError) as error:
             return refused_body(error)
-        if path == "/amend":
-            return await self._keeper.ask(Asked("amend", address, body))
+        if path != "/commit":
+            return await self._keeper.ask(Asked(path.removeprefix("/"), address, body))
         try:
             asked = _commitments(body, address)
         except ProblemError as error:
             return Reply.words(400, str(error))
         return await self._keeper.ask(asked)
+
+    def _may_ask(self, address: str, n: int = 1) -> bool:
+        """Whether an address may ask now for what counts as so many requests; if so, they count."""
+        bucket = bucket_of(self._gets, address, GETS_PER_S, GETS_AT_ONCE)
+        return bucket.take(now().monotonic_s, n)
+
+
+def _too_many() -> Reply:
+    return Reply.words(429, "too many requests from this address; come again later", 1)
 
 
 def _commitments(body: bytes, address: str) -> Asked:

@@ -15,6 +15,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.assignment.loads import MOST_AGE_S, read_loads
 from datacollect.bistro.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.log.entry import ENTRY_BYTES
 from datacollect.bistro.log.tiles import Tile
@@ -30,6 +31,7 @@ from datacollect.errors import ProblemError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from datacollect.bistro.assignment.loads import Loads
     from datacollect.bistro.config.file import ServiceConfig
     from datacollect.bistro.log.acknowledgement import Acknowledgement
     from datacollect.bistro.service.messages import Action, AskWitness, Publish, Store, StoreHead
@@ -75,6 +77,8 @@ class Sequencer:
         self._core = ServiceCore(config.event, config.key, store.kept(), store)
         # Of the destination: what is asked for by an entry is the word that it was collected.
         self._is_verdicts = self._core.log == config.event.verdicts
+        # The newest table of loads, and as it was signed: it is worth nothing after a minute.
+        self._loads: tuple[Loads, bytes] | None = None
         self._n_requests = 0
         self._waiting: dict[int, tuple[asyncio.Future[Reply], bool]] = {}
         # What cannot be written now, by what was to be done.
@@ -115,6 +119,8 @@ class Sequencer:
         try:
             if asked.kind == "get":
                 return self._got(asked.path)
+            if asked.kind == "loads":
+                return self._take_loads(asked.body)
             return await self._kept(lambda n: _event_of(asked, n), is_list=asked.path == "list")
         except StoreError as error:
             return _trouble_reply(error)
@@ -264,9 +270,25 @@ class Sequencer:
             return self._tile(path.removeprefix("/"))
         if path == "/amendments" and not self._is_verdicts:
             return self._amendments()
+        if path == "/loads":
+            is_fresh = self._loads is not None and self._loads[0].is_fresh(now().unix_s)
+            return _or_absent(self._loads[1] if self._loads and is_fresh else None, TEXT_TYPE)
         if path == "/event":
             return Reply(200, self._event_data, TEXT_TYPE)
         return _or_absent(None, TEXT_TYPE)
+
+    def _take_loads(self, body: bytes) -> Reply:
+        """Take a table of loads, to pass it on; an older one changes nothing."""
+        try:
+            loads = read_loads(body, self._core.event)
+        except ProblemError as error:
+            return Reply.words(403, str(error))
+        if not loads.is_fresh(now().unix_s):
+            what = f"the table is not of the last {MOST_AGE_S} s by this clock; sign another"
+            return Reply.words(409, what)
+        if self._loads is None or self._loads[0].number < loads.number:
+            self._loads = loads, body
+        return Reply(200, b"")
 
     def _proof(self, digits: str) -> Reply:
         try:

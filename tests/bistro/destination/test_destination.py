@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from instances.custody import HandedIn, MadeBistro, collecting_event
+from instances.bistro_folders import HandedIn, MadeBistro, collecting_event
 from instances.events import key_of
 
 from datacollect.bistro.custody.batches import ROW, sign_batch

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pyrage
 import pytest
-from instances.custody import (
+from instances.bistro_folders import (
     FIRST_IDENTITY,
     SECOND_IDENTITY,
     HandedIn,

@@ -11,7 +11,7 @@ from subprocess import run
 import numpy as np
 import pytest
 from conftest import NO_POSTGRES
-from instances.custody import HandedIn, MadeBistro, collecting_event, event_file
+from instances.bistro_folders import HandedIn, MadeBistro, collecting_event, event_file
 from instances.events import DEADLINE_S, key_of
 from instances.postgres import postgres, program
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from instances.custody import FIRST_IDENTITY, HandedIn, MadeBistro, event_file, secret_of
+from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file, secret_of
 from instances.events import DEADLINE_S, key_of
 
 from datacollect.bistro.config.file import Listening, ServiceConfig

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,17 +20,18 @@ import pytest
 from instances.events import key_of
 from instances.timestamping import NAME, WITHIN_S, Answer, World, until
 
+from datacollect.bistro.assignment.loads import MOST_LOADS_BYTES, BistroLoad, Loads
 from datacollect.bistro.config.file import ServiceConfig
 from datacollect.bistro.event.amendments import sign_amendment
 from datacollect.bistro.log.acknowledgement import Acknowledgement
-from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times
+from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times, log_key
 from datacollect.bistro.log.tiles import Tile, entries_of, tiles_of
 from datacollect.bistro.receipt.counted_time import proved_time
 from datacollect.bistro.receipt.receipt import read_amendments
 from datacollect.bistro.serving.service import run_service
 from datacollect.bistro.store.folder import Held
 from datacollect.errors import ProblemError
-from datacollect.net.keys import write_private_key
+from datacollect.net.keys import PrivateKey, write_private_key
 
 MANY = 1000
 # A batch, a file more, and nothing beyond.
@@ -316,6 +318,33 @@ def test_slow_and_broken_clients_hold_nobody_up(running):
     for each in (*idle, *speaking):
         each.close()
     assert is_acknowledged(running, running.commit(service, entry(60_001), 80), entry(60_001))
+
+
+def test_the_destinations_table_of_loads_is_passed_on(tmp_path):
+    key = key_of("verdicts")
+    verdicts = {"log": log_key("dest.example/0123456789abcdef", key.public).text}
+    with World(tmp_path, settings="workers = 1\n", verdicts=verdicts) as world:
+        world.start_witnesses()
+        service = world.start()
+        assert world.get(service, "/loads").status == 404
+
+        def signed(number: int, time_s: float, by: PrivateKey = key) -> bytes:
+            loads = Loads((BistroLoad("a", number, 1.0),), (), world.event.id, number, int(time_s))
+            return loads.signed(world.event, by).data
+
+        now_s = time.time()
+        second = signed(2, now_s)
+        for body, status in (
+            (second, 200),
+            (signed(1, now_s), 200),
+            (signed(3, now_s, key_of("organiser")), 403),
+            (b"noise", 403),
+            (signed(3, now_s - 100), 409),
+            (b" " * (MOST_LOADS_BYTES + 1), 413),
+        ):
+            assert world.ask(service, "POST", "/loads", body).status == status
+            # An older one, and what does not count, changes nothing.
+            assert world.get(service, "/loads").body == second
 
 
 def test_amendments_are_entries_for_all_to_read_and_revoke_tickets(world):

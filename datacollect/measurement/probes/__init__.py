@@ -1,0 +1,1 @@
+"""What probes of a path tell: packet pairs, connections by their number, two links together."""

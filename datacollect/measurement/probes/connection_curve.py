@@ -1,0 +1,136 @@
+"""How the rate of a path grows with the number of connections: b(n) = C n / (n + m).
+
+`datacollect.problem.connection_rates` says where that is from. Rates scatter by tens of per cent
+from test to test; fitted together from so few, C and m are off by half. So C comes from packet
+pairs, and m alone is fitted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from datacollect.numbers.arrays import FloatArray
+
+# Steps of the search, twice: the second between the neighbours of the best of the first.
+STEPS = 1001
+
+
+def competitors(
+    capacity_bytes_per_s: float, n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike
+) -> float:
+    """Return m, the number of others' connections that explains the rates best.
+
+    The least sum of squares of the relative errors (C n / (n + m) − b) / b. Each of these grows
+    with the distance of m from the n (C / b − 1) of its own test, so that the best m lies between
+    the least and the greatest of these.
+
+    Parameters
+    ----------
+    capacity_bytes_per_s : float
+        C, from packet pairs.
+    n : array_like of int
+        Numbers of connections, one for each test.
+    rate_bytes_per_s : array_like of float
+        What all connections of the test got together.
+
+    Raises
+    ------
+    ProblemError
+        The tests are none.
+
+    Examples
+    --------
+    >>> round(competitors(12.0, [1, 2, 4], [4.0, 6.0, 8.0]), 6)
+    2.0
+    """
+    count, rate = _tests(n, rate_bytes_per_s)
+    if not capacity_bytes_per_s > 0:
+        raise ProblemError(f"capacity_bytes_per_s must be > 0, got {capacity_bytes_per_s!r}")
+    own = np.maximum(count * (capacity_bytes_per_s / rate - 1), 0.0)
+    low, high = float(own.min()), float(own.max())
+    best = low
+    for _ in range(2):
+        m = np.linspace(low, high, STEPS)[:, None]
+        errors = capacity_bytes_per_s * count / ((count + m) * rate) - 1
+        at = int((errors**2).sum(axis=1).argmin())
+        best = float(m[at, 0])
+        low, high = float(m[max(at - 1, 0), 0]), float(m[min(at + 1, STEPS - 1), 0])
+    return best
+
+
+def per_connection_bytes_per_s(n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike) -> float:
+    """Return what one connection gets, where pairs cannot tell C: no m follows then.
+
+    The mean of the tests with one connection, or of those with the fewest, by connection.
+
+    Parameters
+    ----------
+    n, rate_bytes_per_s : array_like
+        As in `competitors`.
+
+    Raises
+    ------
+    ProblemError
+        The tests are none.
+
+    Examples
+    --------
+    >>> per_connection_bytes_per_s([1, 2, 4, 8], [40e6, 75e6, 110e6, 115e6])
+    40000000.0
+    """
+    count, rate = _tests(n, rate_bytes_per_s)
+    fewest = count == count.min()
+    return float((rate[fewest] / count[fewest]).mean())
+
+
+def mathis_bytes_per_s(rtt_s: float, loss: float, mss_bytes: int = 1448) -> float:
+    """Return the most that one connection gets at a loss: 1.22 MSS / (RTT √p).
+
+    A cross-check of tests: who gets much more was not limited by this loss. Infinite without any
+    (Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance
+    algorithm", Computer Communication Review 27, 1997).
+
+    Parameters
+    ----------
+    rtt_s : float
+        > 0.
+    loss : float
+        The part p of the packets that is lost, from 0 to 1.
+    mss_bytes : int
+
+    Raises
+    ------
+    ProblemError
+        A number is out of range.
+
+    Examples
+    --------
+    >>> round(mathis_bytes_per_s(0.122, 8e-4, 1460))
+    516188
+    """
+    if not rtt_s > 0:
+        raise ProblemError(f"rtt_s must be > 0, got {rtt_s!r}")
+    if not 0 <= loss <= 1:
+        raise ProblemError(f"loss must be a part from 0 to 1, got {loss!r}")
+    return float("inf") if loss == 0 else 1.22 * mss_bytes / (rtt_s * loss**0.5)
+
+
+def _tests(n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    count, rate = np.asarray(n, dtype=float), np.asarray(rate_bytes_per_s, dtype=float)
+    if count.ndim != 1 or count.shape != rate.shape or not len(count):
+        raise ProblemError(
+            f"n and rate_bytes_per_s must be lists of the same tests, at least one, got shapes "
+            f"{count.shape} and {rate.shape}"
+        )
+    if not ((count >= 1).all() and (rate > 0).all() and np.isfinite(rate).all()):
+        raise ProblemError(
+            "tests must have at least one connection and a rate > 0, got "
+            f"{count.tolist()} and {rate.tolist()}; leave out those that failed"
+        )
+    return count, rate
