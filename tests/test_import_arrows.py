@@ -80,7 +80,7 @@ WITHIN = {
     "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
     "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
-    "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
+    "bistro.organiser": "bistro.event bistro.receipt bistro.sealing bistro.client",
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",

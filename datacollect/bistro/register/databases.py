@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.bistro.store.folder import Database, Held
 from datacollect.errors import ProblemError, StoreError
+from datacollect.installation import command_for_package
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -88,9 +89,8 @@ class _Postgres:
         try:
             import psycopg
         except ImportError:
-            raise ProblemError(
-                "a register in PostgreSQL needs psycopg: pip install 'datacollect[postgresql]'"
-            ) from None
+            command = command_for_package("psycopg")
+            raise ProblemError(f"a register in PostgreSQL needs psycopg: {command}") from None
         self._failure = psycopg.Error
         self._db: Any = None
         with self._errors():

@@ -338,6 +338,12 @@ def test_a_database_that_is_not_there_is_named():
         Register("postgresql:///nothing?host=/nowhere", EVENT)
 
 
+def test_without_psycopg_the_command_that_installs_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ProblemError, match=r"needs psycopg: .* install .*psycopg"):
+        Register("postgresql:///any", EVENT)
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
