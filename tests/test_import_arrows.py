@@ -74,8 +74,9 @@ WITHIN = {
     "bistro": "",
     "bistro.log": "",
     "bistro.event": "bistro.log",
-    "bistro.receipt": "bistro.log bistro.event",
     "bistro.custody": "bistro.log bistro.event",
+    "bistro.receipt": "bistro.log bistro.event bistro.custody",
+    "bistro.destination": "bistro.log bistro.custody bistro.receipt",
     "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
     "bistro.accepting": "bistro.log bistro.event bistro.receipt bistro.custody",
@@ -91,10 +92,17 @@ WITHIN = {
         "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
     ),
     "bistro.taking": ("bistro.log bistro.event bistro.custody bistro.accepting bistro.store"),
+    "bistro.register": (
+        "bistro.log bistro.event bistro.receipt bistro.custody bistro.destination bistro.store"
+    ),
+    "bistro.opening": (
+        "bistro.log bistro.event bistro.custody bistro.destination bistro.sealing bistro.register"
+    ),
+    "bistro.running": ("bistro.log bistro.event bistro.custody bistro.register bistro.opening"),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
-        "bistro bistro.log bistro.event bistro.assignment bistro.receipt bistro.service "
-        "bistro.store bistro.witness bistro.config"
+        "bistro bistro.log bistro.event bistro.custody bistro.assignment bistro.receipt "
+        "bistro.service bistro.store bistro.witness bistro.config"
     ),
     "control": "",
     "control.adaptive": "control",

@@ -25,10 +25,11 @@ def timestamp(
     after what is under way; rereads its certificate on SIGHUP.
     """
     from datacollect.bistro.config.file import ServiceConfig
-    from datacollect.bistro.serving.service import log_of, run_service
+    from datacollect.bistro.service.core import log_of
+    from datacollect.bistro.serving.service import run_service
 
     config = ServiceConfig.from_file(service_file)
-    log = log_of(config)
+    log = log_of(config.event, config.key)
 
     def ready(url: str) -> None:
         if as_json:

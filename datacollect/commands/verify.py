@@ -46,6 +46,8 @@ def verify(
                 "time": utc_text(verdict.time_s),
                 "deadline_s": verdict.deadline_s,
                 "deadline": utc_text(verdict.deadline_s),
+                "collected_s": verdict.collected_s,
+                "collected": utc_text(verdict.collected_s),
                 "reasons": list(verdict.reasons),
             }
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.event.draft import certificate_files, complete
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.strength import cautions, withstands
-from datacollect.bistro.log.entry import SECRET_BYTES
-from datacollect.bistro.sealing.sealed import Inner, open_sealed, seal
-from datacollect.errors import IdentityError, ProblemError, naming
+from datacollect.bistro.sealing.identities import opening_identities
+from datacollect.errors import ProblemError, naming
 from datacollect.files.documents import (
     document_name,
     folder_of,
     parse_toml,
-    read_bytes,
     read_text,
     write_atomically,
 )
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.bistro.event.event import Event
-
-IDENTITY = "AGE-SECRET-KEY-1"
 
 
 @dataclass(frozen=True)
@@ -78,17 +73,19 @@ def new_event(
     with naming(name):
         data = complete(tree, _organiser(tree), os.urandom, _certificates(tree, draft))
         event = read_event(data)
-    opened = _opened(event, identities)
+    remedy = "it must be the identity of one of the recipients; correct recipients in the draft"
+    opened = opening_identities(identities, event.recipients, remedy)
+    tried = dict.fromkeys(opened.values())
     write_atomically(output, data)
     found = cautions(event)
-    untried = len(event.recipients) - len(opened)
+    untried = len(event.recipients) - len(tried)
     if untried:
         those = counted(untried, "recipient was", "recipients were")
         found.append(
             f"{those} not tried: give the identity with --identity; nobody can open what is sealed "
             "for a wrong one."
         )
-    return NewEvent(event, tuple(withstands(event)), tuple(found), opened)
+    return NewEvent(event, tuple(withstands(event)), tuple(found), tuple(tried))
 
 
 def _organiser(tree: dict[str, Any]) -> str:
@@ -104,39 +101,3 @@ def _organiser(tree: dict[str, Any]) -> str:
 def _certificates(tree: dict[str, Any], draft: str | PathLike[str]) -> dict[str, str]:
     folder = folder_of(draft)
     return {name: read_text(Path(folder) / name) for name in certificate_files(tree)}
-
-
-def _opened(event: Event, identities: Sequence[str]) -> tuple[str, ...]:
-    """Return the recipients for whom a trial was sealed, and opened by an identity."""
-    texts = {text: name for name in identities for text in _identities(name)}
-    if not texts:
-        return ()
-    opened: dict[str, str] = {}
-    inner = Inner(b"{}", bytes(SECRET_BYTES))
-    for recipient in event.recipients:
-        sealed = io.BytesIO()
-        seal(io.BytesIO(b"a trial"), sealed, inner, [recipient])
-        for text in texts:
-            try:
-                open_sealed(io.BytesIO(sealed.getvalue()), io.BytesIO(), [text])
-            except IdentityError:
-                continue
-            opened[text] = recipient
-    for text, name in texts.items():
-        if text not in opened:
-            raise ProblemError(
-                f"{document_name(name)}: opens nothing that is sealed for the event: it must be "
-                "the identity of one of the recipients; correct recipients in the draft"
-            )
-    return tuple(dict.fromkeys(opened.values()))
-
-
-def _identities(name: str) -> list[str]:
-    lines = [line.strip() for line in read_bytes(name).decode(errors="replace").splitlines()]
-    found = [line for line in lines if line.startswith(IDENTITY)]
-    if not found:
-        raise ProblemError(
-            f"{document_name(name)}: must hold an identity of age, {IDENTITY}…; `age-keygen` "
-            "writes one"
-        )
-    return found

@@ -90,7 +90,7 @@ RECEIPT = Document(
             "tokens", ListOf(Base64(), 0, 32, "must be a list of tokens"), "RFC 3161.", default=()
         ),
         Field("bistro_receipts", ListOf(Text()), "What bistros have signed.", default=()),
-        Field("collected", Text(), "What the destination has signed.", nullable=True),
+        Field("collected", Text(), "Proof of the destination's log of verdicts.", nullable=True),
     ),
     remedy="`datacollect upload` writes one",
 )

@@ -6,10 +6,12 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from datacollect.bistro.custody import verdicts
 from datacollect.bistro.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.event.file import id_advice, read_event
 from datacollect.bistro.log.entry import content_digest
-from datacollect.bistro.receipt.counted_time import proved_time
+from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.receipt.counted_time import proved_time, time_in
 from datacollect.bistro.receipt.tokens import outside_time
 from datacollect.errors import ProblemError
 
@@ -58,6 +60,8 @@ class Verdict:
         Of what: ``"some bytes"`` where no file was given, ``"the sealed file"``, ``"the file"``.
     reasons : tuple of str
         Sentences: what counts and what does not.
+    collected_s : int or None
+        By when the destination's log said that it was collected; None: nothing here proves that.
     """
 
     outcome: Outcome
@@ -65,6 +69,7 @@ class Verdict:
     deadline_s: int
     covers: str
     reasons: tuple[str, ...]
+    collected_s: int | None = None
 
     @property
     def is_in_time(self) -> bool:
@@ -111,7 +116,9 @@ def verify(
         reasons.append(f"Counted at {event.clock_text(time_s)}.")
     if outcome == "late":
         reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
-    return Verdict(outcome, time_s, event.deadline_s, covers or SOME_BYTES, tuple(reasons))
+    collected_s = _collected(receipt, event, reasons)
+    covers = covers or SOME_BYTES
+    return Verdict(outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s)
 
 
 def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> None:
@@ -186,6 +193,27 @@ def _covered(
         return SEALED_FILE
     reasons.append("No file was given: this proves a time for some bytes, nobody knows which.")
     return SOME_BYTES
+
+
+def _collected(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
+    """Return by when the destination's log has said that it has collected what was handed in."""
+    if receipt.collected is None:
+        return None
+    why_not = "the event has no log of verdicts"
+    if event.verdicts is not None:
+        try:
+            proof = LogProof.parse(receipt.collected.encode())
+        except ProblemError as error:
+            why_not = str(error)
+        else:
+            said = verdicts.Verdict(event.id, receipt.entry, verdicts.COLLECTED).data
+            found = time_in(event.verdicts, proof, said, event)
+            if found.time_s is not None:
+                reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
+                return found.time_s
+            why_not = found.why_not
+    reasons.append(f"What says that it was collected does not count: {why_not}.")
+    return None
 
 
 def _time(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:

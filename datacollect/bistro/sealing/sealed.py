@@ -115,7 +115,7 @@ def seal(file: Readable, out: BinaryIO, inner: Inner, recipients: Sequence[str])
     return Sealed(writer.n_bytes, writer.sha256.digest(), reader.code.digest())
 
 
-def open_sealed(ciphertext: BinaryIO, out: BinaryIO, identities: Sequence[str]) -> Opened:
+def open_sealed(ciphertext: Readable, out: BinaryIO, identities: Sequence[str]) -> Opened:
     """Decrypt what `seal` has made; what was written counts only once this has returned.
 
     Raises
@@ -245,7 +245,7 @@ class _Reader(_Stream):
 
 
 class _Plain(_Stream):
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Readable) -> None:
         self._file = file
 
     def read(self, n: int = -1) -> bytes:

@@ -112,10 +112,12 @@ class ServiceCore:
     """
 
     def __init__(self, event: Event, key: PrivateKey, kept: Kept, reader: LogReader) -> None:
-        self.log = _log_of(event, key)
+        self.log = log_of(event, key)
+        self._is_verdicts = self.log == event.verdicts
         self._key = key
         self._reader = reader
-        amendments = [read_amendment(each, event) for each in kept.amendments]
+        notes = () if self._is_verdicts else kept.amendments
+        amendments = [read_amendment(each, event) for each in notes]
         self._admission = Admission(amended(event, amendments))
         self._n_amendments = len(amendments)
         self._original = event
@@ -158,6 +160,7 @@ class ServiceCore:
         handlers: dict[type, Callable[[Any], list[Action]]] = {
             messages.CommitAsked: self._commit_asked,
             messages.AmendAsked: self._amend_asked,
+            messages.RecordAsked: self._record_asked,
             messages.Stored: self._stored,
             messages.HeadStored: self._head_stored,
             messages.WitnessAnswered: self._witnessing.answered,
@@ -174,6 +177,7 @@ class ServiceCore:
 
     def _commit_asked(self, asked: messages.CommitAsked) -> list[Action]:
         try:
+            self._require_public()
             self._require_ready()
             unlike = len({*asked.entries}) < len(asked.entries)
             wrong = any(len(entry) != ENTRY_BYTES for entry in asked.entries)
@@ -191,6 +195,7 @@ class ServiceCore:
 
     def _amend_asked(self, asked: messages.AmendAsked) -> list[Action]:
         try:
+            self._require_public()
             self._require_ready()
             self._admission.count_address(asked.address, asked.now.monotonic_s)
             amendment = read_amendment(asked.note, self._original)
@@ -207,6 +212,19 @@ class ServiceCore:
         except (RefusedError, ProblemError) as error:
             return [refusal(asked.request, error)]
         return self._wait_or_answer(asked.request, (asked.note,), indices, asked.now)
+
+    def _record_asked(self, asked: messages.RecordAsked) -> list[Action]:
+        """Take what the log's owner says: entries of its own, whatever they say, as one knows."""
+        try:
+            self._require_ready()
+            indices = self._indices(asked.entries, None)
+        except RefusedError as error:
+            return [refusal(asked.request, error)]
+        return self._wait_or_answer(asked.request, asked.entries, indices, asked.now)
+
+    def _require_public(self) -> None:
+        if self._is_verdicts:
+            raise RefusedError("only the destination writes into this log", 403, is_final=True)
 
     def _require_ready(self) -> None:
         if self.missing:
@@ -352,13 +370,15 @@ class ServiceCore:
         return min(known, default=None)
 
 
-def _log_of(event: Event, key: PrivateKey) -> VerifierKey:
-    for service in event.services:
-        if service.log.key == key.public:
-            return service.log
+def log_of(event: Event, key: PrivateKey) -> VerifierKey:
+    """Return the log of an event that a key keeps; raise `ProblemError` where it is of none."""
+    logs = [service.log for service in event.services]
+    for log in (*logs, event.verdicts):
+        if log is not None and log.key == key.public:
+            return log
     raise ProblemError(
-        f"key must be that of one of the event's services, got that of {key.public}; the event's "
-        "file has them"
+        "key must be that of one of the event's services, or of its log of verdicts, got that of "
+        f"{key.public}; the event's file has them"
     )
 
 

@@ -88,6 +88,15 @@ class AmendAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordAsked:
+    """The log's owner hands in entries of its own: 1 to `MOST_ENTRIES` different ones."""
+
+    now: Now
+    request: int
+    entries: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """All entries before `stop` are on the disk."""
 
@@ -139,7 +148,14 @@ class Ticked:
 
 
 Event: TypeAlias = (
-    CommitAsked | AmendAsked | Stored | HeadStored | WitnessAnswered | Published | Ticked
+    CommitAsked
+    | AmendAsked
+    | RecordAsked
+    | Stored
+    | HeadStored
+    | WitnessAnswered
+    | Published
+    | Ticked
 )
 
 

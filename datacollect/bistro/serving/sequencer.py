@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.assignment.loads import MOST_AGE_S, read_loads
+from datacollect.bistro.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.log.entry import ENTRY_BYTES
 from datacollect.bistro.log.tiles import Tile
 from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data
@@ -74,6 +75,8 @@ class Sequencer:
         self._event_data, self._store = config.event_data, store
         self._ask_url, self._say = ask_url, say
         self._core = ServiceCore(config.event, config.key, store.kept(), store)
+        # Of the destination: what is asked for by an entry is the word that it was collected.
+        self._is_verdicts = self._core.log == config.event.verdicts
         # The newest table of loads, and as it was signed: it is worth nothing after a minute.
         self._loads: tuple[Loads, bytes] | None = None
         self._n_requests = 0
@@ -106,6 +109,11 @@ class Sequencer:
         """The log's verifier key."""
         return self._core.log.text
 
+    @property
+    def published_size(self) -> int:
+        """Entries of the largest published checkpoint; -1: there is none."""
+        return self._core.published_size
+
     async def ask(self, asked: Asked) -> Reply:
         """Return the answer to a request, in every case."""
         try:
@@ -113,7 +121,7 @@ class Sequencer:
                 return self._got(asked.path)
             if asked.kind == "loads":
                 return self._take_loads(asked.body)
-            return await self._kept(asked)
+            return await self._kept(lambda n: _event_of(asked, n), is_list=asked.path == "list")
         except StoreError as error:
             return _trouble_reply(error)
         except ProblemError as error:
@@ -121,17 +129,22 @@ class Sequencer:
             self._say(str(error))
             return Reply.words(503, "the log's folder is damaged; ask another service", 60)
 
+    async def record(self, entries: Sequence[bytes]) -> Reply:
+        """Keep entries of the log's owner; return the answer once they are on the disk, or not."""
+        rows = tuple(entries)
+        return await self._kept(lambda n: messages.RecordAsked(now(), n, rows), is_list=True)
+
     # What is to be kept -----------------------------------------------------------------------
 
-    async def _kept(self, asked: Asked) -> Reply:
+    async def _kept(self, event_of: Callable[[int], messages.Event], *, is_list: bool) -> Reply:
         if self._troubles:
             return _trouble_reply(next(iter(self._troubles.values())))
         self._n_requests += 1
         number = self._n_requests
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future, asked.path == "list"
+        self._waiting[number] = future, is_list
         try:
-            self._tell(_event_of(asked, number))
+            self._tell(event_of(number))
             return await future
         finally:
             self._waiting.pop(number, None)
@@ -255,7 +268,7 @@ class Sequencer:
             return _or_absent(self._store.published(int(rest)), TEXT_TYPE)
         if name == "tile":
             return self._tile(path.removeprefix("/"))
-        if path == "/amendments":
+        if path == "/amendments" and not self._is_verdicts:
             return self._amendments()
         if path == "/loads":
             is_fresh = self._loads is not None and self._loads[0].is_fresh(now().unix_s)
@@ -284,9 +297,12 @@ class Sequencer:
             entry = b""
         if len(entry) != ENTRY_BYTES or entry.hex() != digits:
             return Reply.words(400, f"an entry is {2 * ENTRY_BYTES} lowercase hexadecimal digits")
+        if self._is_verdicts:
+            entry = Verdict(self._core.event.id, entry, COLLECTED).data
         index = self._store.index_of(entry)
         if index is None:
-            return Reply.words(404, "this log does not hold that entry; hand it in")
+            what = "it was not collected" if self._is_verdicts else "hand it in"
+            return Reply.words(404, f"this log does not hold that entry; {what}")
         proof = proof_of(index, self._store)
         if proof is None:
             what = "the entry is kept; witnesses have not signed yet"

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from datacollect.bistro.service.core import log_of
 from datacollect.bistro.serving.asking import WitnessClient
 from datacollect.bistro.serving.connections import few_connections_text
 from datacollect.bistro.serving.exchange import Asked, Together, messages
@@ -19,28 +20,16 @@ from datacollect.bistro.serving.signals import Told
 from datacollect.bistro.serving.web import WebServer, bound_socket, tls_context, url_of
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.log_store import LogStore
-from datacollect.errors import ProblemError, TransferError
+from datacollect.errors import TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.bistro.config.file import ServiceConfig
-    from datacollect.bistro.log.notes import VerifierKey
     from datacollect.bistro.serving.connections import CountingListener
 
 # How long fronts may take to end.
 ENDS_WITHIN_S = 10.0
-
-
-def log_of(config: ServiceConfig) -> VerifierKey:
-    """Return the log that a service keeps; raise `ProblemError` where its key is of none."""
-    for service in config.event.services:
-        if service.log.key == config.key.public:
-            return service.log
-    raise ProblemError(
-        f"key must be that of one of the event's services, got that of {config.key.public}; the "
-        "event's file has them"
-    )
 
 
 def run_service(
@@ -65,7 +54,7 @@ def run_service(
     TransferError
         A process in front has ended.
     """
-    log = log_of(config)
+    log = log_of(config.event, config.key)
     tls_context(config.listening)
     with ExitStack() as closing:
         if few := few_connections_text():

@@ -9,12 +9,14 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from instances.events import DEADLINE_S, event_bytes, event_of, key_of
+from instances.events import DEADLINE_S, event_bytes, event_of, key_of, proof_of
 from instances.logs import SmallLog
 
+from datacollect.bistro.custody.verdicts import Verdict
 from datacollect.bistro.event.amendments import sign_amendment
+from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.acknowledgement import acknowledge
-from datacollect.bistro.log.checkpoints import cosign
+from datacollect.bistro.log.checkpoints import cosign, log_key
 from datacollect.bistro.log.entry import Commitment, content_digest
 from datacollect.bistro.receipt.receipt import (
     PublishedAmendment,
@@ -293,3 +295,51 @@ def test_times_beyond_calendars_end_no_judgement():
         read_receipt(Receipt(COMMITMENT, (word,)).data)
     verdict = verify(EVENT_FILE, receipt_at(1, 2, 2**62, 2**62))
     assert verdict.outcome == "not proved"
+
+
+# The destination's word -----------------------------------------------------------------------
+
+ORIGIN = "destination.example/0123456789abcdef"
+COLLECTING_FILE = event_bytes(
+    verdicts={"log": log_key(ORIGIN, key_of("verdicts").public).text},
+)
+COLLECTING = read_event(COLLECTING_FILE)
+COLLECTED = replace(COMMITMENT, event=COLLECTING.id)
+
+
+def word_of(word="collected", entry=COLLECTED.entry, n_witnesses=3, key="verdicts", log=ORIGIN):
+    data = Verdict(COLLECTING.id, entry, word).data
+    return proof_of(data, log, DEADLINE_S + 100, n_witnesses, key).data.decode()
+
+
+def verdict_with(collected, event_file=COLLECTING_FILE, commitment=COLLECTED):
+    proof = proof_of(commitment.entry, COLLECTING.services[0].log.name, DEADLINE_S)
+    receipt = Receipt(commitment, proofs=(proof,), collected=collected)
+    found = verify(event_file, read_receipt(receipt.data), amendments=[])
+    assert found.outcome == "in time"
+    return found
+
+
+def test_the_destinations_word_is_a_proof_that_it_was_collected():
+    found = verdict_with(word_of())
+    # Witnesses signed at 100, 101, 102 s after the deadline: the third makes the time.
+    assert found.collected_s == DEADLINE_S + 102
+    assert any(reason.startswith("Collected by ") for reason in found.reasons)
+    assert verdict_with(None).collected_s is None
+
+
+@pytest.mark.parametrize(
+    "collected",
+    [
+        word_of("refused: is late"),
+        word_of(entry=b"x" * 32),
+        word_of(n_witnesses=2),
+        word_of(key="s0"),
+        word_of(log=COLLECTING.services[0].log.name, key="s0"),
+        "no proof",
+    ],
+)
+def test_another_word_is_no_proof_that_it_was_collected(collected):
+    found = verdict_with(collected)
+    assert found.collected_s is None
+    assert "does not count" in found.reasons[-1]

@@ -8,13 +8,14 @@ import pytest
 from instances.events import event_of, key_of
 from instances.log_store import LogStore
 
+from datacollect.bistro.custody.verdicts import Verdict
 from datacollect.bistro.event.amendments import sign_amendment
 from datacollect.bistro.event.tickets import new_ticket
-from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times
+from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times, log_key
 from datacollect.bistro.log.tiles import Tile, bundle_of, entries_of
 from datacollect.bistro.log.witnessing import AddCheckpoint
 from datacollect.bistro.now import Now
-from datacollect.bistro.receipt.counted_time import proved_time
+from datacollect.bistro.receipt.counted_time import proved_time, time_in
 from datacollect.bistro.service import core, messages
 from datacollect.bistro.service.core import ServiceCore
 from datacollect.bistro.service.messages import (
@@ -641,3 +642,90 @@ def test_a_revoked_ticket_is_refused_from_the_amendment_on():
     bench.commit(B)
     (refused,) = bench.take(Refuse)
     assert "the ticket is revoked" in refused.text
+
+
+VERDICTS_EVENT = event_of(
+    verdicts={"log": log_key("d.example/0123456789abcdef", key_of("verdicts").public).text}
+)
+# Longer than any commitment, and no amendment.
+WORDS = tuple(
+    Verdict(VERDICTS_EVENT.id, entry, word).data
+    for entry, word in ((A, "collected"), (B, "refused: is late"))
+)
+
+
+class VerdictsBench(Bench):
+    """The log of verdicts, which its owner alone writes into."""
+
+    def __init__(self, store=None):
+        event = VERDICTS_EVENT
+        self.event, self.at_s, self.store = event, 0.0, store or LogStore()
+        self.core = ServiceCore(event, key_of("verdicts"), self.store.kept(), self.store)
+        self.witnesses = [
+            WitnessCore(f"w{i}.example", key_of(f"w{i}.example"), [event.verdicts], {}, 0, self.now)
+            for i in range(4)
+        ]
+        self.alive, self.actions, self.n_requests = {0, 1, 2, 3}, [], 0
+        self.tell(messages.Ticked(self.now))
+
+    @property
+    def now(self) -> Now:
+        # Verdicts come after the event is over, too.
+        return Now(self.at_s, EVENT.collect_until_s + 1000 + self.at_s)
+
+    def record(self, *entries: bytes) -> None:
+        self.n_requests += 1
+        self.tell(messages.RecordAsked(self.now, self.n_requests, entries))
+
+
+def test_the_log_of_verdicts_takes_its_owners_words_and_proves_them():
+    bench = VerdictsBench()
+    bench.do_all()
+    bench.record(*WORDS)
+    bench.do(Store)
+    (answer,) = bench.take(Acknowledge)
+    assert [word.index for word in answer.words] == [0, 1]
+    bench.wait(1.0)
+    bench.do_all()
+    for index, data in enumerate(WORDS):
+        proof = proof_of(index, bench.store)
+        found = time_in(VERDICTS_EVENT.verdicts, proof, data, VERDICTS_EVENT)
+        assert found.time_s is not None
+        # A word of the destination is no time of a commitment.
+        assert proved_time(proof, data, VERDICTS_EVENT).time_s is None
+
+
+def test_a_verdict_that_is_handed_in_again_stands_where_it_stood():
+    bench = VerdictsBench()
+    bench.do_all()
+    bench.record(*WORDS)
+    bench.record(WORDS[1])
+    bench.do(Store)
+    assert [len(each.words) for each in bench.take(Acknowledge)] == [2, 1]
+    assert len(bench.store.rows) == 2
+
+
+def test_the_log_of_verdicts_goes_on_where_it_was():
+    bench = VerdictsBench()
+    bench.do_all()
+    bench.record(*WORDS)
+    bench.do(Store)
+    bench.wait(1.0)
+    bench.do_all()
+    again = VerdictsBench(bench.store)
+    again.witnesses = bench.witnesses
+    again.do_all()
+    assert again.core.is_ready
+    again.record(WORDS[0])
+    (answer,) = again.take(Acknowledge)
+    assert answer.words[0].index == 0
+
+
+def test_nobody_else_writes_into_the_log_of_verdicts():
+    bench = VerdictsBench()
+    bench.do_all()
+    bench.commit(A)
+    bench.amend(b"anything")
+    refused = bench.take(Refuse)
+    assert [each.status for each in refused] == [403, 403]
+    assert bench.store.rows == []

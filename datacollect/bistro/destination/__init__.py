@@ -1,0 +1,1 @@
+"""What the destination of an event makes of what bistros report."""

@@ -1,0 +1,85 @@
+"""What did not come, and who shows that it should have: the evidence, by kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.custody.verdicts import DOES_NOT_OPEN, REFUSED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from datacollect.bistro.custody.bistro_receipt import BistroReceipt
+
+WITHOUT_UPLOAD = "timestamp without upload"
+WITHOUT_DATA = "receipt without data"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the destination knows of an entry.
+
+    Attributes
+    ----------
+    entry : bytes
+    time_s : int or None
+        By when logs prove it; None: not known.
+    bistros : tuple of str
+        Those whose batches name it.
+    word, why : str
+        Of the last verdict, as `datacollect.bistro.custody.verdicts.Verdict`; empty: none yet.
+    """
+
+    entry: bytes
+    time_s: int | None = None
+    bistros: tuple[str, ...] = ()
+    word: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An entry that is not here: by which kind of evidence, and whose."""
+
+    entry: bytes
+    kind: str
+    bistros: tuple[str, ...] = ()
+
+
+def missing_of(known: Known, receipts: Collection[BistroReceipt] = ()) -> Missing | None:
+    """Return what is missing of an entry, None where nothing is.
+
+    Parameters
+    ----------
+    known : Known
+    receipts : collection of BistroReceipt
+        Of the same entry, as people show them: verified.
+
+    Examples
+    --------
+    >>> missing_of(Known(bytes(32), time_s=5)).kind
+    'timestamp without upload'
+    """
+    if known.word == REFUSED and known.why == DOES_NOT_OPEN:
+        return Missing(known.entry, DOES_NOT_OPEN, known.bistros)
+    if known.word:
+        return None
+    signed = tuple(sorted({*known.bistros, *(each.bistro for each in receipts)}))
+    if signed:
+        return Missing(known.entry, WITHOUT_DATA, signed)
+    return None if known.time_s is None else Missing(known.entry, WITHOUT_UPLOAD)
+
+
+def is_hidden(receipt: BistroReceipt, last_batch: int, bistros: Collection[str]) -> bool:
+    """Whether a bistro has signed a receipt for what its batch does not name.
+
+    Parameters
+    ----------
+    receipt : BistroReceipt
+    last_batch : int
+        Number of the bistro's last batch that is here; -1: none.
+    bistros : collection of str
+        Those whose batches name the entry.
+    """
+    return receipt.batch <= last_batch and receipt.bistro not in bistros

@@ -1,0 +1,1 @@
+"""Opening what was collected, in processes of their own."""

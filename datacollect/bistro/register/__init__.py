@@ -1,0 +1,1 @@
+"""The destination's register of uploads: in SQLite, or in PostgreSQL for several machines."""

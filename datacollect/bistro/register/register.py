@@ -1,0 +1,456 @@
+"""What the destination has heard and done, durably: each call is one transaction.
+
+Killed at any step, it goes on: a batch or an index that is taken twice changes nothing, an entry
+whose verdict is not kept is opened again, a verdict that is not known to be logged is logged again,
+which the log takes once.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from datacollect.bistro.custody.verdicts import COLLECTED, LATE, REFUSED, SUPERSEDED, Verdict
+from datacollect.bistro.destination.batch_chain import Link, chain_lies, opening_rows
+from datacollect.bistro.destination.counting import Draft, superseded
+from datacollect.bistro.destination.missing import Known
+from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
+from datacollect.bistro.log.entry import Commitment
+from datacollect.bistro.receipt.evidence import Lie
+from datacollect.bistro.register.databases import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from datacollect.bistro.custody.batches import Batch
+    from datacollect.bistro.event.event import Event
+
+# `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
+# whether the log of verdicts holds it. `ticket`: the number inside the seal.
+SCHEMA = """
+CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
+    PRIMARY KEY (bistro, number, digest));
+CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
+    committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
+    file TEXT);
+CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
+    told_s BIGINT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
+CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
+    PRIMARY KEY (bistro, number));
+CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
+    upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
+CREATE INDEX pieces_of_entries ON pieces (entry);
+CREATE INDEX not_tried ON uploads (entry) WHERE outcome IS NULL;
+CREATE INDEX not_logged ON entries (entry) WHERE is_logged = 0;
+CREATE INDEX without_time ON entries (entry) WHERE time_s IS NULL;
+CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
+"""
+# Where the bytes at a bistro are not those that it has signed for.
+LOST = "lost"
+MOST_AT_ONCE = 10_000
+
+
+class Upload(NamedTuple):
+    """What a bistro says that it holds of an entry, and what was committed to."""
+
+    bistro: str
+    size: int
+    sha256: bytes
+    commitment: Commitment
+
+    @property
+    def is_sealed_anew(self) -> bool:
+        """Whether it is another ciphertext than the one committed to."""
+        return self.sha256 != self.commitment.ciphertext_sha256
+
+
+class Opening(NamedTuple):
+    """An upload that is here whole: the ways in which its pieces may be put together."""
+
+    upload: Upload
+    ways: list[tuple[Piece, ...]]
+
+
+class Counts(NamedTuple):
+    """How far an event is: entries by what is known of them."""
+
+    in_time: int
+    late: int
+    collected: int
+    refused: int
+    superseded: int
+    waiting: int
+
+
+class Register:
+    """What is known of an event's uploads.
+
+    Parameters
+    ----------
+    place : str
+        A folder, for SQLite; or ``postgresql://…``.
+    event : Event
+
+    Raises
+    ------
+    ProblemError
+        It is the register of another event.
+    StoreError
+        The disk or the database fails; so does every call.
+    """
+
+    def __init__(self, place: str, event: Event) -> None:
+        self._event = event
+        self._db = open_database(place, SCHEMA, f"event {event.id.hex()}")
+
+    def close(self) -> None:
+        """Let others have it."""
+        self._db.close()
+
+    # What bistros say -------------------------------------------------------------------------
+
+    def take_batch(self, batch: Batch) -> bool:
+        """Take a batch's rows; return whether it was new."""
+        seen = self._db.rows(
+            "SELECT 1 FROM batches WHERE bistro = ? AND number = ? AND digest = ?",
+            (batch.bistro, batch.number, batch.digest),
+        )
+        if seen:
+            return False
+        rows, lies = opening_rows(batch)
+        entries = [*_entry_rows(rows)]
+        uploads = [*_upload_rows(rows, batch)]
+        chain = (batch.bistro, batch.number, batch.digest, batch.previous, batch.note.data)
+        with self._db.transaction():
+            self._db.insert("entries", entries)
+            self._db.insert("uploads", uploads)
+            self._db.insert("lies", [(lie.who, lie.text) for lie in lies])
+            self._db.insert("batches", [chain])
+        return True
+
+    def take_index(self, bistro: str, number: int, pieces: np.ndarray, n_bytes: int) -> bool:
+        """Take what lies in a segment of a bistro; return whether it was new.
+
+        Parameters
+        ----------
+        bistro : str
+        number : int
+            Of the segment.
+        pieces : ndarray of dtype `datacollect.bistro.custody.segments.PIECE`
+        n_bytes : int
+            Of the segment.
+        """
+        if self._db.rows(
+            "SELECT 1 FROM segments WHERE bistro = ? AND number = ?", (bistro, number)
+        ):
+            return False
+        columns = (
+            _hashes(pieces, "entry"),
+            pieces["upload_offset"].tolist(),
+            pieces["segment_offset"].tolist(),
+            pieces["n_bytes"].tolist(),
+        )
+        rows = [
+            (bistro, number, at, entry, upload_offset, n)
+            for entry, upload_offset, at, n in zip(*columns, strict=True)
+            if n
+        ]
+        with self._db.transaction():
+            self._db.insert("pieces", rows)
+            self._db.insert("segments", [(bistro, number, n_bytes, 0)])
+        return True
+
+    def take_segment(self, bistro: str, number: int) -> None:
+        """Take note that a segment is here."""
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE segments SET is_fetched = 1 WHERE bistro = ? AND number = ?",
+                (bistro, number),
+            )
+
+    def take_lie(self, who: str, text: str) -> None:
+        """Keep what somebody has served that cannot be, as a sentence."""
+        with self._db.transaction():
+            self._db.insert("lies", [(who, text)])
+
+    def known_batches(self, bistro: str) -> set[int]:
+        """Return the numbers of the batches that were taken."""
+        rows = self._db.rows("SELECT number FROM batches WHERE bistro = ?", (bistro,))
+        return {number for (number,) in rows}
+
+    def known_segments(self, bistro: str) -> dict[int, int]:
+        """Return the bytes of the segments whose indices were taken, by number."""
+        rows = self._db.rows("SELECT number, n_bytes FROM segments WHERE bistro = ?", (bistro,))
+        return dict(rows)
+
+    def lies(self) -> list[Lie]:
+        """Return who has signed what cannot be, in words."""
+        found = [
+            Lie(who, text)
+            for who, text in self._db.rows("SELECT who, text FROM lies ORDER BY who, text")
+        ]
+        links: dict[str, list[Link]] = {}
+        for bistro, *link in self._db.rows(
+            "SELECT bistro, number, digest, previous FROM batches ORDER BY bistro, number"
+        ):
+            links.setdefault(bistro, []).append(Link(*link))
+        return found + [lie for name, some in links.items() for lie in chain_lies(name, some)]
+
+    # What logs say ----------------------------------------------------------------------------
+
+    def without_time(self, n_most: int = MOST_AT_ONCE) -> list[bytes]:
+        """Return entries whose time logs have not proved yet."""
+        rows = self._db.rows(
+            "SELECT entry FROM entries WHERE time_s IS NULL LIMIT ?",
+            (n_most,),
+        )
+        return [entry for (entry,) in rows]
+
+    def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
+        """Keep by when entries stood in a log; the least counts."""
+        with self._db.transaction():
+            self._db.many(
+                "UPDATE entries SET time_s = ? WHERE entry = ? AND (time_s IS NULL OR time_s > ?)",
+                ((time_s, entry, time_s) for entry, time_s in times_s),
+            )
+
+    def judge_times(self) -> None:
+        """Refuse what is late, unless it was judged; take that back where it is late no more.
+
+        To be called after times were taken, and after the deadline was moved.
+        """
+        latest_s = self._event.latest_s
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE entries SET word = ?, why = ?, is_logged = 0 "
+                "WHERE word IS NULL AND time_s > ?",
+                (REFUSED, LATE, latest_s),
+            )
+            self._db.rows(
+                "UPDATE entries SET word = NULL, why = NULL, is_logged = NULL "
+                "WHERE word = ? AND why = ? AND time_s <= ?",
+                (REFUSED, LATE, latest_s),
+            )
+
+    # What is to be done -----------------------------------------------------------------------
+
+    def to_fetch(self) -> dict[str, set[int]]:
+        """Return the segments that hold what was not opened yet and is not late, by bistro."""
+        needed: dict[bytes, dict[str, frozenset[int]]] = {}
+        for opening in self._whole(f"(time_s IS NULL OR time_s <= {self._event.latest_s})"):
+            entry, bistro = opening.upload.commitment.entry, opening.upload.bistro
+            segments = {part.segment for parts in opening.ways for part in parts}
+            of_entry = needed.setdefault(entry, {})
+            of_entry[bistro] = of_entry.get(bistro, frozenset()) | segments
+        return segments_to_fetch(needed, self._fetched())
+
+    def to_open(self) -> Iterator[Opening]:
+        """Yield the uploads that are here whole, in time, and were not opened yet, by entry."""
+        here = self._fetched()
+        for opening in self._whole(f"time_s <= {self._event.latest_s}"):
+            known = here.get(opening.upload.bistro, frozenset())
+            ways = [parts for parts in opening.ways if all(part.segment in known for part in parts)]
+            if ways:
+                yield Opening(opening.upload, ways)
+
+    def _fetched(self) -> dict[str, frozenset[int]]:
+        found: dict[str, set[int]] = {}
+        for bistro, number in self._db.rows(
+            "SELECT bistro, number FROM segments WHERE is_fetched = 1"
+        ):
+            found.setdefault(bistro, set()).add(number)
+        return {bistro: frozenset(numbers) for bistro, numbers in found.items()}
+
+    def _whole(self, condition: str) -> Iterator[Opening]:
+        """Yield uploads that were not tried yet and whose pieces are known, some entries at once.
+
+        What is judged meanwhile is not yielded again.
+        """
+        last = b""
+        while True:
+            page = self._db.rows(
+                "SELECT DISTINCT entry FROM uploads JOIN entries USING (entry) "
+                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry > ? "
+                f"AND {condition} ORDER BY entry LIMIT {MOST_AT_ONCE}",
+                (REFUSED, last),
+            )
+            if not page:
+                return
+            first, last = page[0][0], page[-1][0]
+            rows = self._db.rows(
+                "SELECT bistro, size, sha256, salt, committed_size, committed_sha256, content_p, "
+                "segment, segment_offset, upload_offset, n_bytes "
+                "FROM uploads JOIN entries USING (entry) JOIN pieces USING (entry, bistro) "
+                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry >= ? "
+                f"AND entry <= ? AND {condition} ORDER BY entry, batch, bistro, sha256",
+                (REFUSED, first, last),
+            )
+            for values, some in groupby(rows, lambda row: row[:7]):
+                bistro, size, digest, *committed = values
+                upload = Upload(bistro, size, digest, Commitment(self._event.id, *committed))
+                ways = whole_uploads((Piece(*row[7:]) for row in some), upload.size)
+                if ways:
+                    yield Opening(upload, ways)
+
+    # Verdicts ---------------------------------------------------------------------------------
+
+    def opened(
+        self, upload: Upload, why: str, ticket: str | None = None, file: str | None = None
+    ) -> None:
+        """Keep what opening an upload has shown, and the verdict that follows.
+
+        Parameters
+        ----------
+        upload : Upload
+        why : str
+            One of `datacollect.bistro.custody.verdicts.REASONS`; empty: it was collected; `LOST`:
+            the bistro holds other bytes, which says nothing of the entry.
+        ticket : str, optional
+            The number inside the seal.
+        file : str, optional
+            Where it was written.
+        """
+        entry = upload.commitment.entry
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE uploads SET outcome = ? WHERE entry = ? AND bistro = ? AND sha256 = ?",
+                (why or COLLECTED, entry, upload.bistro, upload.sha256),
+            )
+            if why == LOST:
+                text = f"It holds other bytes of {entry.hex()} than it has signed for."
+                self._db.insert("lies", [(upload.bistro, text)])
+                return
+            self._db.rows(
+                "UPDATE entries SET word = ?, why = ?, is_logged = 0, ticket = ?, file = ? "
+                "WHERE entry = ? AND (word IS NULL OR word NOT IN (?, ?))",
+                (*_word(why), ticket, file, entry, COLLECTED, SUPERSEDED),
+            )
+
+    def supersede(self) -> int:
+        """Keep the verdicts that other drafts of the same tickets count; return how many are new.
+
+        To be called once no more entries can be in time.
+        """
+        drafts = (
+            Draft(*row)
+            for row in self._db.rows(
+                "SELECT time_s, entry, ticket, content_p FROM entries "
+                "WHERE word IN (?, ?) AND time_s <= ?",
+                (COLLECTED, SUPERSEDED, self._event.latest_s),
+            )
+        )
+        known = dict(self._db.rows("SELECT entry, why FROM entries WHERE word = ?", (SUPERSEDED,)))
+        found = superseded(drafts, self._event.counts)
+        new = {entry: by.hex() for entry, by in found.items() if known.get(entry) != by.hex()}
+        with self._db.transaction():
+            self._db.many(
+                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
+                ((SUPERSEDED, by, entry) for entry, by in new.items()),
+            )
+        return len(new)
+
+    def to_log(self, n_most: int = MOST_AT_ONCE) -> list[Verdict]:
+        """Return the verdicts that the log of verdicts is not known to hold."""
+        rows = self._db.rows(
+            "SELECT entry, word, why FROM entries WHERE is_logged = 0 ORDER BY entry LIMIT ?",
+            (n_most,),
+        )
+        return [Verdict(self._event.id, *row) for row in rows]
+
+    def logged(self, verdicts: Iterable[Verdict]) -> None:
+        """Keep that the log holds verdicts, unless they have changed since."""
+        with self._db.transaction():
+            self._db.many(
+                "UPDATE entries SET is_logged = 1 WHERE entry = ? AND word = ? AND why = ?",
+                ((each.entry, each.word, each.why) for each in verdicts),
+            )
+
+    def covered(self, bistro: str) -> list[int]:
+        """Return the segments of a bistro whose data may go: verdicts on all of it are logged.
+
+        Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
+        were not opened yet, and where an upload goes on that no batch names.
+        """
+        rows = self._db.rows(
+            "SELECT number FROM segments WHERE bistro = ? AND NOT EXISTS ("
+            "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
+            "WHERE pieces.bistro = segments.bistro AND segment = number "
+            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why <> ? AND "
+            "(SELECT sum(n_bytes) FROM pieces AS p WHERE p.entry = pieces.entry "
+            "AND p.bistro = pieces.bistro) > (SELECT coalesce(sum(size), 0) FROM uploads "
+            "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
+            "AND outcome IS NOT NULL)))) ORDER BY number",
+            (bistro, REFUSED, LATE),
+        )
+        return [number for (number,) in rows]
+
+    # What is known ----------------------------------------------------------------------------
+
+    def known(self, entry: bytes) -> Known:
+        """Return what is known of an entry; of one that no batch names, nothing."""
+        rows = self._db.rows("SELECT time_s, word, why FROM entries WHERE entry = ?", (entry,))
+        if not rows:
+            return Known(entry)
+        bistros = self._db.rows(
+            "SELECT DISTINCT bistro FROM uploads WHERE entry = ? ORDER BY bistro", (entry,)
+        )
+        time_s, word, why = rows[0]
+        return Known(entry, time_s, tuple(name for (name,) in bistros), word or "", why or "")
+
+    def incomplete(self) -> list[Known]:
+        """Return what is known of the entries that were neither collected nor judged otherwise."""
+        rows = self._db.rows("SELECT entry FROM entries WHERE word IS NULL ORDER BY entry")
+        return [self.known(entry) for (entry,) in rows]
+
+    def counts(self) -> Counts:
+        """Return how far the event is."""
+        latest_s = self._event.latest_s
+        numbers = {
+            (word, is_late): n
+            for word, is_late, n in self._db.rows(
+                "SELECT word, time_s > ?, count(*) FROM entries GROUP BY 1, 2", (latest_s,)
+            )
+        }
+
+        def n_of(word: str | None) -> int:
+            return sum(n for (found, _), n in numbers.items() if found == word)
+
+        late = sum(n for (_, is_late), n in numbers.items() if is_late)
+        in_time = sum(n for (_, is_late), n in numbers.items() if is_late is not None) - late
+        return Counts(in_time, late, n_of(COLLECTED), n_of(REFUSED), n_of(SUPERSEDED), n_of(None))
+
+
+def _word(why: str) -> tuple[str, str]:
+    return (REFUSED, why) if why else (COLLECTED, "")
+
+
+def _hashes(rows: np.ndarray, name: str) -> list[bytes]:
+    data = np.ascontiguousarray(rows[name]).tobytes()
+    return [data[i : i + 32] for i in range(0, len(data), 32)]
+
+
+def _entry_rows(rows: np.ndarray) -> Iterator[tuple[object, ...]]:
+    columns = (
+        _hashes(rows, "entry"),
+        _hashes(rows, "salt"),
+        _hashes(rows, "content_p"),
+        rows["committed_size"].tolist(),
+        _hashes(rows, "committed_sha256"),
+    )
+    empty = (None,) * 6
+    return ((*values, *empty) for values in zip(*columns, strict=True))
+
+
+def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]:
+    columns = (
+        _hashes(rows, "entry"),
+        _hashes(rows, "sha256"),
+        rows["size"].tolist(),
+        rows["time_s"].tolist(),
+    )
+    return (
+        (entry, batch.bistro, sha256, size, batch.number, time_s, None)
+        for entry, sha256, size, time_s in zip(*columns, strict=True)
+    )

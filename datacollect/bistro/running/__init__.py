@@ -1,0 +1,1 @@
+"""The destination at work: from what bistros serve to verdicts that are logged."""

@@ -1,0 +1,171 @@
+"""One round of a destination: what is new is taken, fetched, opened, judged, logged.
+
+Each step is done durably before the next begins, and asks the register what is to be done: a round
+that is killed is gone on with by the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from datacollect.bistro.custody.batches import read_batch
+from datacollect.bistro.custody.segments import (
+    PIECE,
+    index_name,
+    number_of,
+    read_index,
+    segment_name,
+)
+from datacollect.bistro.custody.verdicts import Covered, ranges_of
+from datacollect.bistro.opening.opening import open_all
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.log.notes import Note
+    from datacollect.bistro.opening.opening import Opener
+    from datacollect.bistro.register.register import Register
+    from datacollect.net.keys import PrivateKey
+
+# What is small, and fetched before it is known which segments are wanted.
+REPORTS = ("batches/*.batch", "segments/*.index")
+MOST_LOGGED_AT_ONCE = 1000
+
+
+class Log(Protocol):
+    """The log of verdicts, as `datacollect.bistro.serving.verdict_log.VerdictLog` is one."""
+
+    def record(self, entries: Sequence[bytes]) -> int | None:
+        """Have entries logged; return the size of a published log that holds them, or None."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Who collects an event.
+
+    Attributes
+    ----------
+    event : Event
+        With the amendments that are known.
+    key : PrivateKey
+        Of the log of verdicts.
+    register : Register
+    opener : Opener
+        Reads segments where `bring` puts them.
+    log : Log
+    bring : function
+        Takes, by bistro, patterns of the paths that are wanted of it; fetches what it can get, to
+        the paths below `opener.segments` and the bistro's name.
+    times_of : function
+        Takes entries; returns those whose time a log proves, each with that time.
+    n_workers : int
+        Processes that open.
+    """
+
+    event: Event
+    key: PrivateKey
+    register: Register
+    opener: Opener
+    log: Log
+    bring: Callable[[Mapping[str, Sequence[str]]], None]
+    times_of: Callable[[Sequence[bytes]], Iterable[tuple[bytes, int]]]
+    n_workers: int
+
+    def do_round(self, now_s: int) -> dict[str, Note]:
+        """Do all that can be done now; return for each bistro the note of what it may let go.
+
+        Parameters
+        ----------
+        now_s : int
+            The destination's clock, seconds since 1970.
+
+        Raises
+        ------
+        StoreError, NotWrittenError, TransferError
+            Started again it goes on.
+        """
+        names = [bistro.name for bistro in self.event.bistros]
+        self.bring(dict.fromkeys(names, REPORTS))
+        for name in names:
+            self._take_reports(name, self.opener.segments / name)
+        self.register.take_times(self.times_of(self.register.without_time()))
+        self.register.judge_times()
+        self._fetch()
+        for result in open_all(self.opener, self.register.to_open(), self.n_workers):
+            self.register.opened(*result)
+        if now_s > self.event.latest_s:
+            self.register.supersede()
+        size = self._log_verdicts()
+        return {} if size is None else {name: self._covered(name, size, now_s) for name in names}
+
+    def _take_reports(self, bistro: str, folder: Path) -> None:
+        known = self.register.known_batches(bistro)
+        for number, path in _numbered(folder, "batches/*.batch"):
+            if number not in known:
+                try:
+                    self.register.take_batch(read_batch(path.read_bytes(), self.event))
+                except ProblemError as error:
+                    self.register.take_lie(bistro, f"Its file of batch {number} is none: {error}.")
+        segments = self.register.known_segments(bistro)
+        for number, path in _numbered(folder, "segments/*.index"):
+            if number not in segments:
+                try:
+                    pieces, n_bytes = _index(path.read_bytes(), index_name(number))
+                except ProblemError as error:
+                    self.register.take_lie(bistro, f"{error}.")
+                else:
+                    self.register.take_index(bistro, number, pieces, n_bytes)
+
+    def _fetch(self) -> None:
+        wanted = self.register.to_fetch()
+        if not wanted:
+            return
+        self.bring(
+            {
+                name: [segment_name(number) for number in sorted(numbers)]
+                for name, numbers in wanted.items()
+            }
+        )
+        for name, numbers in wanted.items():
+            for number in numbers:
+                if (self.opener.segments / name / segment_name(number)).exists():
+                    self.register.take_segment(name, number)
+
+    def _log_verdicts(self) -> int | None:
+        """Have all verdicts logged; return the log's size, None where there was nothing to log."""
+        size = None
+        while verdicts := self.register.to_log(MOST_LOGGED_AT_ONCE):
+            size = self.log.record([verdict.data for verdict in verdicts])
+            if size is None:
+                break
+            self.register.logged(verdicts)
+        return size
+
+    def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
+        segments = ranges_of(self.register.covered(bistro))
+        return Covered(self.event.id, bistro, log_size, segments, now_s).signed(
+            self.event, self.key
+        )
+
+
+def _numbered(folder: Path, pattern: str) -> list[tuple[int, Path]]:
+    found = []
+    for path in folder.glob(pattern):
+        number = number_of(PurePosixPath(path.relative_to(folder).as_posix()))
+        if number is not None and path.is_file():
+            found.append((number, path))
+    return sorted(found)
+
+
+def _index(data: bytes, place: str) -> tuple[np.ndarray, int]:
+    """Return the pieces of an index, and the bytes of the segment that they fill."""
+    whole = data[: len(data) - len(data) % PIECE.itemsize]
+    n_bytes = int(np.frombuffer(whole, PIECE)["n_bytes"].astype(object).sum())
+    return read_index(data, n_bytes, place), n_bytes

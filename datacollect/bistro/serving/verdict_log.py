@@ -1,0 +1,136 @@
+"""The log of verdicts in a thread of its own, for a destination that writes into it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.service.core import MOST_ENTRIES, log_of
+from datacollect.bistro.serving.asking import WitnessClient
+from datacollect.bistro.serving.clocks import now
+from datacollect.bistro.serving.sequencer import Sequencer
+from datacollect.bistro.store.folder import Held
+from datacollect.bistro.store.log_store import LogStore
+from datacollect.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from datacollect.bistro.config.file import ServiceConfig
+
+# How long witnesses may take to sign before it is said that they have not.
+PUBLISHED_WITHIN_S = 30.0
+LOOK_S = 0.05
+
+
+class VerdictLog:
+    """Keeps the log of verdicts of an event: ``with VerdictLog(config, say) as log``.
+
+    Parameters
+    ----------
+    config : ServiceConfig
+        Whose key is that of the event's log of verdicts.
+    say : function
+        Takes each line of the log, in words; from another thread.
+
+    Raises
+    ------
+    ProblemError
+        The folder is another log's, or another process is at work in it.
+    StoreError
+        The disk is full, or fails.
+    """
+
+    def __init__(self, config: ServiceConfig, say: Callable[[str], None]) -> None:
+        self._config, self._say = config, say
+        log = log_of(config.event, config.key)
+        self._store = LogStore(Held(config.folder), log.text)
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> VerdictLog:
+        """Begin."""
+        self._thread.start()
+        self._started.wait()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        """End; what was recorded is kept."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+        self._store.close()
+
+    def record(self, entries: Sequence[bytes], within_s: float = PUBLISHED_WITHIN_S) -> int | None:
+        """Have entries logged; return the size of a published log that holds them.
+
+        Parameters
+        ----------
+        entries : sequence of bytes
+            At most `MOST_ENTRIES`; those that are there already stay where they are.
+        within_s : float
+            How long witnesses may take.
+
+        Returns
+        -------
+        int or None
+            None: not enough witnesses have signed yet; hand them in again later.
+
+        Raises
+        ------
+        StoreError
+            The log cannot go on.
+        """
+        assert 0 < len(entries) <= MOST_ENTRIES
+        if self._thread.is_alive():
+            work = self._record(entries, now().monotonic_s + within_s)
+            with suppress(CancelledError):
+                size = asyncio.run_coroutine_threadsafe(work, self._loop).result()
+                if self._error is None:
+                    return size
+        raise StoreError(f"the log of verdicts has ended: {self._error}") from self._error
+
+    async def _run(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            async with WitnessClient() as client:
+                self._sequencer = Sequencer(self._config, self._store, client.ask, self._say)
+                self._sequencer.start()
+                self._started.set()
+                ends: list[asyncio.Future[Any]] = [
+                    asyncio.create_task(self._end.wait()),
+                    self._sequencer.broken,
+                ]
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                await self._sequencer.stop()
+        except BaseException as error:
+            self._error = error
+            raise
+        finally:
+            self._started.set()
+
+    async def _record(self, entries: Sequence[bytes], until_s: float) -> int | None:
+        stop = None
+        while now().monotonic_s < until_s:
+            if stop is None:
+                reply = await self._sequencer.record(entries)
+                if reply.status == 200:
+                    stop = 1 + max(row["index"] for row in json.loads(reply.body))
+            if self._sequencer.broken.done():
+                self._error = self._sequencer.broken.exception()
+                return None
+            if stop is not None and self._sequencer.published_size >= stop:
+                return self._sequencer.published_size
+            await asyncio.sleep(LOOK_S)
+        return None

@@ -1,0 +1,410 @@
+"""The register, on both databases: idempotent, and whole whatever ends it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from subprocess import run
+
+import numpy as np
+import pytest
+from conftest import NO_POSTGRES
+from instances.bistro_folders import HandedIn, MadeBistro, collecting_event, event_file
+from instances.events import DEADLINE_S, key_of
+from instances.postgres import postgres, program
+
+from datacollect.bistro.custody.batches import read_batch, sign_batch
+from datacollect.bistro.custody.segments import index_name, read_index, segment_name
+from datacollect.bistro.custody.verdicts import DOES_NOT_OPEN, LATE, OTHER_CONTENT, Verdict
+from datacollect.bistro.destination.missing import Known
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.register.register import LOST, Register
+from datacollect.errors import ProblemError, StoreError
+
+EVENT = collecting_event()
+
+
+@pytest.fixture(scope="module")
+def server():
+    if program("initdb") is None:
+        pytest.skip(NO_POSTGRES)
+    with postgres() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path):
+    """Return where a new register is made: a folder, or a database of a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "register")
+    import psycopg
+
+    address = request.getfixturevalue("server")
+    with psycopg.connect(address, autocommit=True) as db:
+        db.execute("DROP DATABASE IF EXISTS one WITH (FORCE)")
+        db.execute("CREATE DATABASE one")
+    return address.replace("/postgres?", "/one?")
+
+
+@pytest.fixture
+def register(place):
+    made = Register(place, EVENT)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def north(tmp_path):
+    return MadeBistro(EVENT, "north", tmp_path / "north")
+
+
+@pytest.fixture
+def south(tmp_path):
+    return MadeBistro(EVENT, "south", tmp_path / "south")
+
+
+def take_all(register, *bistros, fetched=True):
+    """Take all that bistros serve, as a destination does."""
+    for bistro in bistros:
+        for path in sorted((bistro.folder / "batches").glob("*")):
+            register.take_batch(read_batch(path.read_bytes(), EVENT))
+        for number in range(bistro.n_segments):
+            n_bytes = (bistro.folder / segment_name(number)).stat().st_size
+            pieces = read_index((bistro.folder / index_name(number)).read_bytes(), n_bytes)
+            register.take_index(bistro.name, number, pieces, n_bytes)
+            if fetched:
+                register.take_segment(bistro.name, number)
+
+
+def timed(register, *uploads, time_s=DEADLINE_S):
+    register.take_times((each.entry, time_s) for each in uploads)
+    register.judge_times()
+
+
+def opened_as(register, why="", **more):
+    """Judge all that can be opened; return which entries those were."""
+    found = [each.upload for each in register.to_open()]
+    for upload in found:
+        register.opened(upload, why, **more)
+    return [upload.commitment.entry for upload in found]
+
+
+def test_twice_the_same_batch_and_index_is_nothing_new(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, upload.sealed))
+    batch = north.batch(upload.row(), upload.row())
+    assert register.take_batch(batch)
+    assert not register.take_batch(batch)
+    pieces = read_index((north.folder / index_name(0)).read_bytes(), len(upload.sealed))
+    assert register.take_index("north", 0, pieces, len(upload.sealed))
+    assert not register.take_index("north", 0, pieces, len(upload.sealed))
+    assert register.known_batches("north") == {0}
+    assert register.known_segments("north") == {0: len(upload.sealed)}
+    assert register.counts().waiting == 1
+    assert register.to_fetch() == {"north": {0}}
+    assert register.lies() == []
+
+
+def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
+    upload = HandedIn(EVENT, ticket=1)
+    north.push(upload)
+    take_all(register, north, fetched=False)
+    assert register.without_time() == [upload.entry]
+    # Its data come before logs have answered, and are opened only once its time is known.
+    assert register.to_fetch() == {"north": {0}}
+    register.take_segment("north", 0)
+    assert register.to_fetch() == {}
+    assert opened_as(register) == []
+    timed(register, upload)
+    assert register.without_time() == []
+    assert opened_as(register, ticket="1", file="a") == [upload.entry]
+    assert register.covered("north") == []
+    verdict = Verdict(EVENT.id, upload.entry, "collected")
+    assert register.to_log() == [verdict]
+    register.logged([verdict])
+    assert register.to_log() == []
+    assert register.covered("north") == [0]
+    assert register.known(upload.entry) == Known(
+        upload.entry, DEADLINE_S, ("north",), "collected", ""
+    )
+    assert register.counts() == (1, 0, 1, 0, 0, 0)
+
+
+def test_what_lies_at_two_bistros_is_fetched_and_opened_once(register, north, south):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    south.push(upload)
+    take_all(register, north, south, fetched=False)
+    assert register.to_fetch() == {"north": {0}}
+    register.take_segment("north", 0)
+    timed(register, upload)
+    assert opened_as(register) == [upload.entry]
+    assert register.to_fetch() == {}
+    register.logged(register.to_log())
+    # The copy that nobody has fetched may go, too.
+    assert register.covered("south") == [0]
+
+
+def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, north, south):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    south.push(upload)
+    take_all(register, north, south, fetched=False)
+    timed(register, upload)
+    register.take_segment("north", 0)
+    assert opened_as(register, LOST) == [upload.entry]
+    assert [lie.who for lie in register.lies()] == ["north"]
+    assert register.to_log() == []
+    assert register.to_fetch() == {"south": {0}}
+    register.take_segment("south", 0)
+    assert opened_as(register) == [upload.entry]
+    assert register.counts().collected == 1
+
+
+def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_then(
+    register, north
+):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
+    (refused,) = register.to_log()
+    register.logged([refused])
+    assert register.covered("north") == [0]
+    # The other ciphertext lies there before its batch says so: it must not be lost.
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, anew))
+    take_all(register, north)
+    assert 1 not in register.covered("north")
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    assert 1 not in register.covered("north")
+    (opening,) = register.to_open()
+    assert opening.upload.is_sealed_anew
+    register.opened(opening.upload, "")
+    # An old verdict that is logged late is no word on the new one.
+    register.logged([refused])
+    (verdict,) = register.to_log()
+    assert verdict.word == "collected"
+    register.logged([verdict])
+    assert register.covered("north") == [0, 1]
+
+
+def test_a_second_refusal_never_takes_back_what_was_collected(register, north, south):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    south.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north, south)
+    timed(register, upload)
+    (opening,) = register.to_open()
+    register.opened(opening.upload, "")
+    register.opened(opening.upload._replace(bistro="south"), OTHER_CONTENT)
+    assert register.known(upload.entry).word == "collected"
+
+
+def test_what_is_late_is_refused_unfetched_until_the_deadline_moves(place, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    register = Register(place, EVENT)
+    take_all(register, north, fetched=False)
+    timed(register, upload, time_s=EVENT.latest_s + 1)
+    assert register.to_fetch() == {}
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", LATE)]
+    assert register.counts() == (0, 1, 0, 1, 0, 0)
+    register.close()
+    register = Register(place, replace(EVENT, deadline_s=EVENT.deadline_s + 1))
+    register.judge_times()
+    assert register.to_log() == []
+    assert register.to_fetch() == {"north": {0}}
+    register.take_segment("north", 0)
+    assert opened_as(register) == [upload.entry]
+    register.close()
+
+
+def test_the_least_time_counts_whichever_log_proves_it_first(register, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload, time_s=EVENT.latest_s + 5)
+    timed(register, upload, time_s=EVENT.latest_s)
+    timed(register, upload, time_s=EVENT.latest_s + 9)
+    assert register.known(upload.entry) == Known(upload.entry, EVENT.latest_s, ("north",))
+
+
+def test_a_tickets_earlier_drafts_are_superseded_once(register, north):
+    drafts = [HandedIn(EVENT, number, b"%d" % number, ticket=1) for number in range(3)]
+    other = HandedIn(EVENT, 9, ticket=2)
+    north.push(*drafts, other)
+    take_all(register, north)
+    for i, draft in enumerate(drafts):
+        timed(register, draft, time_s=100 + i)
+    timed(register, other, time_s=50)
+    for opening in [*register.to_open()]:
+        is_other = opening.upload.commitment.entry == other.entry
+        register.opened(opening.upload, "", ticket="2" if is_other else "1")
+    register.logged(register.to_log())
+    assert register.supersede() == 2
+    assert register.supersede() == 0
+    expected = {
+        Verdict(EVENT.id, draft.entry, "superseded", drafts[2].entry.hex()) for draft in drafts[:2]
+    }
+    assert {*register.to_log()} == expected
+    assert register.counts() == (4, 0, 2, 0, 2, 0)
+
+
+def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(register, north):
+    one, two, three = (HandedIn(EVENT, number) for number in range(3))
+    first = north.batch(one.row())
+    forked = sign_batch(EVENT, "north", 0, bytes(32), 1, first.rows, key_of("north"))
+    hidden = north.batch(two.row())
+    invented = np.array([three.row()], first.rows.dtype)
+    invented["salt"] = one.commitment.salt
+    last = north.batch(three.row(), tuple(invented[0]))
+    for batch in (last, first, forked):
+        assert register.take_batch(batch)
+    texts = [lie.text for lie in register.lies()]
+    assert {lie.who for lie in register.lies()} == {"north"}
+    assert len(texts) == 3
+    assert any("2 batches of number 0" in text for text in texts)
+    assert "It has signed batch 2 and shows no batch 1." in texts
+    assert any("open no commitment" in text for text in texts)
+    assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
+    register.take_batch(hidden)
+    assert not any("shows no batch" in lie.text for lie in register.lies())
+
+
+def test_an_index_that_lies_brings_nothing_to_open(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 5, upload.sealed))
+    north.segment((b"z" * 32, 0, b"nobody's"))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    assert [*register.to_open()] == []
+    assert register.covered("north") == []
+    assert register.incomplete() == [Known(upload.entry, DEADLINE_S, ("north",))]
+
+
+def test_the_register_of_another_event_is_refused(place):
+    Register(place, EVENT).close()
+    with pytest.raises(ProblemError, match="is that of event"):
+        Register(place, collecting_event(name="Another"))
+
+
+def test_a_register_goes_on_where_it_was(place, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    register = Register(place, EVENT)
+    take_all(register, north)
+    timed(register, upload)
+    register.close()
+    register = Register(place, EVENT)
+    take_all(register, north)
+    assert opened_as(register) == [upload.entry]
+    register.close()
+
+
+def test_more_entries_than_one_page_are_all_opened(register, north, monkeypatch):
+    monkeypatch.setattr("datacollect.bistro.register.register.MOST_AT_ONCE", 2)
+    uploads = [HandedIn(EVENT, number) for number in range(5)]
+    north.push(*uploads)
+    take_all(register, north)
+    timed(register, *uploads)
+    assert sorted(opened_as(register)) == sorted(each.entry for each in uploads)
+
+
+def test_two_machines_take_the_same_batch_once(server, tmp_path):
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute("DROP DATABASE IF EXISTS two WITH (FORCE)")
+        db.execute("CREATE DATABASE two")
+    place = server.replace("/postgres?", "/two?")
+    first, second = Register(place, EVENT), Register(place, EVENT)
+    upload = HandedIn(EVENT)
+    batch = MadeBistro(EVENT, "north", tmp_path).batch(upload.row())
+    assert first.take_batch(batch)
+    assert not second.take_batch(batch)
+    assert second.counts().waiting == 1
+    first.close()
+    second.close()
+
+
+def test_a_database_that_is_not_there_is_named():
+    with pytest.raises(StoreError, match="database fails"):
+        Register("postgresql:///nothing?host=/nowhere", EVENT)
+
+
+def test_without_psycopg_the_command_that_installs_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ProblemError, match=r"needs psycopg: .* install .*psycopg"):
+        Register("postgresql:///any", EVENT)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path[:0] = sys.argv[1:2]
+from datacollect.bistro.custody.batches import read_batch
+from datacollect.bistro.custody.segments import read_index
+from datacollect.bistro.custody.verdicts import Verdict
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.register.register import Register
+from datacollect.bistro.store import folder
+
+n_left = int(sys.argv[4])
+plain = folder.Database.rows
+many = folder.Database.many
+
+def counting(call):
+    def counted(*args):
+        global n_left
+        n_left -= 1
+        if n_left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args)
+    return counted
+
+folder.Database.rows, folder.Database.many = counting(plain), counting(many)
+event = read_event(Path(sys.argv[2], "event.toml").read_bytes())
+register = Register(sys.argv[3], event)
+north = Path(sys.argv[2], "north")
+register.take_batch(read_batch((north / "batches/0000000000.batch").read_bytes(), event))
+n_bytes = (north / "segments/0000000000.segment").stat().st_size
+pieces = read_index((north / "segments/0000000000.index").read_bytes(), n_bytes)
+register.take_index("north", 0, pieces, n_bytes)
+register.take_segment("north", 0)
+register.take_times([(entry, 5) for entry in register.without_time()])
+register.judge_times()
+for opening in [*register.to_open()]:
+    register.opened(opening.upload, "", ticket="1")
+register.logged(register.to_log())
+register.supersede()
+register.logged(register.to_log())
+assert register.covered("north") == [0], register.covered("north")
+print(register.counts())
+"""
+
+
+def test_killed_at_any_call_it_goes_on_to_the_same_end(tmp_path):
+    """Each start is killed one call of the database later; the next one goes on in its folder."""
+    data = event_file()
+    (tmp_path / "event.toml").write_bytes(data)
+    event = read_event(data)
+    MadeBistro(event, "north", tmp_path / "north").push(
+        HandedIn(event, 1, b"1", ticket=1), HandedIn(event, 2, b"2", ticket=1)
+    )
+    folder = str(tmp_path / "register")
+    repository = str(Path(__file__).resolve().parents[3])
+    for n_calls in range(1, 200, 3):
+        words = [sys.executable, "-c", KILLED, repository, str(tmp_path), folder, str(n_calls)]
+        done = run(words, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert done.stdout.strip() == (
+        "Counts(in_time=2, late=0, collected=1, refused=0, superseded=1, waiting=0)"
+    )

@@ -1,0 +1,252 @@
+"""A destination's rounds against what bistros serve, with its log and witnesses in the process."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import replace
+
+import pytest
+from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file, secret_of
+from instances.events import DEADLINE_S, key_of
+
+from datacollect.bistro.config.file import Listening, ServiceConfig
+from datacollect.bistro.custody.segments import batch_name, index_name, segment_name
+from datacollect.bistro.custody.verdicts import Verdict, read_covered, read_verdict
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.tickets import new_ticket
+from datacollect.bistro.now import Now
+from datacollect.bistro.opening.keys import ticket_secrets
+from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.receipt.counted_time import time_in
+from datacollect.bistro.register.register import Register
+from datacollect.bistro.running.destination_round import Destination
+from datacollect.bistro.service.proving import proof_of
+from datacollect.bistro.serving.verdict_log import VerdictLog
+from datacollect.bistro.store.folder import Held
+from datacollect.bistro.store.log_store import LogStore
+from datacollect.bistro.witness.core import WitnessCore
+from datacollect.errors import StoreError
+
+DATA = event_file()
+EVENT = read_event(DATA)
+KEY = key_of("verdicts")
+
+
+class Witnesses:
+    """Witnesses in this process, some of whom may be away."""
+
+    def __init__(self) -> None:
+        self.away: set[int] = set()
+        self._cores = [
+            WitnessCore(name, key_of(name), [EVENT.verdicts], {}, 0, self._now())
+            for name in (f"w{i}.example" for i in range(4))
+        ]
+
+    def _now(self) -> Now:
+        return Now(time.monotonic(), time.time())
+
+    def __call__(self) -> Witnesses:
+        return self
+
+    async def __aenter__(self) -> Witnesses:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def ask(self, url, body):
+        number = next(i for i, each in enumerate(EVENT.witnesses) if url.startswith(each.url))
+        if number in self.away:
+            return None, b""
+        decision = self._cores[number].add_checkpoint(body, self._now())
+        return getattr(decision, "status", 200), decision.answer
+
+
+@pytest.fixture
+def witnesses(monkeypatch):
+    made = Witnesses()
+    monkeypatch.setattr("datacollect.bistro.serving.verdict_log.WitnessClient", made)
+    return made
+
+
+class Bench:
+    """A destination of two bistros; what they serve is brought by copying it."""
+
+    def __init__(self, folder) -> None:
+        self.folder = folder
+        self.bistros = {
+            name: MadeBistro(EVENT, name, folder / "served" / name) for name in ("north", "south")
+        }
+        tickets = folder / "tickets"
+        tickets.mkdir()
+        for number in range(1, 5):
+            made = new_ticket(
+                EVENT, number.to_bytes(16, "big"), secret_of(number), key_of("organiser")
+            )
+            (tickets / f"{number}.ticket").write_text(made.text)
+        self.secrets = ticket_secrets(tickets, EVENT)
+        self.times: dict[bytes, int] = {}
+        self.brought: list[str] = []
+
+    def handed_in(self, number, ticket, time_s=DEADLINE_S, **more) -> HandedIn:
+        made = HandedIn(EVENT, number, b"%d" % number, ticket=ticket, **more)
+        self.times[made.entry] = time_s
+        return made
+
+    def bring(self, wanted):
+        for name, patterns in wanted.items():
+            served = self.bistros[name].folder
+            for path in (path for pattern in patterns for path in served.glob(pattern)):
+                to = self.folder / "fetched" / name / path.relative_to(served)
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, to)
+                if path.suffix == ".segment":
+                    self.brought.append(f"{name} {int(path.stem)}")
+
+    def round(self, now_s=EVENT.latest_s + 1):
+        """Do a round as a new start does; return the segments that may go, and what was logged."""
+        into = self.folder / "into"
+        config = ServiceConfig(
+            *(EVENT, DATA, KEY, Listening(("127.0.0.1", 0), None)),
+            *(self.folder / "log", 0, ()),
+        )
+        register = Register(str(self.folder / "register"), EVENT)
+        opener = Opener((str(FIRST_IDENTITY),), self.secrets, self.folder / "fetched", into)
+        try:
+            with VerdictLog(config, lambda _: None) as log:
+                destination = Destination(
+                    *(EVENT, KEY, register, opener, log, self.bring),
+                    lambda entries: [(e, self.times[e]) for e in entries if e in self.times],
+                    1,
+                )
+                notes = destination.do_round(now_s)
+            self.counts, self.lies = register.counts(), register.lies()
+        finally:
+            register.close()
+        return {
+            name: [n for n in range(9) if n in read_covered(note.data, EVENT)]
+            for name, note in notes.items()
+        }
+
+    def logged(self) -> list[Verdict]:
+        store = LogStore(Held(self.folder / "log"), EVENT.verdicts.text)
+        try:
+            entries = store.entries(0, 99)
+            for i, data in enumerate(entries):
+                proof = proof_of(i, store)
+                assert time_in(EVENT.verdicts, proof, data, EVENT).time_s is not None
+        finally:
+            store.close()
+        return [read_verdict(data, EVENT.id) for data in entries]
+
+    def said(self) -> dict[bytes, str]:
+        """Return the last word on each entry."""
+        return {each.entry: f"{each.word}: {each.why}" for each in self.logged()}
+
+
+@pytest.fixture
+def bench(tmp_path, witnesses):
+    return Bench(tmp_path)
+
+
+def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
+    one = bench.handed_in(1, ticket=1)
+    draft = bench.handed_in(2, ticket=2, time_s=DEADLINE_S - 9)
+    last = bench.handed_in(3, ticket=2)
+    late = bench.handed_in(4, ticket=3, time_s=EVENT.latest_s + 1)
+    stolen = bench.handed_in(5, ticket=4, secret=bytes(32))
+    bench.bistros["north"].push(one, draft)
+    bench.bistros["south"].push(one, last, stolen)
+    bench.bistros["south"].push(late)
+    assert bench.round() == {"north": [0], "south": [0, 1]}
+    assert bench.said() == {
+        one.entry: "collected: ",
+        draft.entry: f"superseded: {last.entry.hex()}",
+        last.entry: "collected: ",
+        late.entry: "refused: is late",
+        stolen.entry: "refused: lacks the ticket's secret",
+    }
+    # The late one was not fetched; one of the two copies was enough.
+    assert sorted(bench.brought) == ["north 0", "south 0"]
+    path = bench.folder / "into" / last.entry.hex() / "return.pdf"
+    assert path.read_bytes() == last.content
+    assert bench.lies == []
+
+
+def test_rounds_go_on_while_pushes_arrive(bench):
+    one, two = bench.handed_in(1, ticket=1), bench.handed_in(2, ticket=2)
+    north = bench.bistros["north"]
+    north.push(one)
+    assert bench.round(DEADLINE_S - 5) == {"north": [0], "south": []}
+    assert bench.round(DEADLINE_S - 4) == {}
+    north.push(two)
+    assert bench.round() == {"north": [0, 1], "south": []}
+    assert bench.brought == ["north 0", "north 1"]
+    assert bench.counts.collected == 2
+
+
+def test_no_segment_goes_before_witnesses_have_signed_its_verdicts(bench, witnesses, monkeypatch):
+    monkeypatch.setattr(VerdictLog.record, "__defaults__", (0.5,))
+    bench.bistros["north"].push(bench.handed_in(1, ticket=1))
+    witnesses.away = {0, 1}
+    assert bench.round() == {}
+    witnesses.away = set()
+    monkeypatch.setattr(VerdictLog.record, "__defaults__", (30.0,))
+    assert bench.round() == {"north": [0], "south": []}
+    assert len(bench.logged()) == 1
+
+
+def test_bistros_that_lie_are_named_and_the_others_files_are_collected(bench):
+    one, two, three = (bench.handed_in(n, ticket=n) for n in (1, 2, 3))
+    north, south = bench.bistros.values()
+    north.push(one)
+    north.push(two)
+    south.push(one)
+    south.push(three)
+    # North alters a segment, hides a batch, writes noise; a receipt of its for data never came.
+    altered = north.folder / segment_name(0)
+    altered.write_bytes(bytes(len(altered.read_bytes())))
+    never = bench.handed_in(4, ticket=4)
+    north.batch(never.row())
+    (north.folder / batch_name(1)).unlink()
+    north.write(batch_name(7), b"noise")
+    north.write(index_name(5), b"noise" * 99)
+    bench.round()
+    bench.round()
+    assert bench.said() == {one.entry: "collected: ", three.entry: "collected: "}
+    texts = [lie.text for lie in bench.lies]
+    assert {lie.who for lie in bench.lies} == {"north"}
+    assert any(one.entry.hex() in text for text in texts)
+    assert any("shows no batch 1" in text for text in texts)
+    assert any("batch 7" in text for text in texts)
+    assert any("0000000005.index" in text for text in texts)
+    assert bench.counts.waiting == 1
+
+
+def test_a_log_that_has_ended_says_so(bench, monkeypatch):
+    bench.round()
+    config = ServiceConfig(
+        *(EVENT, DATA, KEY, Listening(("127.0.0.1", 0), None)),
+        *(bench.folder / "log", 0, ()),
+    )
+    with VerdictLog(config, lambda _: None) as log:
+
+        def broken(_):
+            raise StoreError("the disk is gone")
+
+        monkeypatch.setattr(log._store, "index_of", broken)
+        with pytest.raises(StoreError, match="the disk is gone"):
+            log.record([Verdict(EVENT.id, bytes(32), "collected").data], 5.0)
+
+
+def test_only_the_key_of_the_log_of_verdicts_keeps_it(bench):
+    bench.round()
+    config = ServiceConfig(
+        *(EVENT, DATA, key_of("s0"), Listening(("127.0.0.1", 0), None)),
+        *(bench.folder / "log", 0, ()),
+    )
+    with pytest.raises(ValueError, match="is that of"):
+        VerdictLog(config, lambda _: None)
+    with pytest.raises(ValueError, match="key must be that of"):
+        VerdictLog(replace(config, key=key_of("nobody")), lambda _: None)

@@ -1,0 +1,134 @@
+"""What bistros hold, laid out as they serve it: made by hand, with everybody's keys."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pyrage
+from instances.events import DEADLINE_S, event_bytes, key_of
+
+from datacollect.bistro.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
+from datacollect.bistro.custody.segments import PIECE, batch_name, index_name, segment_name
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.log.checkpoints import log_key
+from datacollect.bistro.log.entry import Commitment, header_bytes
+from datacollect.bistro.sealing.sealed import Inner, seal
+
+# The destination's own key, and another that is kept elsewhere.
+FIRST_IDENTITY, SECOND_IDENTITY = (pyrage.x25519.Identity.generate() for _ in range(2))
+VERDICTS = log_key("destination.example/0123456789abcdef", key_of("verdicts").public)
+
+
+def event_file(**changes: object) -> bytes:
+    """Return the file of an event with two bistros and a log of verdicts."""
+    whole = {
+        "recipients": [str(each.to_public()) for each in (FIRST_IDENTITY, SECOND_IDENTITY)],
+        "verdicts": {"log": VERDICTS.text},
+        "bistros": [
+            {
+                "name": name,
+                "url": f"https://{name}.example",
+                "key": key_of(name).public,
+                "fingerprint": f"sha256:{sha256(name.encode()).hexdigest()}",
+            }
+            for name in ("north", "south")
+        ],
+    }
+    return event_bytes(**(whole | changes))
+
+
+def collecting_event(**changes: object):
+    return read_event(event_file(**changes))
+
+
+class HandedIn:
+    """A file as its person has sealed it; the salt is its number."""
+
+    def __init__(
+        self,
+        event,
+        number: int = 1,
+        content: bytes = b"income",
+        *,
+        ticket: int | None = None,
+        secret: bytes | None = None,
+        name: str = "return.pdf",
+        header: bytes | None = None,
+    ) -> None:
+        fields = {"event": event.id.hex(), "name": name}
+        if ticket is not None:
+            fields["ticket"] = ticket.to_bytes(16, "big").hex()
+            secret = secret_of(ticket) if secret is None else secret
+        self.event, self.content = event, content
+        self.inner = Inner(header_bytes(fields) if header is None else header, bytes(32), secret)
+        self.sealed, told = self.seal_anew()
+        salt = number.to_bytes(32, "big")
+        self.commitment = Commitment(event.id, salt, len(self.sealed), told.sha256, told.content_p)
+        self.ticket = bytes(16) if ticket is None else ticket.to_bytes(16, "big")
+
+    @property
+    def entry(self) -> bytes:
+        return self.commitment.entry
+
+    def seal_anew(self):
+        out = BytesIO()
+        told = seal(BytesIO(self.content), out, self.inner, self.event.recipients)
+        return out.getvalue(), told
+
+    def row(self, data: bytes | None = None, time_s: int = DEADLINE_S - 50):
+        held = self.sealed if data is None else data
+        digest = sha256(held).digest()
+        return row_of(self.commitment, len(held), digest, self.ticket, time_s)
+
+
+def secret_of(ticket: int) -> bytes:
+    return sha256(b"%d" % ticket).digest()
+
+
+class MadeBistro:
+    """The folder of a bistro: segments, their indices, chained batches."""
+
+    def __init__(self, event, name: str, folder: Path) -> None:
+        self.event, self.name, self.folder = event, name, folder
+        self.n_segments = self.n_batches = 0
+        self.last = FIRST
+
+    def segment(self, *pieces: tuple[bytes, int, bytes]) -> int:
+        """Close a segment of pieces: entry, offset in its upload, bytes."""
+        number = self.n_segments
+        self.n_segments += 1
+        at, rows = 0, []
+        for entry, offset, data in pieces:
+            rows.append((entry, offset, at, len(data)))
+            at += len(data)
+        self.write(segment_name(number), b"".join(data for _, _, data in pieces))
+        self.write(index_name(number), np.array(rows, PIECE).tobytes())
+        return number
+
+    def batch(self, *rows, key: str | None = None) -> Batch:
+        made = sign_batch(
+            self.event,
+            self.name,
+            self.n_batches,
+            self.last,
+            DEADLINE_S - 20,
+            np.array([*rows], ROW),
+            key_of(key or self.name),
+        )
+        self.write(batch_name(self.n_batches), made.data)
+        self.n_batches += 1
+        self.last = made.digest
+        return made
+
+    def push(self, *uploads: HandedIn) -> None:
+        """Take whole uploads, into one segment and one batch."""
+        self.segment(*((each.entry, 0, each.sealed) for each in uploads))
+        self.batch(*(each.row() for each in uploads))
+
+    def write(self, name: str, data: bytes) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
