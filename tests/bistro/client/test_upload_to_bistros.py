@@ -16,6 +16,7 @@ from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.receipt.receipt import read_receipt
 from datacollect.bistro.taking.bistro import Bistro
+from datacollect.bistro.taking.tus import handlers_of
 from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
@@ -70,7 +71,7 @@ def bistro_running(world, name, held: ExitStack) -> Bistro:
     path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
     accept = AgentConfig.from_file(path).accept
     bistro = held.enter_context(closing(Bistro(accept, lambda _: None)))
-    held.enter_context(running(path, bistro.handlers))
+    held.enter_context(running(path, handlers_of(bistro)))
     return bistro
 
 
