@@ -13,7 +13,6 @@ from datacollect.files.kinds import shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.bistro.taking.bistro import Bistro
     from datacollect.transfer.agent.config.file import AcceptConfig, AgentConfig
     from datacollect.transfer.agent.shell.handling import Handler
 
@@ -32,7 +31,7 @@ def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
 
     handlers: Mapping[str, Handler] = {}
     if config.accept is not None:
-        handlers = held.enter_context(closing(_bistro(config.accept))).handlers
+        handlers = _handlers(config.accept, held)
     running = Agent(config, note, handlers)
 
     def ready() -> None:
@@ -46,15 +45,17 @@ def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
     run_agent(running, ready)
 
 
-def _bistro(config: AcceptConfig) -> Bistro:
+def _handlers(config: AcceptConfig, held: ExitStack) -> Mapping[str, Handler]:
+    """Start the bistro of an agent; return who answers for it."""
     try:
         from datacollect.bistro.taking.bistro import Bistro
+        from datacollect.bistro.taking.tus import handlers_of
     except ImportError as error:
         raise ProblemError(
             f"accept: {error.name} is not installed, which taking uploads needs; install "
             "datacollect[bistro]"
         ) from None
-    return Bistro(config, note)
+    return handlers_of(held.enter_context(closing(Bistro(config, note))))
 
 
 def init_agent(

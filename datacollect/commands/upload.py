@@ -30,21 +30,22 @@ def upload(
             "-o", "--output", metavar="DIR", help="Keep seals and receipts here, not beside FILE."
         ),
     ] = None,
-    commit_only: Annotated[  # noqa: ARG001 - nothing comes after the timestamp yet
+    commit_only: Annotated[
         bool, typer.Option("--commit-only", help="End after the timestamp; send nothing.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Hand files in: seal each, have it timestamped, keep a receipt that proves the time.
+    """Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.
 
     Keep NAME.keep and NAME.receipt.json. Run again it goes on, and hands nothing in twice. Exit 0:
-    all in time; 1: late, or not proved yet; 2: refused for what was given; 3: no service answers.
+    all in time and sent; 1: late, not proved, or not sent yet; 2: refused for what was given; 3:
+    no service answers.
     """
     from datacollect.bistro.client.upload import kept_words
     from datacollect.bistro.client.upload import upload as hand_in
 
     with ending_on_sigterm(), saying_next(lambda: kept_words(files, into)):
-        done = hand_in(files, event, ticket=ticket, into=into, tell=note)
+        done = hand_in(files, event, ticket=ticket, into=into, commit_only=commit_only, tell=note)
     if as_json:
         emit_json(done.to_dict())
     else:
@@ -57,7 +58,7 @@ def _show(done: Uploaded) -> None:
         emit(f"{each.file}: {each.outcome}")
         emit_text(each.times_text, 2)
         emit_text(each.proved, 2)
-        if not each.is_in_time:
+        if each.exit_code:
             for trouble in each.troubles:
                 note_text(trouble)
         if each.keep is not None:

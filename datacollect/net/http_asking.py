@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -13,12 +14,12 @@ from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import dial, start_tls
 from datacollect.net.http_client import HttpChannel
 from datacollect.net.names import host_and_port, host_port_text
-from datacollect.net.tls import web_context
+from datacollect.net.tls import require_fingerprint, web_context
 
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
 # How long an answer may take that comes by and by, and what one has at most where nobody says.
@@ -27,14 +28,20 @@ MOST_ANSWER_BYTES = 65_536
 # Nobody comes again later than this, whatever a server says.
 MOST_RETRY_AFTER_S = 3600.0
 NO_BODY = (204, 304)
+# How long a refusal is waited for that comes instead of taking all.
+GOODBYE_S = 2.0
 
 
 class Answer(NamedTuple):
-    """What a server has answered; `retry_after_s`: when it wants to be asked again."""
+    """What a server has answered; `retry_after_s`: when it wants to be asked again.
+
+    `headers` has their names in lowercase.
+    """
 
     status: int
     body: bytes
     retry_after_s: float | None = None
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class Asker:
@@ -50,6 +57,8 @@ class Asker:
         By default what `web_context` makes, which takes a while.
     timeout_s : float
         How long connecting, and each answer, may take.
+    fingerprint : str, optional
+        Of its certificate, where that is pinned, and not verified by `tls`.
 
     Raises
     ------
@@ -59,8 +68,13 @@ class Asker:
     """
 
     def __init__(
-        self, url: str, tls: ssl.SSLContext | None = None, timeout_s: float = ANSWER_S
+        self,
+        url: str,
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float = ANSWER_S,
+        fingerprint: str | None = None,
     ) -> None:
+        self._fingerprint = fingerprint
         parts = urlsplit(url)
         self._is_tls = parts.scheme == "https"
         self._address = host_and_port(parts.netloc, default_port=443 if self._is_tls else 80)
@@ -97,6 +111,44 @@ class Asker:
     ) -> Answer:
         """Return the answer to a POST to a path below the URL."""
         return self._asked("POST", path, body, {"Content-Type": content_type}, most_bytes)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        blocks: Iterable[bytes] = (),
+        n_bytes: int | None = None,
+    ) -> Answer:
+        """Return the answer to any request, which is sent once: it may change something.
+
+        Parameters
+        ----------
+        method, path : str
+        headers : mapping
+        blocks : iterable of bytes
+            The body; it may take its time, as long as some of it is taken now and then.
+        n_bytes : int, optional
+            Of the body; None: there is none.
+        """
+        self.close()
+        length = {} if n_bytes is None else {"Content-Length": str(n_bytes)}
+        try:
+            channel = self._channel = self._opened(Deadline(self._timeout_s))
+            channel.send(self._request(method, path, None, {**headers, **length}))
+            try:
+                for block in blocks:
+                    channel.send(block)
+            except TransferError:
+                # A server that refuses answers before it has all of it.
+                with suppress(TransferError):
+                    return self._answered(channel, MOST_ANSWER_BYTES, Deadline(GOODBYE_S))
+                raise
+            deadline = Deadline(self._timeout_s)
+            return self._answered(channel, MOST_ANSWER_BYTES, deadline, is_head=method == "HEAD")
+        except BaseException:
+            self.close()
+            raise
 
     def _asked(
         self,
@@ -137,20 +189,34 @@ class Asker:
     def _answer(self, raw: bytes, most_bytes: int) -> Answer:
         deadline = Deadline(self._timeout_s)
         if self._channel is None:
-            self._channel = HttpChannel(self._connected(deadline), self._name, self._timeout_s)
+            self._channel = self._opened(deadline)
         self._channel.send(raw)
-        head = self._channel.head(deadline)
+        return self._answered(self._channel, most_bytes, deadline)
+
+    def _opened(self, deadline: Deadline) -> HttpChannel:
+        return HttpChannel(self._connected(deadline), self._name, self._timeout_s)
+
+    def _answered(
+        self,
+        channel: HttpChannel,
+        most_bytes: int,
+        deadline: Deadline,
+        *,
+        is_head: bool = False,
+    ) -> Answer:
+        head = channel.head(deadline)
         if head.status < 200:
             raise TransferError(f"{self._name}: answers {head.status}, which nobody asked for")
         body = b""
-        if head.status not in NO_BODY:
+        if head.status not in NO_BODY and not is_head:
             if head.is_chunked:  # as proxies answer
-                body = self._channel.chunked_body(most_bytes, deadline)
+                body = channel.chunked_body(most_bytes, deadline)
             else:
-                body = self._channel.body(head.length, most_bytes, deadline)
+                body = channel.body(head.length, most_bytes, deadline)
         if "close" in head.headers.get("connection", "").lower():
             self.close()
-        return Answer(head.status, body, _seconds(head.headers.get("retry-after", "")))
+        again_s = _seconds(head.headers.get("retry-after", ""))
+        return Answer(head.status, body, again_s, head.headers)
 
     def _connected(self, deadline: Deadline) -> socket.socket:
         plain = dial([self._address], self._name, deadline, what="server")
@@ -161,7 +227,14 @@ class Asker:
         except BaseException:
             plain.close()
             raise
-        return start_tls(plain, self._tls, self._address[0], self._name, deadline)
+        connection = start_tls(plain, self._tls, self._address[0], self._name, deadline)
+        if self._fingerprint is not None:
+            try:
+                require_fingerprint(connection, self._fingerprint, self._name)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
 
 
 class Askers:

@@ -133,7 +133,9 @@ def client_context(ca: Path | None = None) -> ssl.SSLContext:
     return context
 
 
-def web_context(ca: Path | None = None, fingerprint: str | None = None) -> ssl.SSLContext:
+def web_context(
+    ca: Path | None = None, fingerprint: str | None = None, certificates: str | None = None
+) -> ssl.SSLContext:
     """Return what a client of any server needs: usual checks, or those of a pinned fingerprint.
 
     Parameters
@@ -142,9 +144,11 @@ def web_context(ca: Path | None = None, fingerprint: str | None = None) -> ssl.S
         Who has signed its certificate, PEM; None: whom this host trusts.
     fingerprint : str or None
         Who has signed it does not matter; the caller compares.
+    certificates : str or None
+        What a file `ca` would hold.
     """
     try:
-        context = ssl.create_default_context(cafile=ca)
+        context = ssl.create_default_context(cafile=ca, cadata=certificates)
     except (OSError, ssl.SSLError) as error:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
         name = "" if ca is None else f"{document_name(ca)}: "

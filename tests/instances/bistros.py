@@ -21,6 +21,7 @@ from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import Ticket, new_ticket
 from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.taking.bistro import Bistro
+from datacollect.bistro.taking.tus import handlers_of
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent.config.file import AgentConfig
 
@@ -94,9 +95,11 @@ def running_bistro(
     config = AgentConfig.from_file(path)
     assert config.accept is not None
     records: list[str] = []
-    with closing(Bistro(config.accept, records.append)) as bistro:
-        with running(path, handlers=bistro.handlers) as agent:
-            yield Client(agent.address), bistro
+    with (
+        closing(Bistro(config.accept, records.append)) as bistro,
+        running(path, handlers=handlers_of(bistro)) as agent,
+    ):
+        yield Client(agent.address), bistro
 
 
 class Client:

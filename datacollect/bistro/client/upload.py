@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,8 @@ from datacollect.bistro.client.handing_in import HandingIn
 from datacollect.bistro.client.instants import both_clocks, utc_text
 from datacollect.bistro.client.items import Item, Refused, items_of, kept_item, require_ticket
 from datacollect.bistro.client.published import Saved, amendments_of
+from datacollect.bistro.client.pushing import Pushing
+from datacollect.bistro.client.sending import pushed
 from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import Ticket
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.sealing.keep import Kept
 
 T = TypeVar("T")
 
@@ -36,6 +39,7 @@ PATIENCE_S = 60.0
 # How long the next file waits for the first answer to the one before it.
 TURN_S = 10.0
 
+NOT_SENT = "it has not been sent anywhere yet"
 NOTHING_PROVED = "Nothing is proved yet."
 
 # What refusals say of the request itself, and that the event is over.
@@ -66,7 +70,12 @@ class HandedIn:
     troubles : tuple of str
         What services and authorities said that gave no help; or why the file was not taken.
     exit_code : int
-        0 in time, 1 late or not proved, 2 refused for what was given, 3 no service.
+        0 in time, 1 late, not proved or held by no bistro, 2 refused for what was given, 3 no
+        service.
+    held_by : str or None
+        The bistro that has signed that it holds all of it.
+    held_since_s : int or None
+        Since when, by its own clock.
     """
 
     file: str
@@ -79,6 +88,8 @@ class HandedIn:
     proved: str
     troubles: tuple[str, ...]
     exit_code: int
+    held_by: str | None = None
+    held_since_s: int | None = None
 
     @property
     def is_in_time(self) -> bool:
@@ -90,7 +101,10 @@ class HandedIn:
         """When it was handed in and counted, by the reader's clock and in UTC."""
         handed_in = "nowhere" if self.handed_in_s is None else f"at {both_clocks(self.handed_in_s)}"
         count = "not yet" if self.counted_s is None else f"at {both_clocks(self.counted_s)}"
-        return f"handed in {handed_in}, counted {count}"
+        text = f"handed in {handed_in}, counted {count}"
+        if self.held_since_s is None:
+            return text
+        return f"{text}, held by {self.held_by} since {both_clocks(self.held_since_s)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -104,6 +118,9 @@ class HandedIn:
             "handed_in": utc_text(self.handed_in_s),
             "counted_s": self.counted_s,
             "counted": utc_text(self.counted_s),
+            "held_by": self.held_by,
+            "held_since_s": self.held_since_s,
+            "held_since": utc_text(self.held_since_s),
             "proved": self.proved,
             "troubles": list(self.troubles),
         }
@@ -138,14 +155,16 @@ def upload(
     *,
     ticket: Ticket | str | PathLike[str] | None = None,
     into: str | PathLike[str] | None = None,
+    commit_only: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Uploaded:
     """Hand files in: seal them, have them timestamped, keep a receipt of each.
 
     Each file is sealed for the event's recipients as ``NAME.keep``, before anybody hears of it.
     Then 32 bytes that commit to it are logged, and ``NAME.receipt.json`` grows until it proves a
-    time. Started again it goes on: what is sealed stays as it is, and is handed in once. Both files
-    are to be kept.
+    time. Then it is sent to one of the event's bistros, where there are any, which signs that it
+    holds it. Started again it goes on: what is sealed stays as it is, and is handed in once. Both
+    files are to be kept.
 
     Parameters
     ----------
@@ -157,6 +176,8 @@ def upload(
         The person's, where the event asks for one.
     into : path-like, optional
         Folder of what is kept; by default beside each file.
+    commit_only : bool
+        End after the timestamp; send nothing.
     tell : callable, optional
         Told in a sentence what is going on.
 
@@ -197,9 +218,12 @@ def upload(
         say("waiting for witnesses")
         driver.run(lambda core: core.wake_s is None)
         now_event, amendments = _amended(found, saved, tls)
-    done = tuple(
-        _not_taken(row) if isinstance(row, Refused) else _handed_in(*row, now_event) for row in rows
-    )
+        done = tuple(
+            _not_taken(row)
+            if isinstance(row, Refused)
+            else _sent(*row, _handed_in(row[0], row[2], now_event), now_event, commit_only, say)
+            for row in rows
+        )
     return Uploaded(found.id.hex(), done, amendments)
 
 
@@ -211,7 +235,7 @@ def _begun(
     driver: Driver,
     say: Callable[[str], None],
     held: ExitStack,
-) -> tuple[Item, HandingIn] | Refused:
+) -> tuple[Item, Kept, HandingIn] | Refused:
     """Seal a file, and wait for a moment until a service holds it."""
     if isinstance(item, Refused):
         return item
@@ -230,9 +254,40 @@ def _begun(
         driver.add(core, kept.ticket, item.save)
         say(f"handing in {item.name}")
         driver.run(lambda core: core.is_acknowledged or time.monotonic() >= end_s)
-        if core.wake_s is not None:
-            held.push(own.pop_all())
-    return item, core
+        # Nobody else hands it in until all is done.
+        held.push(own.pop_all())
+    return item, kept, core
+
+
+def _sent(
+    item: Item,
+    kept: Kept,
+    core: HandingIn,
+    done: HandedIn,
+    event: Event,
+    commit_only: bool,
+    say: Callable[[str], None],
+) -> HandedIn:
+    """Send a file that is in time to a bistro, if there are any; say what has become of it."""
+    if not event.bistros or not done.is_in_time:
+        return done
+    receipt = core.receipt
+    pushing = (
+        Pushing(event, receipt, ())
+        if commit_only
+        else pushed(event, receipt, item.keep, kept, item.save, say)
+    )
+    if pushing.holder is None:
+        code = done.exit_code if commit_only else 1
+        troubles = (*done.troubles, *pushing.troubles)
+        return replace(done, exit_code=code, troubles=troubles)
+    name, time_s = pushing.holder
+    return replace(
+        done,
+        held_by=name,
+        held_since_s=time_s,
+        proved=done.proved.replace(NOT_SENT, f"{name} holds it, by its own word"),
+    )
 
 
 def _first_taken(rows: Sequence[T | Refused]) -> T:
@@ -319,7 +374,7 @@ def _proved(core: HandingIn, event: Event) -> str:
         else f"by {counted(len(receipt.tokens), 'outside authority', 'outside authorities')}"
     )
     when = "before the deadline" if core.time_s <= event.latest_s else "after the deadline"
-    return f"Proved {by}: it was ready {when}; it has not been sent anywhere yet."
+    return f"Proved {by}: it was ready {when}; {NOT_SENT}."
 
 
 def kept_words(items: Sequence[str | PathLike[str]], into: str | PathLike[str] | None) -> str:

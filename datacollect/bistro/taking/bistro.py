@@ -27,11 +27,11 @@ from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.keys import read_private_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from datacollect.bistro.accepting.messages import Event, Upload
     from datacollect.transfer.agent.config.file import AcceptConfig
-    from datacollect.transfer.agent.shell.handling import Exchange, Handler
+    from datacollect.transfer.agent.shell.handling import Exchange
 
 TICK_S = 0.5
 # After the disk has failed it is tried again so much later.
@@ -102,13 +102,6 @@ class Bistro:
         self._core = Accepting(
             self.event, self.name, self.most_bytes, self._expire_s, kept, self._store
         )
-
-    @property
-    def handlers(self) -> Mapping[str, Handler]:
-        """Who answers at an agent, by path."""
-        from datacollect.bistro.taking.tus import Tus
-
-        return {"/tus/": Tus(self).answer, "/covered": self._answer_covered, "/bistro": self._tell}
 
     def close(self) -> None:
         """Have all that was taken on the disk, and let others have the folder."""
@@ -305,7 +298,8 @@ class Bistro:
 
     # The destination and whoever asks how it is -----------------------------------------------
 
-    def _answer_covered(self, exchange: Exchange) -> None:
+    def answer_covered(self, exchange: Exchange) -> None:
+        """Answer ``POST /covered``."""
         request = self.enter(exchange)
         try:
             if exchange.method != "POST" or exchange.body_bytes > MOST_NOTE_BYTES:
@@ -322,7 +316,7 @@ class Bistro:
         finally:
             self.leave(request)
 
-    def _tell(self, exchange: Exchange) -> None:
+    def answer_facts(self, exchange: Exchange) -> None:
         """Answer ``GET /bistro``."""
         facts: dict[str, Any] = {"bistro": self.name, "event": self.event.id.hex()}
         with self._lock, suppress(StoreError):

@@ -23,7 +23,7 @@ from datacollect.errors import RefusedError, TransferError
 if TYPE_CHECKING:
     from datacollect.bistro.accepting.messages import Upload
     from datacollect.bistro.taking.bistro import Bistro
-    from datacollect.transfer.agent.shell.handling import Exchange
+    from datacollect.transfer.agent.shell.handling import Exchange, Handler
 
 PREFIX = "/tus/"
 VERSION = "1.0.0"
@@ -33,6 +33,15 @@ RECEIPT = "Datacollect-Receipt"
 SUMS = ("sha256", "sha1")
 # What is written at once.
 BLOCK_BYTES = 256 * 1024
+
+
+def handlers_of(bistro: Bistro) -> dict[str, Handler]:
+    """Return who answers for a bistro at its agent, by path."""
+    return {
+        PREFIX: Tus(bistro).answer,
+        "/covered": bistro.answer_covered,
+        "/bistro": bistro.answer_facts,
+    }
 
 
 class Tus:

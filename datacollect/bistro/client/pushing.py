@@ -1,0 +1,184 @@
+"""Which bistro is sent what, until one has signed that it holds all: decisions without a socket.
+
+Bistros are tried in the given order, the next one where one refuses, has no room, or is silent
+again and again. After an interruption the same bistro is asked how far it is, and gone on with.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
+
+from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
+from datacollect.errors import TicketError
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.receipt.receipt import Receipt
+    from datacollect.net.http_asking import Answer
+
+# How often in a row a bistro may fail without having taken a byte more; waits between.
+MOST_FAILURES, AGAIN_S = 3, 1.0
+# So much goes with the request that begins: a refusal of more would come too late.
+TOGETHER_BYTES = 2**20
+NO_ROOM, CONFLICT, NOT_THERE = 507, 409, (404, 410)
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Ask a bistro to take the upload, with its first `n_bytes`: ``POST /tus/``."""
+
+    bistro: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Ask how far the upload is: ``HEAD``."""
+
+    bistro: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send all from an offset on: ``PATCH``."""
+
+    bistro: int
+    path: str
+    offset: int
+
+
+Step: TypeAlias = Begin | Look | Send
+
+
+class Pushing:
+    """Pushes one sealed file, until a bistro's receipt counts.
+
+    Parameters
+    ----------
+    event : Event
+    receipt : Receipt
+        Proves a time, which bistros want to see.
+    order : sequence of int
+        The event's bistros, by their index, in which they are tried.
+
+    Attributes
+    ----------
+    receipt : Receipt
+        With the bistro's, once it holds the file.
+    step : Step or None
+        What is to be done now; None: it is over.
+    wait_s : float
+        How long to wait before it.
+    troubles : list of str
+        What bistros said that gave no help.
+    """
+
+    def __init__(self, event: Event, receipt: Receipt, order: Sequence[int]) -> None:
+        self._event, self._order = event, list(order)
+        self.receipt = receipt
+        self.troubles: list[str] = []
+        self.wait_s = 0.0
+        self._n_failures, self._offset = 0, 0
+        self.step: Step | None = None
+        if self.holder is None:
+            self._next()
+
+    @property
+    def holder(self) -> tuple[str, int] | None:
+        """Name of the bistro that holds the file, and since when, by its own clock."""
+        for token in self.receipt.bistro_receipts:
+            found = self._held(token)
+            if found is not None:
+                return found
+        return None
+
+    def _held(self, token: str) -> tuple[str, int] | None:
+        """Return who says by a token that it holds the committed bytes, and since when."""
+        commitment = self.receipt.commitment
+        try:
+            word = read_bistro_receipt(token, self._event)
+        except TicketError:
+            return None
+        said = (word.entry, word.size, word.sha256)
+        is_all = said == (commitment.entry, commitment.size, commitment.ciphertext_sha256)
+        return (word.bistro, word.time_s) if is_all else None
+
+    def take(self, answer: Answer | None, why: str = "") -> None:
+        """Take what has come of `step`; None: there was no answer, `why` says it in words."""
+        step = self.step
+        assert step is not None
+        if answer is None:
+            self._failed(step, why)
+        elif answer.status in (200, 201, 204):
+            self._went_on(step, answer)
+        elif answer.status == CONFLICT and not isinstance(step, Begin):
+            self._failed(step, "it is at another offset")
+        elif answer.status in NOT_THERE and not isinstance(step, Begin):
+            # It has expired meanwhile: begin again.
+            self._failed(step, "it has forgotten the upload", Begin(step.bistro, 0))
+        elif answer.status >= 500 and answer.status != NO_ROOM:
+            self._failed(step, f"answers {answer.status}")
+        else:
+            self._given_up(step, f"({answer.status}): {_words(answer.body)}")
+
+    def _went_on(self, step: Step, answer: Answer) -> None:
+        token = answer.headers.get("datacollect-receipt")
+        if token is not None:
+            held = self._held(token)
+            if held is None or held[0] != self._event.bistros[step.bistro].name:
+                self._given_up(step, "its receipt does not count")
+                return
+            self.receipt = self.receipt.with_more(bistro_receipts=[token])
+            self.step = None
+            return
+        path = (
+            urlsplit(answer.headers.get("location", "")).path
+            if isinstance(step, Begin)
+            else step.path
+        )
+        text = answer.headers.get("upload-offset", "")
+        is_whole = text.isascii() and text.isdigit() and len(text) < 20
+        offset = int(text) if is_whole else -1
+        if not path.startswith("/") or not 0 <= offset <= self.receipt.commitment.size:
+            self._given_up(step, "does not say how far it is, or where")
+            return
+        if offset == self.receipt.commitment.size:
+            self._failed(step, "has all and signs nothing", Look(step.bistro, path))
+            return
+        if offset > self._offset:
+            self._n_failures = 0
+        self._offset, self.wait_s = offset, 0.0
+        self.step = Send(step.bistro, path, offset)
+
+    def _failed(self, step: Step, why: str, then: Step | None = None) -> None:
+        self._n_failures += 1
+        if self._n_failures >= MOST_FAILURES:
+            self._given_up(step, why)
+            return
+        self.wait_s = AGAIN_S * 2.0 ** (self._n_failures - 1)
+        self.step = then or (step if isinstance(step, Begin) else Look(step.bistro, step.path))
+
+    def _given_up(self, step: Step, why: str) -> None:
+        self.troubles.append(f"{self._event.bistros[step.bistro].name}: {safe_text(why)}")
+        self._next()
+
+    def _next(self) -> None:
+        self._n_failures, self._offset, self.wait_s = 0, 0, 0.0
+        size = self.receipt.commitment.size
+        together = size if size <= TOGETHER_BYTES else 0
+        self.step = Begin(self._order.pop(0), together) if self._order else None
+
+
+def _words(body: bytes) -> str:
+    """Return what a refusal says."""
+    try:
+        return str(json.loads(body)["why"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return body[:200].decode(errors="replace").strip()

@@ -1,0 +1,104 @@
+"""Pushing what is sealed: a core's decisions by hand, and a real `upload` to a real bistro."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from instances.bistros import bistro_event, commitment_to
+from instances.events import key_of
+
+from datacollect.bistro.client.pushing import MOST_FAILURES, Begin, Look, Pushing, Send
+from datacollect.bistro.custody.bistro_receipt import BistroReceipt
+from datacollect.bistro.receipt.receipt import Receipt
+from datacollect.net.http_asking import Answer
+
+DATA = b"x" * 1000
+
+
+@pytest.fixture
+def event(tmp_path):
+    return bistro_event(tmp_path)
+
+
+@pytest.fixture
+def receipt(event):
+    return Receipt(commitment_to(event, DATA))
+
+
+def token(receipt, name="north", signer=None, sha256=None):
+    commitment = receipt.commitment
+    word = BistroReceipt(
+        commitment.event,
+        name,
+        commitment.entry,
+        commitment.size,
+        sha256 or commitment.ciphertext_sha256,
+        False,
+        0,
+        77,
+    )
+    return word.signed(key_of(signer or name))
+
+
+def held(receipt, **claims):
+    return Answer(201, b"", None, {"datacollect-receipt": token(receipt, **claims)})
+
+
+def at(offset, status=204, path="/tus/a"):
+    return Answer(status, b"", None, {"location": path, "upload-offset": str(offset)})
+
+
+def test_small_file_goes_with_the_first_request(event, receipt):
+    core = Pushing(event, receipt, [0, 1])
+    assert core.step == Begin(0, len(DATA))
+    core.take(held(receipt))
+    assert (core.step, core.holder) == (None, ("north", 77))
+    # Started again there is nothing to do.
+    assert Pushing(event, core.receipt, [0, 1]).step is None
+
+
+def test_after_an_interruption_the_same_bistro_says_how_far_it_is(event, receipt):
+    core = Pushing(event, receipt, [0, 1])
+    core.take(at(0, 201))
+    assert core.step == Send(0, "/tus/a", 0)
+    core.take(None, "cut")
+    assert core.step == Look(0, "/tus/a")
+    assert core.wait_s > 0
+    core.take(at(400, 200))
+    assert (core.step, core.wait_s) == (Send(0, "/tus/a", 400), 0)
+
+
+def test_silent_or_full_bistro_is_left_for_the_next(event, receipt):
+    core = Pushing(event, receipt, [1, 0])
+    for _ in range(MOST_FAILURES):
+        assert core.step == Begin(1, len(DATA))
+        core.take(None, "silent")
+    assert core.step == Begin(0, len(DATA))
+    core.take(Answer(507, b'{"why": "no room", "bistros": ["south"]}'))
+    assert (core.step, core.holder) == (None, None)
+    assert core.troubles == ["south: silent", "north: (507): no room"]
+
+
+def test_only_the_bistros_own_word_on_these_bytes_counts(event, receipt):
+    for claims in ({"signer": "south"}, {"name": "south"}, {"sha256": bytes(32)}):
+        core = Pushing(event, receipt, [0])
+        core.take(held(receipt, **claims))
+        assert (core.holder, core.step) == (None, None)
+        assert core.troubles == ["north: its receipt does not count"]
+
+
+def test_bistro_that_never_takes_a_byte_is_given_up(event, receipt):
+    core = Pushing(event, receipt, [0])
+    n_steps = 0
+    while core.step is not None:
+        core.take(at(0, 201) if isinstance(core.step, Begin | Look) else Answer(409, b""))
+        n_steps += 1
+        assert n_steps < 20
+
+
+def test_forgotten_upload_begins_again(event, receipt):
+    core = Pushing(event, receipt, [0])
+    core.take(at(0, 201))
+    core.take(Answer(404, json.dumps({"why": "gone"}).encode()))
+    assert core.step == Begin(0, 0)
