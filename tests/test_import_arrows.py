@@ -91,7 +91,9 @@ WITHIN = {
     "bistro.opening": (
         "bistro.log bistro.event bistro.custody bistro.destination bistro.sealing bistro.register"
     ),
-    "bistro.running": ("bistro.log bistro.event bistro.custody bistro.register bistro.opening"),
+    "bistro.running": (
+        "bistro.log bistro.event bistro.custody bistro.receipt bistro.register bistro.opening"
+    ),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
         "bistro bistro.log bistro.event bistro.custody bistro.assignment bistro.receipt "
