@@ -261,7 +261,7 @@ def main() -> None:
 
             for n_workers in (1, 2):
                 with LocalCluster(
-                    n_workers=n_workers, threads_per_worker=1, dashboard_address=None
+                    n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
                 ) as cluster:
                     start(folder, "--dask", cluster.scheduler_address)
 

@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "net": "root files",
     "schedule": PROBLEMS,
     "exports": PLANS,
-    "measurement": PLANS,
+    "measurement": f"{PLANS} net",
     "flow": f"{PROBLEMS} solvers schedule",
     "control": PLANS,
     "methods": f"{PROBLEMS} solvers schedule flow control",
@@ -79,12 +79,19 @@ WITHIN = {
     "bistro.destination": "bistro.log bistro.custody bistro.receipt",
     "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
-    "bistro.client": "bistro.log bistro.event bistro.receipt bistro.sealing",
+    "bistro.accepting": "bistro.log bistro.event bistro.receipt bistro.custody",
+    "bistro.client": (
+        "bistro.log bistro.event bistro.receipt bistro.custody bistro.assignment bistro.sealing "
+        "bistro.accepting"
+    ),
     "bistro.organiser": "bistro.event bistro.receipt bistro.sealing bistro.client",
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
-    "bistro.store": "bistro.log bistro.service bistro.witness",
+    "bistro.store": (
+        "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
+    ),
+    "bistro.taking": ("bistro.log bistro.event bistro.custody bistro.accepting bistro.store"),
     "bistro.register": (
         "bistro.log bistro.event bistro.receipt bistro.custody bistro.destination bistro.store"
     ),
@@ -108,10 +115,10 @@ WITHIN = {
     "flow.routes": "flow.network",
     "flow.shared": "flow.network flow.quickest flow.routes",
     "flow": "flow.network flow.quickest flow.routes flow.shared",
-    "measurement": "",
     "measurement.cycle": "",
     "measurement.probes": "",
     "measurement.series": "",
+    "measurement": "measurement.cycle measurement.series",
     "methods.options": "",
     "methods.timing": "methods.options",
     "methods.fair": "methods.timing",
@@ -146,7 +153,7 @@ WITHIN = {
     "transfer.store.folder": "transfer.protocol",
     "transfer.store.state": "transfer.protocol",
     "transfer.agent.core": "transfer.protocol transfer.agent.config",
-    "transfer.sources.web": "transfer.protocol transfer.sources.web.core transfer.sources.agent",
+    "transfer.sources.web": "transfer.protocol transfer.sources.web.core",
     "transfer.store": "transfer.protocol transfer.store.folder transfer.store.state",
     "transfer.agent.shell": "transfer.protocol transfer.agent.config transfer.agent.core",
     "transfer.sources": "transfer.protocol",

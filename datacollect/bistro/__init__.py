@@ -16,6 +16,7 @@ Cores read no clock, socket or file: shells do, and hand over what they have rea
     receipt   receipts, the rule of time, tokens, verdicts, evidence          -> log, event
     custody   what bistros and the destination sign about uploads           -> log, event
     assignment  to which bistro something goes, what lies there           -> log, event
+    audit     what became of each entry, and who has lied -> log, event, receipt, custody, client
     witness   WitnessCore: what has only grown is signed, with the time       -> log
     service   ServiceCore: entries kept, acknowledged, signed, published      -> log, event
     store     what both keep on the disk, before they promise anything        -> service, witness

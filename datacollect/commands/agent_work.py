@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from datacollect.commands.streams import emit, emit_json, note
@@ -10,16 +11,29 @@ from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from datacollect.bistro.taking.bistro import Bistro
+    from datacollect.transfer.agent.config.file import AcceptConfig, AgentConfig
+    from datacollect.transfer.agent.shell.handling import Handler
 
 
 def serve(agent_file: str, *, as_json: bool) -> None:
     """Run the agent of a file until it is told to end; say when it is ready."""
     from datacollect.transfer.agent.config.file import AgentConfig
-    from datacollect.transfer.agent.run import Agent, run_agent
 
     config = AgentConfig.from_file(agent_file)
-    running = Agent(config, note)
+    with ExitStack() as held:
+        _serve(config, held, as_json=as_json)
+
+
+def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
+    from datacollect.transfer.agent.run import Agent, run_agent
+
+    handlers: Mapping[str, Handler] = {}
+    if config.accept is not None:
+        handlers = held.enter_context(closing(_bistro(config.accept))).handlers
+    running = Agent(config, note, handlers)
 
     def ready() -> None:
         if as_json:
@@ -30,6 +44,17 @@ def serve(agent_file: str, *, as_json: bool) -> None:
             emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
 
     run_agent(running, ready)
+
+
+def _bistro(config: AcceptConfig) -> Bistro:
+    try:
+        from datacollect.bistro.taking.bistro import Bistro
+    except ImportError as error:
+        raise ProblemError(
+            f"accept: {error.name} is not installed, which taking uploads needs; install "
+            "datacollect[bistro]"
+        ) from None
+    return Bistro(config, note)
 
 
 def init_agent(

@@ -15,7 +15,7 @@ distributed = pytest.importorskip("distributed", reason=NO_DASK)
 @pytest.fixture
 def client():
     """Of a cluster of two threads in this process."""
-    options = {"processes": False, "dashboard_address": None}
+    options = {"processes": False, "dashboard_address": "127.0.0.1:0"}
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
         distributed.Client(cluster, set_as_default=False) as found,

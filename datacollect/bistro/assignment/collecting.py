@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.kinds import shown
+from datacollect.problem.hosts import Held
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +21,15 @@ if TYPE_CHECKING:
 COLUMNS = ("bistro", "bytes", "time_s")
 # What all hosts together may hold is a whole number below this.
 MOST_BYTES = 2**62
+# Who sends nothing counts as this slow, so that its copies are taken last.
+_LEAST_BYTES_PER_S = 1e-9
+# Of a host without links, which limits nothing.
+_UNLIMITED = {
+    "release_s": 0.0,
+    **dict.fromkeys(("storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s"), np.inf),
+    "most_connections": np.inf,
+    **dict.fromkeys(("latitude", "longitude"), np.nan),
+}
 
 
 def problem_of(receipts: pd.DataFrame, network: Problem, *, now_s: float | None = None) -> Problem:
@@ -33,13 +45,15 @@ def problem_of(receipts: pd.DataFrame, network: Problem, *, now_s: float | None 
     network : Problem
         Hosts and bandwidths; its backlogs are replaced.
     now_s : float, optional
-        When the collection begins, on the clock of ``time_s``. A bistro that will have something
-        later only sends from when it has all of it. None: everything is there.
+        When the collection begins, on the clock of ``time_s``. What comes later waits, at each
+        bistro, for the last of it. None: everything is there.
 
     Returns
     -------
     Problem
-        The network with backlogs and releases by the receipts. Plan it with `coordinated`.
+        The network with backlogs and releases by the receipts. Plan it with `coordinated`. Where a
+        bistro has something now and gets more, what it has is the backlog of a further host,
+        ``NAME (now)``, held at the bistro; with limited storage all waits for the last.
 
     Raises
     ------
@@ -64,14 +78,48 @@ def problem_of(receipts: pd.DataFrame, network: Problem, *, now_s: float | None 
     if "entry" in receipts.columns:
         chosen = _one_of_each(receipts["entry"], hosts, n_bytes, network)
         hosts, n_bytes, times_s = hosts[chosen], n_bytes[chosen], times_s[chosen]
-    backlog = np.zeros(network.n_hosts, dtype=np.int64)
     if float(n_bytes.sum(dtype=np.float64)) >= MOST_BYTES:
         raise ProblemError(f"bytes must be below {MOST_BYTES} in all, got {n_bytes.sum():.3g}")
-    np.add.at(backlog, hosts, n_bytes)
+    is_later = times_s > (np.inf if now_s is None else now_s)
+    there, later = (_added_up(network, hosts[of], n_bytes[of]) for of in (~is_later, is_later))
     release_s = np.zeros(network.n_hosts)
     if now_s is not None:
         np.maximum.at(release_s, hosts, times_s - now_s)
-    return network.replace(backlog_bytes=backlog, release_s=release_s, held=(), manifest=None)
+    problem = network.replace(
+        backlog_bytes=there + later, release_s=release_s, held=(), manifest=None
+    )
+    # What is there counts as stored once it is held, so that limited storage forbids this.
+    both = np.flatnonzero((there > 0) & (later > 0) & np.isinf(network.storage_bytes))
+    return _held_apart(problem, both, there[both]) if len(both) else problem
+
+
+def _added_up(network: Problem, hosts: IntArray, n_bytes: IntArray) -> IntArray:
+    total = np.zeros(network.n_hosts, dtype=np.int64)
+    np.add.at(total, hosts, n_bytes)
+    return total
+
+
+def _held_apart(problem: Problem, hosts: IntArray, there: IntArray) -> Problem:
+    """Return a problem in which hosts hold part of their backlogs from the beginning on.
+
+    A host has one release. What is there already is the backlog of a host without links, held at
+    the first: held data may leave at once.
+    """
+    names = [f"{problem.names[host]} (now)" for host in hosts]
+    backlog = np.append(problem.backlog_bytes, there)
+    backlog[hosts] -= there
+    columns = {key: getattr(problem, key) for key in _UNLIMITED}
+    more = {
+        key: np.append(column, np.full((*column.shape[:-1], len(names)), _UNLIMITED[key]), axis=-1)
+        for key, column in columns.items()
+        if column is not None
+    }
+    held = [
+        Held(problem.names[host], name, 0, int(n))
+        for host, name, n in zip(hosts, names, there, strict=True)
+    ]
+    changes: dict[str, Any] = {"names": (*problem.names, *names), "backlog_bytes": backlog}
+    return problem.replace(**changes, **more, held=held, daily=problem.daily)
 
 
 def _columns(receipts: pd.DataFrame, network: Problem) -> tuple[IntArray, IntArray, FloatArray]:
@@ -147,13 +195,15 @@ def _one_of_each(
     largest = np.zeros(len(counts), dtype=np.int64)
     np.maximum.at(largest, codes[copies], n_bytes[copies])
     copies = copies[np.lexsort((copies, codes[copies], -largest[codes[copies]]))]
+    s_per_byte = (1 / np.maximum(rates, _LEAST_BYTES_PER_S)).tolist()
+    busy_s = (load * s_per_byte).tolist()
+    # Plain numbers: arrays of two or three cost ten times as much.
+    columns = (codes[copies], copies, hosts[copies], n_bytes[copies])
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     chosen = []
-    starts = np.flatnonzero(np.diff(codes[copies], prepend=-1))
-    for group in np.split(copies, starts[1:]) if len(copies) else ():
-        with np.errstate(divide="ignore"):
-            empty_s = (load[hosts[group]] + n_bytes[group]) / rates[hosts[group]]
-        row = group[int(np.argmin(empty_s))]
-        load[hosts[row]] += n_bytes[row]
+    for _, group in groupby(rows, key=itemgetter(0)):
+        _, row, host, size = min(group, key=lambda c: busy_s[c[2]] + c[3] * s_per_byte[c[2]])
+        busy_s[host] += size * s_per_byte[host]
         chosen.append(row)
     return np.sort(np.concatenate([np.flatnonzero(is_alone), np.array(chosen, dtype=np.int64)]))
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from datacollect.bistro.receipt.receipt import Receipt
 
 BATCH_SUFFIX = ".batch"
+# Entries of a log that become rows at once.
+N_TOGETHER = 2**17
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,8 @@ def audit_custody(
             tuple(each.name for each in event.bistros),
             logs,
             found.numbers(event),
-            is_whole,
+            # While people still hand in, a batch may be younger than what was read of a log.
+            is_whole and is_over,
         )
         return _judged(workers, spool, rules, found, read, is_over=is_over)
 
@@ -257,26 +260,36 @@ def logged(
     number : int
         Of the log.
     """
-    times_s = entry_times(whole, checkpoints, event)
-    entries = np.frombuffer(whole.commitments, f"V{ENTRY_BYTES}")
-    is_commitment = np.ones(len(entries), bool)
-    is_commitment[list(whole.others)] = False
-    for start in range(0, len(entries), 2**20):
-        few = slice(start, start + 2**20)
-        rows = np.zeros(int(is_commitment[few].sum()), LOGGED)
-        rows["entry"] = entries[few][is_commitment[few]]
-        rows["time_s"] = times_s[few][is_commitment[few]]
+    sizes, least_s = proved_times(whole, checkpoints, event)
+    others = np.array(sorted(whole.others), np.int64)
+    start = 0
+    for piece in whole.commitments.pieces(N_TOGETHER):
+        entries = np.frombuffer(piece, f"V{ENTRY_BYTES}")
+        indices = start + np.arange(len(entries))
+        is_commitment = ~np.isin(indices, others)
+        rows = np.zeros(int(is_commitment.sum()), LOGGED)
+        rows["entry"] = entries[is_commitment]
+        rows["time_s"] = least_s[np.searchsorted(sizes, indices[is_commitment], side="right")]
         rows["log"] = number
         yield rows
+        start += len(entries)
 
 
-def entry_times(
+def proved_times(
     whole: WholeLog, checkpoints: Iterable[SignedCheckpoint], event: Event
-) -> np.ndarray:
-    """Return by when each entry of a log stood there, seconds since 1970; `NEVER_S`: unproved.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return by when entries of a log stood there.
 
     A checkpoint that a quorum has signed proves the k-th smallest time of its witnesses for all
     entries that it holds: that of an entry is the least that is proved for it.
+
+    Returns
+    -------
+    numpy.ndarray
+        Sizes, rising.
+    numpy.ndarray
+        One more, seconds since 1970: by when the entries before the first size stood there, those
+        from it to before the second, and so on; at the end `NEVER_S`.
     """
     log = whole.log
     proved: dict[int, int] = {}
@@ -288,12 +301,9 @@ def entry_times(
             continue
         if tree_root(size, log.node) == each.checkpoint.root:
             proved[size] = min(time_s, proved.get(size, NEVER_S))
-    times_s = np.full(log.size, NEVER_S)
-    least_s, sizes = NEVER_S, sorted(proved)
-    for start, stop in reversed(list(zip([0, *sizes], sizes, strict=False))):
-        least_s = min(least_s, proved[stop])
-        times_s[start:stop] = least_s
-    return times_s
+    sizes = sorted(proved)
+    times_s = np.array([*(proved[size] for size in sizes), NEVER_S], np.int64)
+    return np.array(sizes, np.int64), np.minimum.accumulate(times_s[::-1])[::-1]
 
 
 def batch_files(folder: Path) -> list[Path]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,7 +26,7 @@ from datacollect.bistro.receipt.receipt import MOST_BYTES, read_amendments
 from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from datacollect.bistro.event.event import Event, Service
     from datacollect.bistro.log.tree import Nodes
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 # A service that is asked too often says for how long to pause; that is no lie.
 PAUSE_S, LONGEST_PAUSE_S, MOST_PAUSES = 1.0, 60.0, 60
+# More than this of a log's entries, and of its tiles, lies on the disk.
+MOST_IN_MEMORY_BYTES = 16 * 2**20
 MOST_BUNDLE_BYTES = TILE_WIDTH * (2 + MOST_ENTRY_BYTES)
 
 
@@ -54,8 +58,8 @@ class WholeLog:
         All that it has published.
     others : dict of int to bytes
         By index: entries that are no commitments, amendments.
-    commitments : bytearray
-        All entries, 32 bytes each; zeros in place of the others.
+    commitments : Commitments
+        All entries; zeros in place of the others.
     lies : list of Lie
         What of it does not fit together.
     """
@@ -63,7 +67,7 @@ class WholeLog:
     log: ReadLog
     checkpoints: list[SignedCheckpoint]
     others: dict[int, bytes]
-    commitments: bytearray = field(repr=False)
+    commitments: Commitments
     lies: list[Lie] = field(default_factory=list)
 
 
@@ -84,14 +88,14 @@ def read_log(
         return None
     size = head.checkpoint.size
     others: dict[int, bytes] = {}
-    entries_at = _Commitments()
+    entries_at = Commitments()
 
     def take(index: int, entry: bytes) -> None:
         if len(entry) == ENTRY_BYTES:
-            entries_at.data += entry
+            entries_at.append(entry)
         else:
             others[index] = entry
-            entries_at.data += bytes(ENTRY_BYTES)
+            entries_at.append(bytes(ENTRY_BYTES))
 
     log, lies = read_tree(service, head, asker, take, is_over=is_over)
     checkpoints, missing = _checkpoints(service, event, head, entries_at, others, asker)
@@ -100,7 +104,7 @@ def read_log(
         last = head_of(service, asker) or head
         grown = range(size + 1, last.checkpoint.size + 1)
         checkpoints = [each for each in checkpoints if each.checkpoint.size not in grown]
-    return WholeLog(log, checkpoints, others, entries_at.data, lies + missing)
+    return WholeLog(log, checkpoints, others, entries_at, lies + missing)
 
 
 def read_tree(
@@ -148,29 +152,61 @@ def _got(asker: Asks, path: str, most_bytes: int) -> Answer:
     return answer
 
 
-class _Commitments:
-    """Entries one behind the other, so that ten million of them take little memory."""
+def _spooled(owner: object) -> tempfile.SpooledTemporaryFile[bytes]:
+    """Return a file that is closed with its owner."""
+    file = tempfile.SpooledTemporaryFile(MOST_IN_MEMORY_BYTES)  # noqa: SIM115 - see below
+    weakref.finalize(owner, file.close)
+    return file
+
+
+class Commitments:
+    """Entries of 32 bytes one behind the other; many of them on the disk, not in memory."""
 
     def __init__(self) -> None:
-        self.data = bytearray()
+        self._file = _spooled(self)
+
+    def append(self, entry: bytes) -> None:
+        """Add an entry."""
+        self._file.write(entry)
 
     def __getitem__(self, index: int) -> bytes:
-        return bytes(self.data[index * ENTRY_BYTES : (index + 1) * ENTRY_BYTES])
+        """Return an entry."""
+        self._file.seek(index * ENTRY_BYTES)
+        return self._file.read(ENTRY_BYTES)
+
+    def pieces(self, n_entries: int) -> Iterator[bytes]:
+        """Yield all entries, so many at a time."""
+        self._file.seek(0)
+        while piece := self._file.read(n_entries * ENTRY_BYTES):
+            yield piece
 
 
 class _Tree:
-    """The tree of all entries, kept as tiles."""
+    """The tree of all entries, kept as tiles; many of them on the disk."""
 
     def __init__(self) -> None:
         self.edge = Edge()
-        self.tiles: dict[Tile, bytes] = {}
+        self._file = _spooled(self)
+        self._starts: dict[Tile, int] = {}
+        self._n_bytes = 0
 
     def append(self, entry: bytes) -> None:
-        self.tiles.update(self.edge.append(leaf_hash(entry)))
+        self._keep(self.edge.append(leaf_hash(entry)))
+
+    def _keep(self, tiles: Iterable[tuple[Tile, bytes]]) -> None:
+        for tile, data in tiles:
+            self._starts[tile] = self._n_bytes
+            self._file.seek(self._n_bytes)
+            self._n_bytes += self._file.write(data)
+
+    def tile(self, tile: Tile) -> bytes:
+        """Return the bytes of a tile."""
+        self._file.seek(self._starts[tile])
+        return self._file.read(tile.width * ENTRY_BYTES)
 
     def node_of(self) -> Nodes:
-        self.tiles.update(self.edge.partial_tiles())
-        return TileReader(self.edge.size, self.tiles.__getitem__).node
+        self._keep(self.edge.partial_tiles())
+        return TileReader(self.edge.size, self.tile).node
 
 
 def _other_root(service: Service, size: int) -> Lie:
@@ -183,7 +219,7 @@ def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asks) -> l
         if tile.level < 0:
             continue
         answer = _got(asker, f"/{tile.path}", TILE_WIDTH * ENTRY_BYTES)
-        if answer.status != 200 or answer.body != tree.tiles[tile]:
+        if answer.status != 200 or answer.body != tree.tile(tile):
             text = f"It serves {tile.path}, which its entries do not make."
             if answer.status != 200:
                 text = f"It does not serve {tile.path} ({answer.status})."
@@ -195,7 +231,7 @@ def _checkpoints(
     service: Service,
     event: Event,
     head: SignedCheckpoint,
-    commitments: _Commitments,
+    commitments: Commitments,
     others: dict[int, bytes],
     asker: Asks,
 ) -> tuple[list[SignedCheckpoint], list[Lie]]:
@@ -216,7 +252,7 @@ def _checkpoints(
 
 def _first_holding(
     at: int,
-    commitments: _Commitments,
+    commitments: Commitments,
     others: dict[int, bytes],
     by_note: dict[bytes, SignedCheckpoint],
     asker: Asks,

@@ -56,8 +56,8 @@ class Rules:
     batches : frozenset of (int, int)
         Bistro and number of each batch that is here.
     is_whole : bool
-        Whether all logs could be read, and nothing contradicts them: what is in none was never
-        logged.
+        Whether all logs could be read to their end, and nothing contradicts them: what is in none
+        was never logged.
     """
 
     latest_s: int
@@ -102,29 +102,33 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
     verdicts = _Verdicts(tables["said"])
     words, whys = verdicts.on(entries)
     in_time = times_s <= rules.latest_s
-    counts: Counter[str] = Counter(
-        in_time=int(in_time.sum()),
-        late=int((~in_time & (times_s < NEVER_S)).sum()),
-        unproved=int((times_s == NEVER_S).sum()),
-    )
-    for code, word in enumerate(WORDS):
-        counts[word] = int((in_time & (words == code)).sum())
-    for code, why in enumerate(REASONS, 1):
-        counts[f"refused: {why}"] = int((in_time & (words == REFUSED_CODE) & (whys == code)).sum())
     missing = entries[in_time & (words == MISSING_CODE)]
     holders = _holders(missing, tables, rules)
+    counts = _counts(words[in_time], whys[in_time])
+    counts["late"] = int((~in_time & (times_s < NEVER_S)).sum())
+    counts["unproved"] = int((times_s == NEVER_S).sum())
     counts["acknowledged"] = sum(len(found) for found in holders.values())
     findings = verdicts.findings(tables["displaced"], rules) + _broken_receipts(tables, rules)
     if rules.is_over:
         for bistros, found in holders.items():
             findings += finding(NO_VERDICT, (*bistros, DESTINATION), found)
-        said_late = in_time & (words == REFUSED_CODE) & (whys == LATE_CODE)
-        for log in np.unique(logs[said_late]):
-            found = _listed(entries[said_late & (logs == log)])
+        is_late = in_time & (words == REFUSED_CODE) & (whys == LATE_CODE)
+        for log in np.unique(logs[is_late]):
+            found = _listed(entries[is_late & (logs == log)])
             findings += finding(SAID_LATE, (DESTINATION, rules.logs[log]), found)
     if rules.is_whole:
         findings += _not_logged(entries, tables, verdicts, rules)
     return Tally(counts, findings, _listed(missing[:MOST_MISSING]))
+
+
+def _counts(words: np.ndarray, whys: np.ndarray) -> Counter[str]:
+    """Count entries in time by their verdicts."""
+    counts = Counter(in_time=len(words))
+    for code, word in enumerate(WORDS):
+        counts[word] = int((words == code).sum())
+    for code, why in enumerate(REASONS, 1):
+        counts[f"refused: {why}"] = int(((words == REFUSED_CODE) & (whys == code)).sum())
+    return counts
 
 
 def _keys(rows: np.ndarray) -> np.ndarray:

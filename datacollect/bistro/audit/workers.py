@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.errors import ProblemError, SimulationError
-from datacollect.net.dask_scheduler import connected
+from datacollect.net.dask_scheduler import DASK_TIMEOUT_S, connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -115,13 +115,15 @@ def _cluster(address: str) -> Iterator[Workers]:
     try:
         from distributed.scheduler import KilledWorker
 
-        n_threads = sum(int(n) for n in client.nthreads().values())
-        if not n_threads:
+        try:
+            client.wait_for_workers(1, timeout=DASK_TIMEOUT_S)
+        except TimeoutError:
             raise ProblemError(
                 f"the Dask scheduler at {address} has no workers; start some with "
                 f"`dask worker {address} --nthreads 1`"
-            )
-        yield Workers(executor, 2 * n_threads, (KilledWorker, CancelledError))
+            ) from None
+        n_threads = sum(int(n) for n in client.nthreads().values())
+        yield Workers(executor, 2 * max(1, n_threads), (KilledWorker, CancelledError))
     finally:
         executor.shutdown(wait=False)
         client.close(timeout=5)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.log.checkpoints import SignedCheckpoint
     from datacollect.bistro.log.notes import VerifierKey
     from datacollect.bistro.log.proofs import LogProof
 
@@ -52,21 +53,33 @@ class ProvedTime:
 
 def proved_time(proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
     """Return by when an entry stood in a log of the event, by a proof."""
-    origin = proof.signed.checkpoint.origin
+    found = checkpoint_time(proof.signed, event)
+    if not proof.includes(entry) and event.log_of(found.log) is not None:
+        return ProvedTime(found.log, None, "it is the proof of another entry, or of none")
+    return found
+
+
+def checkpoint_time(signed: SignedCheckpoint, event: Event) -> ProvedTime:
+    """Return by when all that a checkpoint holds stood in a log of the event."""
+    origin = signed.checkpoint.origin
     log = event.log_of(origin)
     if log is None:
         return ProvedTime(origin, None, "it is of a log that is none of the event's")
-    return time_in(log, proof, entry, event)
+    return _time_in(log, signed, event)
 
 
 def time_in(log: VerifierKey, proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
     """Return by when an entry stood in that log, by a proof; the event's witnesses count."""
-    origin = proof.signed.checkpoint.origin
-    if not proof.signed.is_of(log):
-        return ProvedTime(origin, None, "its checkpoint is not signed by the log's key")
     if not proof.includes(entry):
-        return ProvedTime(origin, None, "it is the proof of another entry, or of none")
-    times = cosigned_times(proof.signed.note, event.witness_keys)
+        return ProvedTime(log.name, None, "it is the proof of another entry, or of none")
+    return _time_in(log, proof.signed, event)
+
+
+def _time_in(log: VerifierKey, signed: SignedCheckpoint, event: Event) -> ProvedTime:
+    origin = signed.checkpoint.origin
+    if not signed.is_of(log):
+        return ProvedTime(origin, None, "its checkpoint is not signed by the log's key")
+    times = cosigned_times(signed.note, event.witness_keys)
     time_s = kth_smallest(times.values(), event.quorum)
     if time_s is None:
         said = counted(len(times), "witness has", "witnesses have")

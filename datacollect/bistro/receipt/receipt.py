@@ -181,6 +181,7 @@ class Receipt:
         acknowledgements: Iterable[Acknowledgement] = (),
         proofs: Iterable[LogProof] = (),
         tokens: Iterable[bytes] = (),
+        bistro_receipts: Iterable[str] = (),
     ) -> Receipt:
         """Return the receipt with what has come since; what it has already is not added again."""
         return replace(
@@ -188,6 +189,7 @@ class Receipt:
             acknowledgements=_united(self.acknowledgements, acknowledgements),
             proofs=_united(self.proofs, proofs),
             tokens=_united(self.tokens, tokens),
+            bistro_receipts=_united(self.bistro_receipts, bistro_receipts),
         )
 
 

@@ -86,6 +86,8 @@ class Database:
         SQL that makes the tables of a new one.
     owner : str
         Whose it is; one of somebody else is refused.
+    is_read_beside : bool
+        Whether this process reads it over other connections, too, which `reader` makes.
 
     Raises
     ------
@@ -95,8 +97,11 @@ class Database:
         The disk is full, or fails.
     """
 
-    def __init__(self, folder: Path, name: str, schema: str, owner: str) -> None:
+    def __init__(
+        self, folder: Path, name: str, schema: str, owner: str, *, is_read_beside: bool = False
+    ) -> None:
         self._folder, self._name = folder, name
+        self._locking = "NORMAL" if is_read_beside else "EXCLUSIVE"
         self._db: apsw.Connection | None = None
         with self.errors():
             self._db = apsw.Connection(str(folder / name))
@@ -108,7 +113,7 @@ class Database:
             raise
 
     def _begin(self, schema: str, owner: str) -> None:
-        for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
+        for pragma in (f"locking_mode={self._locking}", "journal_mode=WAL", "synchronous=FULL"):
             self.rows(f"PRAGMA {pragma}")
         with self.transaction():
             if not self.rows("SELECT 1 FROM sqlite_schema LIMIT 1"):
@@ -131,6 +136,11 @@ class Database:
     def _open(self) -> apsw.Connection:
         assert self._db is not None
         return self._db
+
+    def reader(self) -> apsw.Connection:
+        """Return a connection that only reads, and never waits for what is being written."""
+        with self.errors():
+            return apsw.Connection(str(self._folder / self._name), apsw.SQLITE_OPEN_READONLY)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return what a question finds."""

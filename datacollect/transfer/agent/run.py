@@ -26,9 +26,10 @@ from datacollect.transfer.agent.shell.nonces import UsedNonces
 from datacollect.transfer.agent.shell.shell import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from datacollect.net.fan_out import Outcome
+    from datacollect.transfer.agent.shell.handling import Handler
 
 BACKLOG = 1024
 
@@ -43,6 +44,8 @@ class Agent:
     config : AgentConfig
     log : callable
         Takes each line of the log, a JSON object.
+    handlers : mapping, optional
+        Who answers requests for other paths than the agent's own, by path: see `handler_for`.
 
     Attributes
     ----------
@@ -60,14 +63,21 @@ class Agent:
         This host fails: a disk, no memory, no more open files.
     """
 
-    def __init__(self, config: AgentConfig, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        log: Callable[[str], None],
+        handlers: Mapping[str, Handler] | None = None,
+    ) -> None:
         _require_linux()
         try:
-            self._set_up(config, log)
+            self._set_up(config, log, handlers or {})
         except (OSError, ImportError, MemoryError) as error:  # imports open files
             raise _failed(config, "cannot start", error) from error
 
-    def _set_up(self, config: AgentConfig, log: Callable[[str], None]) -> None:
+    def _set_up(
+        self, config: AgentConfig, log: Callable[[str], None], handlers: Mapping[str, Handler]
+    ) -> None:
         self._config = config
         make_own_certificate(config)
         tls = server_context(config.certificate, config.key)
@@ -83,7 +93,7 @@ class Agent:
         self._folder = None if config.serve is None else Folder(config.serve)
         used = self._nonces.still_counting(now_s)
         core = AgentCore(config, _version(), used)
-        self._shell = Shell(core, config, listener, tls, self._folder, self._nonces, log)
+        self._shell = Shell(core, config, listener, tls, self._folder, self._nonces, log, handlers)
         self._n_rereadings = 0
 
     @property

@@ -12,8 +12,9 @@ import pytest
 
 import datacollect as dc
 from datacollect.bistro.assignment.assigning import by_rendezvous
-from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire, read_loads
+from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire, read_loads, signer_of
 from datacollect.bistro.log.checkpoints import log_key
+from datacollect.bistro.log.notes import signed
 from datacollect.errors import ProblemError
 from datacollect.net.keys import PrivateKey
 from tests.bistro.custody.test_custody import EVENT
@@ -192,3 +193,59 @@ def test_an_event_without_a_log_of_verdicts_has_no_tables():
         read_loads(data, replace(EVENT, verdicts=None))
     with pytest.raises(ProblemError, match="signed by"):
         read_loads(data, replace(EVENT, verdicts=log_key("other.example/0", KEY.public)))
+
+
+def test_a_table_signed_in_the_name_of_the_log_does_not_count():
+    """One pair of keys, two purposes: a name for each."""
+    text = TABLE.signed(EVENT, KEY).text
+    with pytest.raises(ProblemError, match="signed by"):
+        read_loads(signed(text, EVENT.verdicts.name, KEY).data, EVENT)
+    assert signed(text, f"{EVENT.verdicts.name}/loads", KEY).data == TABLE.signed(EVENT, KEY).data
+
+
+def mutated(rng: random.Random, text: str) -> str:
+    """Return a table's text with one to four values, signs or pieces changed."""
+    signs = ["-1", "1e999", "NaN", "null", "[]", "{}", '""', "9" * 400, ",", '"', "\\ud800", "true"]
+    for _ in range(rng.randint(1, 4)):
+        at, end = sorted(rng.randrange(len(text) + 1) for _ in range(2))
+        end = min(end, at + rng.choice([0, 1, 3, 20]))
+        text = text[:at] + rng.choice([*signs, text[at : at + 30]]) + text[end:]
+    return text
+
+
+def test_whatever_the_destination_signs_is_a_table_or_refused():
+    """The signature is good, so that what is behind it is read."""
+    rng = random.Random(20)
+    text = TABLE.signed(EVENT, KEY).text
+    outcomes = Counter()
+    for _ in range(2000):
+        note = signed(mutated(rng, text), signer_of(EVENT.verdicts).name, KEY)
+        try:
+            outcomes[type(read_loads(note.data, EVENT))] += 1
+        except ProblemError:
+            outcomes[ProblemError] += 1
+    assert outcomes[Loads] > 10
+    assert outcomes[ProblemError] > 1000
+
+
+def bottleneck_s(put, rates, wires):
+    return max(
+        *(put[name] / rate for name, rate in rates.items()),
+        *(sum(put[n] for n in wire.bistros) / wire.capacity_bytes_per_s for wire in wires),
+    )
+
+
+def test_an_empty_bistro_more_never_makes_the_worst_bottleneck_of_the_next_upload_worse():
+    rng = random.Random(5)
+    for _ in range(300):
+        rates = {name: rng.uniform(1, 5) for name in "abcd"}
+        stored = {name: rng.randint(0, 30) for name in "abc"} | {"d": 0}
+        wires = (Wire(rng.uniform(1, 6), ("a", "b")), Wire(rng.uniform(1, 6), ("c", "b")))
+        rows = tuple(BistroLoad(n, stored[n], rate) for n, rate in rates.items())
+        size = rng.randint(1, 20)
+        worst_s = []
+        for near in ("abc", "abcd"):
+            name = assign(Loads(rows, wires), near, size, 0)[0]
+            put = stored | {name: stored[name] + size}
+            worst_s.append(bottleneck_s(put, rates, wires))
+        assert worst_s[1] <= worst_s[0]

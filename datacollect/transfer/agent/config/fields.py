@@ -80,6 +80,33 @@ LIMITS = Table(
     ),
 )
 
+ACCEPT = Table(
+    "the table accept",
+    "Sealed uploads that this agent takes for an event, as a bistro.",
+    (
+        Field("event", Text(), "The event's file, which names this bistro.", required=True),
+        Field(
+            "folder",
+            Text(),
+            "Where uploads are kept; the agent serves what is closed of them: `served` in it.",
+            required=True,
+        ),
+        Field(
+            "bytes",
+            Whole("bytes", minimum=1),
+            "How much room they may take.",
+            required=True,
+        ),
+        Field("receipt_key", Text(), "File of the bistro's private key.", required=True),
+        Field(
+            "expire_s",
+            Number("seconds", positive=True),
+            "After how many seconds without a byte an unfinished upload is forgotten.",
+            default=86_400.0,
+        ),
+    ),
+)
+
 AGENT = Document(
     "the agent's file",
     "The agent of one host: what it serves, to whom, and where it relays to.",
@@ -106,6 +133,7 @@ AGENT = Document(
             "names must not lead to this host or its own network segment.",
             default={},
         ),
+        Field("accept", TableOf(ACCEPT), "Uploads that are taken; left out: none."),
         Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),
         Field("tls", TableOf(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),

@@ -35,6 +35,22 @@ class AgentLimits:
 
 
 @dataclass(frozen=True)
+class AcceptConfig:
+    """What uploads an agent takes; see ``ACCEPT``. All paths resolved."""
+
+    event: Path
+    folder: Path
+    most_bytes: int
+    receipt_key: Path
+    expire_s: float
+
+    @property
+    def served(self) -> Path:
+        """The folder that the agent serves: what is closed."""
+        return self.folder / "served"
+
+
+@dataclass(frozen=True)
 class AgentConfig:
     """An agent, as its file describes it; all paths resolved.
 
@@ -59,6 +75,8 @@ class AgentConfig:
     limits : AgentLimits
     has_spool : bool
         Whether the file gives room for others' pieces.
+    accept : AcceptConfig or None
+        Uploads that are taken.
     """
 
     file: Path
@@ -74,6 +92,7 @@ class AgentConfig:
     congestion: str | None = None
     limits: AgentLimits = AgentLimits()
     has_spool: bool = False
+    accept: AcceptConfig | None = None
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
@@ -107,9 +126,20 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     certificate = folder / tls["certificate"] if tls else state / f"{stem}.cert.pem"
     key = folder / tls["key"] if tls else state / f"{stem}.key.pem"
     nonces = state / f"{stem}.nonces"
+    own = (certificate, key, nonces, folder / file.name)
+    accept = None if values["accept"] is None else _accepting(values["accept"], folder)
+    if values["serve"] is not None and accept is not None:
+        raise ProblemError(
+            f"serve and accept are both given, got serve {shown(values['serve'])}: with accept the "
+            f"agent serves {accept.served}, what is closed of the uploads, and nothing else; leave "
+            "serve out, or run two agents"
+        )
     serve = None
     if values["serve"] is not None:
-        serve = _served(values["serve"], folder, (certificate, key, nonces, folder / file.name))
+        serve = _served(values["serve"], folder, own)
+    elif accept is not None:
+        serve = accept.served
+        _require_apart(serve, str(serve), (*own, accept.receipt_key))
     if values["name"] in values["connect_to"]:
         raise ProblemError(
             f"connect_to.{values['name']}: names this agent itself; it would relay in a circle: "
@@ -133,6 +163,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         congestion=values["congestion"],
         limits=AgentLimits(**limits),
         has_spool=values["spool"] is not None,
+        accept=accept,
     )
 
 
@@ -141,10 +172,25 @@ def _served(text: str, folder: Path, own: tuple[Path, ...]) -> Path:
     serve = (folder / text).resolve()
     if not serve.is_dir():
         raise wrong("serve", "must be a folder that is there", text, "make it, or correct the path")
+    _require_apart(serve, text, own)
+    return serve
+
+
+def _accepting(values: dict[str, Any], folder: Path) -> AcceptConfig:
+    return AcceptConfig(
+        event=folder / values["event"],
+        folder=(folder / values["folder"]).resolve(),
+        most_bytes=values["bytes"],
+        receipt_key=folder / values["receipt_key"],
+        expire_s=values["expire_s"],
+    )
+
+
+def _require_apart(serve: Path, text: str, own: tuple[Path, ...]) -> None:
+    """Raise `ProblemError` where a file of the agent's would be served."""
     for path in own:
         if path.resolve().is_relative_to(serve):
             raise ProblemError(
                 f"serve must not hold the agent's own files, got {shown(text)}, where "
                 f"{shown(path.name)} lies, or would; serve a folder beside or below them"
             )
-    return serve

@@ -102,7 +102,10 @@ class AgentCore:
             Phase.DIALLING: ((events.Dialled,), self._dialled),
             Phase.RELAYING: ((events.Passed,), self._moved),
             Phase.TLS: (
-                (events.Asked, events.Malformed, events.BodyRead, events.Passed, events.Sent),
+                (
+                    *(events.Asked, events.HandedOver, events.Malformed, events.BodyRead),
+                    *(events.Passed, events.Sent),
+                ),
                 self._tls,
             ),
         }
@@ -239,10 +242,20 @@ class AgentCore:
     def _tls(
         self,
         session: AgentSession,
-        event: events.Asked | events.Malformed | events.BodyRead | events.Passed | events.Sent,
+        event: (
+            events.Asked
+            | events.HandedOver
+            | events.Malformed
+            | events.BodyRead
+            | events.Passed
+            | events.Sent
+        ),
     ) -> list[Action]:
         session.active_s = event.now.monotonic_s
         if isinstance(event, events.Passed):
+            return []
+        if isinstance(event, events.HandedOver):
+            session.busy = session.is_handed_over = True
             return []
         if isinstance(event, events.Malformed):
             facts = {**session.facts(), "status": event.status, "why": event.why}
@@ -290,7 +303,8 @@ class AgentCore:
         waited_s, idle_s = now_s - session.since_s, now_s - session.active_s
         # From accepting it to the end of its first request's head, or to a ticket that counts.
         greeted_late = now_s - session.accepted_s >= limits.head_s
-        unproved = session.phase is Phase.TLS and session.ticket is None
+        is_known = session.ticket is not None or session.is_handed_over
+        unproved = session.phase is Phase.TLS and not is_known
         if self.stopping_since_s is not None and session.phase is not Phase.ENDING:
             if now_s >= self._drained_s:
                 return self._close(session, "the agent ends")

@@ -102,6 +102,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A request has arrived that one of the agent's own handlers answers, not its core."""
+
+    now: ClockReading
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
 class Malformed:
     """What came over TLS is no request that can be read; it is being refused."""
 
@@ -178,6 +186,7 @@ Event: TypeAlias = (
     | Dialled
     | Passed
     | Asked
+    | HandedOver
     | Malformed
     | BodyRead
     | Sent

@@ -54,6 +54,8 @@ class AgentSession:
         What its ticket is charged for the answer under way.
     asked : Asked or None
         The request whose body is being read.
+    is_handed_over : bool
+        Whether a handler of the agent's has answered it: it needs no ticket.
     """
 
     number: int
@@ -72,6 +74,7 @@ class AgentSession:
     busy: bool = False
     set_aside_bytes: int = 0
     asked: Asked | None = None
+    is_handed_over: bool = False
 
     def enter(self, phase: Phase, now_s: float) -> None:
         """Begin a phase."""

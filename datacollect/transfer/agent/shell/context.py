@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import ssl
 
     from datacollect.transfer.agent.core.events import ClockReading, Event
+    from datacollect.transfer.agent.shell.handling import Handler
     from datacollect.transfer.agent.shell.loop import Loop
     from datacollect.transfer.agent.shell.nonces import UsedNonces
 
@@ -35,6 +36,9 @@ class AgentContext(Protocol):
 
     def now(self) -> ClockReading:
         """Return this instant."""
+
+    def handler_of(self, target: str) -> Handler | None:
+        """Return who answers requests for a target, where it is not the core."""
 
     def forget(self, number: int) -> None:
         """A session has released all that it held."""

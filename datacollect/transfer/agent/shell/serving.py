@@ -32,14 +32,18 @@ from datacollect.transfer.protocol.messages import (
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.shell.context import AgentContext
     from datacollect.transfer.agent.shell.files import Folder
+    from datacollect.transfer.agent.shell.handling import Handler
 
 # What is received at once of requests: small, because each session waits with such a block.
 STEP_BYTES = 4096
+
+# The same of a body that a handler takes: it may be long.
+BODY_STEP_BYTES = 64 * 1024
 
 # What is read, hashed and encrypted at once; one such buffer for each session.
 BLOCK_BYTES = 256 * 1024
@@ -55,6 +59,42 @@ _HEADERS = (
     *("authorization", "range", "if-range"),
     *("content-length", "transfer-encoding", "host"),
 )
+
+
+# RFC 9110 leaves it open what others call themselves.
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+class _Handed:
+    """A request that a handler answers; see `Exchange`."""
+
+    def __init__(
+        self, session: TlsSession, asked: events.Asked, headers: Mapping[str, str]
+    ) -> None:
+        self.method, self.target, self.headers = asked.method, asked.target, headers
+        self.body_bytes = self._left_bytes = asked.body_bytes
+        self._session = session
+        self._deadline = Deadline(STALL_S)
+
+    def read(self) -> bytes:
+        """Return what comes next of the body; empty: its end."""
+        if not self._left_bytes:
+            return b""
+        data = self._session.next_of_body(self._deadline)
+        self._left_bytes -= len(data)
+        if not self._left_bytes:
+            self._session.next_of_body(self._deadline)  # the end of the message
+        return data
+
+    def answer(
+        self, status: int, headers: Sequence[tuple[str, str]] = (), body: bytes = b""
+    ) -> None:
+        """Answer, once."""
+        self._session.answer_handed(status, headers, body, last=self._left_bytes > 0)
+
+    def cut(self, why: str) -> None:
+        """End the connection."""
+        self._session.cut(why)
 
 
 class _Length:
@@ -87,6 +127,7 @@ class TlsSession:
         self._without_body = False  # HEAD is answered by a head alone, whatever the answer
         self._asked_before = False
         self._failures: dict[str, str] = {}  # see `SegmentReader`
+        self._all_headers: dict[str, str] = {}  # of the request under way
 
     def run(self) -> None:
         """Serve until one side ends the session."""
@@ -187,7 +228,11 @@ class TlsSession:
                 request = self._next_head()
                 if request is None:
                     return
-                self._shell.tell(request)
+                handler = self._shell.handler_of(request.target)
+                if handler is None:
+                    self._shell.tell(request)
+                else:
+                    self._hand_over(request, handler)
             except h11.RemoteProtocolError as error:
                 self._refuse_malformed(error.error_status_hint, "the request is malformed")
                 return
@@ -210,6 +255,9 @@ class TlsSession:
             deadline = deadline or Deadline(self._shell.head_s)
         if not isinstance(request, h11.Request):
             return None
+        self._all_headers = {
+            name.decode().lower(): value.decode("latin-1") for name, value in request.headers
+        }
         headers: dict[str, str] = {}
         for raw_name, value in request.headers:
             name = raw_name.decode().lower()
@@ -247,12 +295,43 @@ class TlsSession:
         assert len(body) == n_bytes
         self._shell.tell(events.BodyRead(self._shell.now(), self._number, bytes(body)))
 
-    def _receive(self, deadline: Deadline | None) -> int:
+    def _hand_over(self, asked: events.Asked, handler: Handler) -> None:
+        """Have a handler answer; what it raises ends the session."""
+        self._shell.tell(events.HandedOver(self._shell.now(), self._number))
+        handler(_Handed(self, asked, self._all_headers))
+
+    def next_of_body(self, deadline: Deadline) -> bytes:
+        """Return what comes next of a request's body; empty: its end."""
+        assert self._http is not None
+        assert self._tls is not None
+        if self._http.they_are_waiting_for_100_continue:
+            goes_on = h11.InformationalResponse(status_code=100, headers=[])
+            self._tls.sendall(self._http.send(goes_on) or b"")
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                n_bytes = self._receive(deadline, BODY_STEP_BYTES)
+                deadline.came(n_bytes)
+                self._moved_bytes += n_bytes
+        except h11.RemoteProtocolError:
+            raise TransferError("it ended within a request") from None
+        return bytes(event.data) if isinstance(event, h11.Data) else b""
+
+    def answer_handed(
+        self, status: int, headers: Sequence[tuple[str, str]], body: bytes, *, last: bool
+    ) -> None:
+        """Send the answer of a handler."""
+        ends = [("Connection", "close")] if last else []
+        self._begin(status, len(body), [*headers, *ends])
+        if body and not self._without_body:
+            self._send(body)
+        self._finish(0)
+
+    def _receive(self, deadline: Deadline | None, most_bytes: int = STEP_BYTES) -> int:
         """Take what comes next; return how many bytes that are, 0 at the end."""
         assert self._http is not None
         assert self._tls is not None
         self._tls.settimeout(None if deadline is None else deadline.left_s())
-        data = self._tls.recv(STEP_BYTES)
+        data = self._tls.recv(most_bytes)
         self._tls.settimeout(STALL_S)
         self._http.receive_data(data)
         return len(data)
@@ -291,8 +370,12 @@ class TlsSession:
         date = format_datetime(datetime.now(UTC), usegmt=True)
         response = h11.Response(
             status_code=status,
-            reason=HTTPStatus(status).phrase.encode(),
-            headers=[("Date", date), ("Content-Length", str(length)), *headers],
+            reason=_PHRASES.get(status, "").encode(),
+            headers=[
+                ("Date", date),
+                *([] if status == HTTPStatus.NO_CONTENT else [("Content-Length", str(length))]),
+                *headers,
+            ],
         )
         self._tls.sendall(self._http.send(response) or b"")
         if length and not self._without_body:

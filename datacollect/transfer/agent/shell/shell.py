@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.agent.core import actions, events
+from datacollect.transfer.agent.shell.handling import handler_for
 from datacollect.transfer.agent.shell.loop import READABLE, Loop
 from datacollect.transfer.agent.shell.plain import PlainSession
 from datacollect.transfer.agent.shell.serving import TlsSession
@@ -19,13 +20,14 @@ from datacollect.transfer.agent.shell.splicing import pipe_bytes
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.core.core import AgentCore
     from datacollect.transfer.agent.core.events import ClockReading, Event
     from datacollect.transfer.agent.shell.files import Folder
+    from datacollect.transfer.agent.shell.handling import Handler
     from datacollect.transfer.agent.shell.nonces import UsedNonces
 
 # Accepted in one go, before others get their turn.
@@ -49,6 +51,8 @@ class Shell:
     nonces : UsedNonces
     log : callable
         Takes a line.
+    handlers : mapping
+        See `handler_for`.
     """
 
     def __init__(
@@ -60,7 +64,9 @@ class Shell:
         folder: Folder | None,
         nonces: UsedNonces,
         log: Callable[[str], None],
+        handlers: Mapping[str, Handler],
     ) -> None:
+        self._handlers = handlers
         self.loop = Loop(self._tick, self._failed)
         self.tls = tls
         self.nonces = nonces
@@ -91,6 +97,10 @@ class Shell:
     def now(self) -> ClockReading:
         """Return this instant."""
         return events.ClockReading(time.monotonic(), time.time())
+
+    def handler_of(self, target: str) -> Handler | None:
+        """Return who answers requests for a target, where it is not the core."""
+        return handler_for(target, self._handlers)
 
     def forget(self, number: int) -> None:
         """A session has released all that it held."""

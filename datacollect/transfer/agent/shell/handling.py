@@ -1,0 +1,64 @@
+"""Requests that an agent's core knows nothing of: who runs the agent brings their handlers.
+
+A handler answers in the thread of the session, over the same TLS; it may take its time for the
+body, which it reads itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Exchange(Protocol):
+    """A request and its answer; only `cut` may be called from other threads.
+
+    Attributes
+    ----------
+    method, target : str
+    headers : mapping
+        By lowercase name; of one that is given twice the last.
+    body_bytes : int
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body_bytes: int
+
+    def read(self) -> bytes:
+        """Return what comes next of the body, without waiting for more than some; empty: its end.
+
+        Raises
+        ------
+        OSError, TransferError
+            The client has gone, or is too slow.
+        """
+
+    def answer(
+        self, status: int, headers: Sequence[tuple[str, str]] = (), body: bytes = b""
+    ) -> None:
+        """Answer, once; where the body was not read to its end, the session ends."""
+
+    def cut(self, why: str) -> None:
+        """End the connection; what waits for it fails."""
+
+
+Handler: TypeAlias = Callable[[Exchange], None]
+
+
+def handler_for(target: str, handlers: Mapping[str, Handler]) -> Handler | None:
+    """Return who answers: by the whole path, or where a name ends in a slash by its beginning.
+
+    >>> handlers = {"/a/": print, "/b": repr}
+    >>> [handler_for(each, handlers) is not None for each in ("/a/x", "/b?c=1", "/bc", "/a")]
+    [True, True, False, False]
+    """
+    path = target.partition("?")[0]
+    for name, handler in handlers.items():
+        if path == name or (name.endswith("/") and path.startswith(name)):
+            return handler
+    return None

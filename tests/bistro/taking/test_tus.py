@@ -1,0 +1,234 @@
+"""Uploads over a real agent's TLS: what clients meet, also those who mean no good."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import time
+from contextlib import suppress
+
+import pytest
+from instances.bistros import (
+    PUSH,
+    bistro_event,
+    commitment_to,
+    metadata,
+    running_bistro,
+    ticket_of,
+)
+
+from datacollect.bistro.custody.batches import opens, read_batch
+from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.custody.segments import read_index
+
+DATA = bytes(range(256)) * 400
+
+
+@pytest.fixture
+def event(tmp_path):
+    return bistro_event(tmp_path, limits={"bytes": 10**8, "commitments_per_ticket": 3})
+
+
+@pytest.fixture
+def north(event, tmp_path):
+    with running_bistro(tmp_path) as (client, bistro):
+        yield client, bistro
+        client.close()
+
+
+def held(folder, event):
+    """Return what the served folder holds of each entry, as a destination puts it together."""
+    served = folder / "north-uploads" / "served"
+    rows = {}
+    for path in sorted(served.glob("batches/*.batch")):
+        batch = read_batch(path.read_bytes(), event)
+        assert all(opens(row, event.id) for row in batch.rows)
+        rows |= {
+            bytes(row["entry"]): (int(row["size"]), bytes(row["sha256"])) for row in batch.rows
+        }
+    found = {entry: bytearray(size) for entry, (size, _) in rows.items()}
+    for path in sorted(served.glob("segments/*.index")):
+        segment = path.with_suffix(".segment").read_bytes()
+        for piece in read_index(path.read_bytes(), len(segment)):
+            at, start, n = (int(piece[f]) for f in ("upload_offset", "segment_offset", "n_bytes"))
+            if bytes(piece["entry"]) in found:
+                found[bytes(piece["entry"])][at : at + n] = segment[start : start + n]
+    for entry, data in found.items():
+        assert hashlib.sha256(data).digest() == rows[entry][1]
+    return {entry: bytes(data) for entry, data in found.items()}
+
+
+def test_upload_in_one_request_is_receipted_and_leaves_as_segment_and_batch(event, north, tmp_path):
+    client, _ = north
+    commitment = commitment_to(event, DATA)
+    status, headers, _ = client.create(event, commitment, DATA)
+    assert (status, headers["upload-offset"]) == (201, str(len(DATA)))
+    receipt = read_bistro_receipt(headers["datacollect-receipt"], event)
+    assert (receipt.bistro, receipt.entry, receipt.batch) == ("north", commitment.entry, 0)
+    assert (receipt.size, receipt.sha256) == (len(DATA), hashlib.sha256(DATA).digest())
+    # A second time nothing is sent, and the receipt is the same.
+    status, again, _ = client.ask("HEAD", headers["location"])
+    assert (status, again["datacollect-receipt"]) == (200, headers["datacollect-receipt"])
+    status, third, _ = client.create(event, commitment)
+    assert (status, third["location"]) == (201, headers["location"])
+    end_s = time.monotonic() + 60
+    while held(tmp_path, event).get(commitment.entry) != DATA:
+        assert time.monotonic() < end_s
+        time.sleep(0.2)
+
+
+def test_interrupted_push_goes_on_where_it_was_cut(event, north):
+    client, _ = north
+    commitment = commitment_to(event, DATA)
+    _, headers, _ = client.create(event, commitment)
+    path = headers["location"]
+    connection = client.connection()
+    connection.putrequest("PATCH", path)
+    for name, value in (
+        ("Tus-Resumable", "1.0.0"),
+        ("Content-Type", PUSH),
+        ("Upload-Offset", "0"),
+        ("Content-Length", str(len(DATA))),
+    ):
+        connection.putheader(name, value)
+    connection.endheaders(DATA[:70_000])
+    offset = -1
+    while offset < 1:  # what was cut before it came is not there
+        time.sleep(0.05)
+        status, found, _ = client.ask("HEAD", path)
+        assert status == 200
+        offset = int(found["upload-offset"])
+        if offset == 0:
+            break
+    # HEAD has ended the stale connection: what it still sends goes nowhere.
+    with suppress(OSError):
+        connection.send(DATA[70_000:])
+    with pytest.raises((OSError, http.client.HTTPException)):
+        connection.getresponse()
+    connection.close()
+    assert client.patch(path, offset + 1, DATA[offset + 1 :])[0] == 409
+    status, found, _ = client.patch(path, offset, DATA[offset:])
+    assert status == 204
+    assert read_bistro_receipt(found["datacollect-receipt"], event).size == len(DATA)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Upload_Length": "-1"}, 400),
+        ({"Upload_Length": str(len(DATA) + 1)}, 400),
+        ({"Upload_Length": "9" * 30}, 400),
+        ({"Upload_Metadata": "commitment !"}, 400),
+        ({"Upload_Metadata": ""}, 400),
+        ({"Tus_Resumable": "0.2.2"}, 412),
+    ],
+)
+def test_creation_that_says_nothing_possible_is_refused(event, north, headers, status):
+    commitment = commitment_to(event, DATA)
+    given = {"Upload_Length": str(len(DATA)), "Upload_Metadata": metadata(event, commitment)}
+    assert north[0].ask("POST", "/tus/", None, **(given | headers))[0] == status
+
+
+def test_others_tokens_and_proofs_do_not_count(event, north, tmp_path):
+    client, _ = north
+    mine, theirs = commitment_to(event, DATA), commitment_to(event, DATA, salt=7)
+    of_mine = metadata(event, mine)
+    proof = next(each for each in metadata(event, theirs).split(",") if each.startswith("proof"))
+    mixed = ",".join(proof if each.startswith("proof") else each for each in of_mine.split(","))
+    length = str(len(DATA))
+    for text in (mixed, metadata(event, mine, ticket=b"none"), metadata(event, mine, proof=b"")):
+        status, _, _ = client.ask("POST", "/tus/", None, Upload_Length=length, Upload_Metadata=text)
+        assert status in (400, 403)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    other = bistro_event(elsewhere, name="Another")
+    strange = metadata(event, mine, ticket=ticket_of(other).token.encode())
+    status, _, _ = client.ask("POST", "/tus/", None, Upload_Length=length, Upload_Metadata=strange)
+    assert status == 403
+    assert client.facts()["reserved_bytes"] == 0
+
+
+def test_ticket_has_as_many_uploads_as_the_event_allows(event, north):
+    client, _ = north
+    made = [client.create(event, commitment_to(event, DATA, salt))[0] for salt in range(4)]
+    assert made == [201, 201, 201, 403]
+    # Another's ticket is not meant.
+    assert client.create(event, commitment_to(event, DATA, 9), number=2)[0] == 201
+
+
+def test_more_than_was_announced_and_wrong_bytes_are_refused(event, north):
+    client, _ = north
+    commitment = commitment_to(event, DATA)
+    path = client.create(event, commitment)[1]["location"]
+    assert client.patch(path, 0, DATA + b"x")[0] == 413
+    wrong = "sha1 " + base64.b64encode(hashlib.sha1(b"other").digest()).decode()
+    assert client.patch(path, 0, DATA[:10], Upload_Checksum=wrong)[0] == 460
+    assert client.ask("HEAD", path)[1]["upload-offset"] == "0"
+    right = "sha256 " + base64.b64encode(hashlib.sha256(DATA[:10]).digest()).decode()
+    assert client.patch(path, 0, DATA[:10], Upload_Checksum=right)[0] == 204
+    # The whole is not what was committed to: it is forgotten, and may begin again.
+    assert client.patch(path, 10, bytes(len(DATA) - 10))[0] == 460
+    assert client.ask("HEAD", path)[0] == 404
+    status, found, _ = client.create(event, commitment, DATA)
+    assert (status, "datacollect-receipt" in found) == (201, True)
+
+
+def test_given_up_upload_gives_its_room_back(event, north):
+    client, _ = north
+    path = client.create(event, commitment_to(event, DATA))[1]["location"]
+    assert client.facts()["reserved_bytes"] == len(DATA)
+    assert client.ask("DELETE", path)[0] == 204
+    assert client.facts()["reserved_bytes"] == 0
+    assert client.patch(path, 0, DATA)[0] == 404
+
+
+def test_full_bistro_names_the_others(event, tmp_path):
+    with running_bistro(tmp_path, most_bytes=len(DATA)) as (client, _):
+        assert client.create(event, commitment_to(event, DATA))[0] == 201
+        status, _, body = client.create(event, commitment_to(event, DATA, 1))
+        assert (status, json.loads(body)["bistros"]) == (507, ["south"])
+        client.close()
+
+
+def test_sealed_anew_may_differ_from_what_was_committed_to(event, north):
+    client, _ = north
+    commitment, anew = commitment_to(event, DATA), DATA[:1000]
+    assert client.create(event, commitment, DATA)[0] == 201
+    text = metadata(event, commitment, sealed_anew=b"1")
+    status, found, _ = client.ask(
+        "POST", "/tus/", anew, Upload_Length="1000", Upload_Metadata=text, Content_Type=PUSH
+    )
+    receipt = read_bistro_receipt(found["datacollect-receipt"], event)
+    assert (status, receipt.sealed_anew, receipt.size) == (201, True, 1000)
+    # Once for each entry.
+    again = client.ask("POST", "/tus/", None, Upload_Length="9", Upload_Metadata=text)
+    assert again[1]["upload-offset"] == "1000"
+
+
+def test_unfinished_upload_outlives_a_restart(event, tmp_path):
+    commitment = commitment_to(event, DATA)
+    with running_bistro(tmp_path) as (client, _):
+        path = client.create(event, commitment)[1]["location"]
+        assert client.patch(path, 0, DATA[:50_000])[0] == 204
+        client.close()
+    with running_bistro(tmp_path) as (client, _):
+        assert client.ask("HEAD", path)[1]["upload-offset"] == "50000"
+        assert "datacollect-receipt" in client.patch(path, 50_000, DATA[50_000:])[1]
+        client.close()
+    with running_bistro(tmp_path) as (client, _):
+        # What was promised for batch 0 stands in batch 0, whenever it ended.
+        assert held(tmp_path, event) == {commitment.entry: DATA}
+        client.close()
+
+
+def test_stock_clients_learn_what_is_spoken(north):
+    status, headers, _ = north[0].ask("OPTIONS", "/tus/")
+    assert (status, headers["tus-version"]) == (204, "1.0.0")
+    assert "creation-with-upload" in headers["tus-extension"]
+
+
+def test_agents_own_paths_answer_as_ever(north):
+    assert north[0].ask("GET", "/v1/inventory")[0] == 401
+    assert north[0].ask("GET", "/else")[0] == 404

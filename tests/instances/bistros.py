@@ -1,0 +1,152 @@
+"""A bistro on loopback: an agent in threads of the test, and uploads that it would take."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from instances.agents import running, write_agent
+from instances.events import counting_bytes, draft, key_of, proof_of
+
+from datacollect.bistro.accepting.admission import commitment_json, metadata_text
+from datacollect.bistro.event.draft import complete
+from datacollect.bistro.event.event import Event
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.event.tickets import Ticket, new_ticket
+from datacollect.bistro.log.entry import Commitment
+from datacollect.bistro.taking.bistro import Bistro
+from datacollect.net.keys import write_private_key
+from datacollect.transfer.agent.config.file import AgentConfig
+
+NAMES = ("north", "south")
+PUSH = "application/offset+octet-stream"
+
+
+def bistro_event(folder: Path, **changes: object) -> Event:
+    """Write an event with two bistros that is open now; return it."""
+    now_s = int(time.time())
+    times = {
+        "opens": now_s - 3600,
+        "deadline": now_s + 3600,
+        "collect_until": now_s + 7200,
+        "keep_until": now_s + 86400,
+    }
+    stamped = {
+        name: time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(at_s))
+        for name, at_s in times.items()
+    }
+    rows = [
+        {
+            "name": name,
+            "url": f"https://{name}.example",
+            "key": key_of(name).public,
+            "fingerprint": "sha256:" + "0" * 64,
+        }
+        for name in NAMES
+    ]
+    tree = draft(**({**stamped, "timezone": "UTC", "bistros": rows} | changes))
+    data = complete(tree, key_of("organiser").public, counting_bytes(), {})
+    (folder / "event.toml").write_bytes(data)
+    return read_event(data)
+
+
+def ticket_of(event: Event, number: int = 1) -> Ticket:
+    return new_ticket(event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
+
+
+def commitment_to(event: Event, data: bytes, salt: int = 0) -> Commitment:
+    """Return what commits to some bytes as if they were sealed."""
+    return Commitment(
+        event.id, salt.to_bytes(32, "big"), len(data), hashlib.sha256(data).digest(), b"p" * 32
+    )
+
+
+def metadata(event: Event, commitment: Commitment, number: int = 1, **more: bytes) -> str:
+    """Return the header that lets an upload begin: proved a minute before now."""
+    log = event.services[0].log.name
+    proof = proof_of(commitment.entry, log, int(time.time()) - 60)
+    values = {
+        "commitment": commitment_json(commitment),
+        "proof": proof.data,
+        "ticket": ticket_of(event, number).token.encode(),
+    }
+    return metadata_text(values | more)
+
+
+@contextmanager
+def running_bistro(
+    folder: Path, name: str = "north", most_bytes: int = 10**9, expire_s: float = 3600.0
+) -> Iterator[tuple[Client, Bistro]]:
+    """Run the agent of a bistro whose event lies in a folder."""
+    if not (folder / f"{name}.receipts").exists():
+        write_private_key(folder / f"{name}.receipts", key_of(name))
+    accept = (
+        f'[accept]\nevent = "event.toml"\nfolder = "{name}-uploads"\nbytes = {most_bytes}\n'
+        f'receipt_key = "{name}.receipts"\nexpire_s = {expire_s}\n'
+    )
+    path = write_agent(folder, name, more=accept)
+    config = AgentConfig.from_file(path)
+    assert config.accept is not None
+    records: list[str] = []
+    with closing(Bistro(config.accept, records.append)) as bistro:
+        with running(path, handlers=bistro.handlers) as agent:
+            yield Client(agent.address), bistro
+
+
+class Client:
+    """Speaks to a bistro over one connection at a time."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address = address
+        self.context = ssl.create_default_context()
+        self.context.check_hostname = False
+        self.context.verify_mode = ssl.CERT_NONE
+        self._kept: http.client.HTTPSConnection | None = None
+
+    def connection(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(*self.address, context=self.context, timeout=60)
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers by lowercase name and body."""
+        if self._kept is None:
+            self._kept = self.connection()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self._kept.request(method, path, body, {"Tus-Resumable": "1.0.0", **named})
+        answer = self._kept.getresponse()
+        raw = answer.read()
+        found = {name.lower(): value for name, value in answer.getheaders()}
+        if answer.will_close or found.get("connection") == "close":
+            self.close()
+        return answer.status, found, raw
+
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def create(
+        self, event: Event, commitment: Commitment, body: bytes | None = None, number: int = 1
+    ) -> tuple[int, dict[str, str], bytes]:
+        headers = {
+            "Upload_Length": str(commitment.size),
+            "Upload_Metadata": metadata(event, commitment, number),
+        }
+        if body is not None:
+            headers["Content_Type"] = PUSH
+        return self.ask("POST", "/tus/", body, **headers)
+
+    def patch(
+        self, path: str, offset: int, body: bytes, **more: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        return self.ask("PATCH", path, body, Content_Type=PUSH, Upload_Offset=str(offset), **more)
+
+    def facts(self) -> dict:
+        return json.loads(self.ask("GET", "/bistro")[2])
