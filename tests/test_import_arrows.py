@@ -84,7 +84,7 @@ WITHIN = {
         "bistro.log bistro.event bistro.receipt bistro.custody bistro.assignment bistro.sealing "
         "bistro.accepting"
     ),
-    "bistro.organiser": "bistro.log bistro.event bistro.receipt bistro.sealing bistro.client",
+    "bistro.organiser": "bistro.event bistro.receipt bistro.sealing bistro.client",
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
@@ -98,7 +98,9 @@ WITHIN = {
     "bistro.opening": (
         "bistro.log bistro.event bistro.custody bistro.destination bistro.sealing bistro.register"
     ),
-    "bistro.running": ("bistro.log bistro.event bistro.custody bistro.register bistro.opening"),
+    "bistro.running": (
+        "bistro.log bistro.event bistro.custody bistro.receipt bistro.register bistro.opening"
+    ),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
         "bistro bistro.log bistro.event bistro.custody bistro.assignment bistro.receipt "

@@ -53,31 +53,29 @@ class ProvedTime:
 
 def proved_time(proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
     """Return by when an entry stood in a log of the event, by a proof."""
-    origin = proof.signed.checkpoint.origin
-    log = event.log_of(origin)
-    return _of_no_log(origin) if log is None else time_in(log, proof, entry, event)
-
-
-def time_in(log: VerifierKey, proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
-    """Return by when an entry stood in that log, by a proof; the event's witnesses count."""
-    if not proof.includes(entry):
-        origin = proof.signed.checkpoint.origin
-        return ProvedTime(origin, None, "it is the proof of another entry, or of none")
-    return _signed_time(log, proof.signed, event)
+    found = checkpoint_time(proof.signed, event)
+    if not proof.includes(entry) and event.log_of(found.log) is not None:
+        return ProvedTime(found.log, None, "it is the proof of another entry, or of none")
+    return found
 
 
 def checkpoint_time(signed: SignedCheckpoint, event: Event) -> ProvedTime:
     """Return by when all that a checkpoint holds stood in a log of the event."""
     origin = signed.checkpoint.origin
     log = event.log_of(origin)
-    return _of_no_log(origin) if log is None else _signed_time(log, signed, event)
+    if log is None:
+        return ProvedTime(origin, None, "it is of a log that is none of the event's")
+    return _time_in(log, signed, event)
 
 
-def _of_no_log(origin: str) -> ProvedTime:
-    return ProvedTime(origin, None, "it is of a log that is none of the event's")
+def time_in(log: VerifierKey, proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
+    """Return by when an entry stood in that log, by a proof; the event's witnesses count."""
+    if not proof.includes(entry):
+        return ProvedTime(log.name, None, "it is the proof of another entry, or of none")
+    return _time_in(log, proof.signed, event)
 
 
-def _signed_time(log: VerifierKey, signed: SignedCheckpoint, event: Event) -> ProvedTime:
+def _time_in(log: VerifierKey, signed: SignedCheckpoint, event: Event) -> ProvedTime:
     origin = signed.checkpoint.origin
     if not signed.is_of(log):
         return ProvedTime(origin, None, "its checkpoint is not signed by the log's key")

@@ -1,0 +1,72 @@
+"""By when entries stood in the logs of an event, as its services prove it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from datacollect.bistro.log.proofs import MOST_PROOF_BYTES, LogProof
+from datacollect.bistro.receipt.counted_time import proved_time
+from datacollect.errors import ProblemError, TransferError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from datacollect.bistro.event.event import Event
+    from datacollect.net.http_asking import Answer
+
+
+class Service(Protocol):
+    """Who is asked, as `datacollect.net.http_asking.Asker` is one."""
+
+    def get(self, path: str, most_bytes: int) -> Answer:
+        """Return the answer to a GET of a path below its URL."""
+
+
+@dataclass(frozen=True)
+class LogTimes:
+    """Asks services for the proofs of entries.
+
+    Attributes
+    ----------
+    event : Event
+    services : mapping of str to Service
+        By URL.
+    say : function
+        Takes lines that somebody would want to know at once.
+    """
+
+    event: Event
+    services: Mapping[str, Service]
+    say: Callable[[str], None]
+
+    def __call__(self, entries: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
+        """Yield the entries whose time is proved, each with the least time of those found.
+
+        A service that does not answer is not asked again this time. Where one proves a time that
+        is in time, others are not asked: an earlier one changes nothing.
+        """
+        answering = dict(self.services)
+        for entry in entries:
+            times_s: list[int] = []
+            for url, service in [*answering.items()]:
+                try:
+                    time_s = self._time_by(service, entry)
+                except (TransferError, ProblemError) as error:
+                    self.say(f"{url}: {error}")
+                    del answering[url]
+                    continue
+                if time_s is not None:
+                    times_s.append(time_s)
+                    if time_s <= self.event.latest_s:
+                        break
+            if times_s:
+                yield entry, min(times_s)
+
+    def _time_by(self, service: Service, entry: bytes) -> int | None:
+        answer = service.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
+        if answer.status == 200:
+            return proved_time(LogProof.parse(answer.body), entry, self.event).time_s
+        if answer.status in (202, 404):
+            return None
+        raise TransferError(f"answers {answer.status} to the question for a proof")

@@ -1,0 +1,72 @@
+"""Bistros' files fetched from real agents: incrementally, and whoever is away holds nobody up."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+from instances.agents import KEY, running, write_agent
+from instances.bistro_folders import HandedIn, MadeBistro, collecting_event
+
+from datacollect.bistro.custody.segments import segment_name
+from datacollect.bistro.event.event import Bistro
+from datacollect.bistro.running.bringing import Bringing
+from datacollect.bistro.running.destination_round import REPORTS
+from datacollect.net.keys import write_private_key
+
+EVENT = collecting_event()
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Yield an event whose bistros are agents here, their folders, and how to end one."""
+    write_private_key(tmp_path / "collector.key", KEY)
+    with ExitStack() as ending:
+        bistros, made, ends = [], {}, {}
+        for name in ("north", "south"):
+            one = ExitStack()
+            ending.enter_context(one)
+            agent = one.enter_context(running(write_agent(tmp_path, name, serve=name)))
+            bistros.append(
+                Bistro(name, f"https://{agent.place}", "", fingerprint=agent.agent.fingerprint)
+            )
+            made[name], ends[name] = MadeBistro(EVENT, name, tmp_path / name), one.close
+        yield replace(EVENT, bistros=tuple(bistros)), made, ends
+
+
+def files_in(folder):
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and ".datacollect" not in path.parts
+    )
+
+
+def test_reports_and_then_wanted_segments_come(served, tmp_path):
+    event, made, ends = served
+    said = []
+    bring = Bringing(event, tmp_path / "collector.key", tmp_path / "into", said.append, 1.0)
+    for number in range(2):
+        made["north"].push(HandedIn(EVENT, number))
+    bring({"north": REPORTS, "south": REPORTS})
+    reports = [
+        *(f"north/batches/{n:010}.batch" for n in range(2)),
+        *(f"north/segments/{n:010}.index" for n in range(2)),
+    ]
+    assert files_in(tmp_path / "into") == reports
+    bring({"north": [segment_name(1)]})
+    assert files_in(tmp_path / "into") == sorted([*reports, f"north/{segment_name(1)}"])
+    made["south"].push(HandedIn(EVENT, 3))
+    ends["north"]()
+    bring({"north": REPORTS, "south": REPORTS})
+    assert "south/batches/0000000000.batch" in files_in(tmp_path / "into")
+    assert any("north" in line for line in said)
+    ends["south"]()
+    bring({"north": REPORTS, "south": REPORTS})
+
+
+def test_the_destination_has_a_name_that_no_bistro_has(tmp_path):
+    bistros = (Bistro("destination", "https://a.example", "", "sha256:" + "0" * 64),)
+    event = replace(EVENT, bistros=bistros)
+    assert Bringing(event, tmp_path, tmp_path, print)._own_name() == "destination-"

@@ -1,0 +1,66 @@
+"""Times of entries as services prove them; a service that lies or is away proves nothing."""
+
+from __future__ import annotations
+
+from instances.custody import custody_event, service_log
+
+from datacollect.bistro.running.log_times import LogTimes
+from datacollect.errors import TransferError
+from datacollect.net.http_asking import Answer
+
+EVENT = custody_event()
+A, B, C = (letter * 32 for letter in (b"a", b"b", b"c"))
+IN_TIME, LATE = EVENT.deadline_s, EVENT.latest_s + 5
+
+
+def log(number, *heads):
+    return service_log(EVENT, number, [A, B], heads)
+
+
+class Odd:
+    """A service that answers otherwise, or not."""
+
+    def __init__(self, answer) -> None:
+        self.answer, self.n_asked = answer, 0
+
+    def get(self, path, most_bytes):
+        self.n_asked += 1
+        if self.answer is None:
+            raise TransferError("does not answer")
+        return self.answer
+
+
+def times_of(*services, entries=(A, B, C)):
+    said = []
+    by_url = {f"https://s{i}": service for i, service in enumerate(services)}
+    found = dict(LogTimes(EVENT, by_url, said.append)(entries))
+    return found, said
+
+
+def test_each_entry_has_the_time_of_the_first_checkpoint_that_holds_it():
+    assert times_of(log(0, (1, IN_TIME - 9), (2, IN_TIME))) == ({A: IN_TIME - 9, B: IN_TIME}, [])
+
+
+def test_late_in_one_log_and_in_time_in_another_is_in_time():
+    assert times_of(log(0, (2, LATE)), log(1, (2, IN_TIME)))[0] == {A: IN_TIME, B: IN_TIME}
+    assert times_of(log(0, (2, LATE)), log(1, (2, LATE - 1)))[0] == {A: LATE - 1, B: LATE - 1}
+
+
+def test_a_service_that_is_away_is_asked_once_a_time():
+    for answer in (None, Answer(500, b""), Answer(200, b"noise")):
+        odd = Odd(answer)
+        found, said = times_of(odd, log(1, (2, IN_TIME)))
+        assert found == {A: IN_TIME, B: IN_TIME}
+        assert odd.n_asked == len(said) == 1
+        assert said[0].startswith("https://s0: ")
+
+
+def test_what_is_not_published_yet_has_no_time_yet():
+    assert times_of(Odd(Answer(202, b""))) == ({}, [])
+
+
+def test_the_proof_of_another_entry_or_of_too_few_witnesses_is_no_time():
+    other = Odd(Answer(200, log(0, (2, IN_TIME)).proof(A).data))
+    assert times_of(other, entries=[B]) == ({}, [])
+    few = service_log(EVENT, 0, [A], [(1, IN_TIME)], n_witnesses=EVENT.quorum - 1)
+    assert times_of(few, entries=[A]) == ({}, [])
