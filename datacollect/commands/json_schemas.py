@@ -11,6 +11,7 @@ from datacollect.bistro.config.fields import SERVICE, WITNESS
 from datacollect.bistro.event.fields import EVENT
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
+from datacollect.measurement.hosts_file import HOSTS
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
@@ -152,6 +153,17 @@ def witness_schema() -> Schema:
     return _document("datacollect witness", WITNESS)
 
 
+def hosts_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of files of measured hosts, TOML or JSON.
+
+    Examples
+    --------
+    >>> hosts_schema()["required"]
+    ['format', 'destination', 'hosts']
+    """
+    return _document("datacollect hosts", HOSTS)
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
@@ -162,6 +174,7 @@ SCHEMAS = {
     "event": event_schema,
     "service": service_schema,
     "witness": witness_schema,
+    "hosts": hosts_schema,
 }
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from datacollect.files.clock import Clock
     from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray, InUnitsLike
+    from datacollect.problem.bandwidth_intervals import BandwidthIntervals
     from datacollect.problem.hosts import DailyPeriods, Held, SharedBottleneck
     from datacollect.problem.manifest import Files
 
@@ -58,6 +59,7 @@ class ProblemContents:
     manifest: Mapping[str, Files] | None = None
     file_tolerance: float = FILE_TOLERANCE
     measured_s: float | None = None
+    bandwidth_intervals: BandwidthIntervals | None = None
 
 
 class ProblemChanges(TypedDict, total=False):
@@ -86,3 +88,4 @@ class ProblemChanges(TypedDict, total=False):
     manifest: Mapping[str, Files] | None
     file_tolerance: float
     measured_s: float | None
+    bandwidth_intervals: BandwidthIntervals | None

@@ -60,6 +60,8 @@ def copied(problem: _P, changes: Mapping[str, Any]) -> _P:
     >>> copied(problem, {"destination": "S"}).destination
     'S'
     """
+    if not changes.keys().isdisjoint(("names", "bandwidth_bytes_per_s")):
+        changes = {"bandwidth_intervals": None, **changes}  # they were of others
     other = copy.copy(problem)
     keeps = {name for name, follows in TAKEN_OVER.items() if follows.isdisjoint(changes)}
     for name in other.__dict__.keys() - _ATTRIBUTES - keeps:

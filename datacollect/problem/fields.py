@@ -21,6 +21,7 @@ from datacollect.files.kinds import (
     Text,
     Whole,
 )
+from datacollect.problem.bandwidth_intervals import INTERVAL_FIELDS
 from datacollect.problem.contents import FILE_TOLERANCE
 from datacollect.problem.host_limits import HostRate
 from datacollect.problem.windows import Windows
@@ -160,6 +161,7 @@ LINK = Table(
             default=0.0,
         ),
         *RATES,
+        *INTERVAL_FIELDS,
     ),
 )
 

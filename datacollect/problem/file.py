@@ -15,6 +15,7 @@ from datacollect.files.clock import Clock
 from datacollect.files.documents import PROBLEM_FORMAT
 from datacollect.files.kinds import join, shown
 from datacollect.problem import calendar
+from datacollect.problem.bandwidth_intervals import intervals_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
@@ -101,6 +102,7 @@ def contents_of(
         manifest=manifest,
         file_tolerance=values["file_tolerance"],
         measured_s=_measured_s(values, table),
+        bandwidth_intervals=intervals_of(values["links"]),
     )
     contents, hours = with_hours(contents, hours, hourly)
     return calendar.recurring(contents, hours, _windows(values, table))
@@ -388,4 +390,6 @@ def _link_trees(problem: ProblemContents) -> list[dict[str, Any]]:
     if problem.competitors is not None:
         for i, link in enumerate(links):
             link |= rates_of(problem, i)
+    for link in links if problem.bandwidth_intervals else ():
+        link |= (problem.bandwidth_intervals or {}).get((link["from"], link["to"]), {})
     return links

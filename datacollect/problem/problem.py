@@ -65,6 +65,9 @@ class Problem(ProblemConstructors, ProblemQuestions):
     measured_s : float or None
         When the oldest of the bandwidths was measured, in seconds since 1970; None where that is
         not known.
+    bandwidth_intervals : mapping of (str, str) to mapping, or None
+        By (from, to) what measurements say of links' bandwidths, as problem files have it. Plans do
+        not depend on it; it vanishes with the bandwidths.
     most_connections : ndarray of float, shape (n_hosts,), or None
         As in `Host`; None where no host limits them.
     latitude, longitude : ndarray of float, shape (n_hosts,), or None

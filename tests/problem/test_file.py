@@ -383,6 +383,8 @@ def test_fields_are_those_of_the_published_format():
         "bandwidth_bytes_per_s",
         "price_per_gb",
         *RATE_COLUMNS,
+        "bandwidth_low_bytes_per_s",
+        "bandwidth_high_bytes_per_s",
     ]
     assert not SCHEDULE.by_name["bottleneck"].required
     assert TRANSFER.by_name["streams"].default == 1

@@ -12,6 +12,7 @@ from datacollect.files.choices import First, Preference
 from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Starts, Text, Whole
+from datacollect.problem.bandwidth_intervals import HIGH, LOW
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
 
@@ -157,11 +158,14 @@ SCHEDULE = Document(
     instead={"problem": "name the problem file first, then the schedule"},
 )
 
+# What new estimates do not say of a link.
+NOT_NEW = ("price_per_gb", *RATE_COLUMNS, LOW, HIGH)
+
 NEW_LINK = Table(
     "the link",
     "A link's new estimate.",
     (
-        *(field for field in LINK.fields if field.name not in ("price_per_gb", *RATE_COLUMNS)),
+        *(field for field in LINK.fields if field.name not in NOT_NEW),
         Field(
             "price_per_gb",
             Number("currency per 10^9 bytes"),

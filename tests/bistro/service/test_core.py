@@ -595,8 +595,10 @@ def test_who_asks_again_gets_what_was_signed(monkeypatch):
     assert again.words == first.words[::-1]
 
 
-def test_an_amendment_is_an_entry_that_all_can_read():
-    bench = started()
+@pytest.mark.parametrize("start_s", [0.0, 1000.0 + 3600.0])
+def test_an_amendment_is_an_entry_that_all_can_read(start_s):
+    """Before the deadline, and an hour after it."""
+    bench = started(start_s=start_s)
     later = {"deadline": "2027-04-16T23:59:59-04:00"}
     note = sign_amendment(EVENT, later, 1, ORGANISER)
     bench.amend(note)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from datacollect.net.agent_entries import AGENT, agent_of
 from datacollect.transfer.protocol.kind import SourceKind
-from datacollect.transfer.sources.agent.entries import AGENT, agent_of
 from datacollect.transfer.sources.agent.source import AgentSource
 
 if TYPE_CHECKING:
+    from datacollect.net.agent_entries import AgentEntry
     from datacollect.transfer.protocol.kind import Surroundings
-    from datacollect.transfer.sources.agent.entries import AgentEntry
     from datacollect.transfer.sources.agent.network import Network
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping, Sequence
 
+    from datacollect.net.agent_entries import AgentEntry
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.messages import AgentFacts
-    from datacollect.transfer.sources.agent.entries import AgentEntry
     from datacollect.transfer.sources.agent.session import SourceSession
 
 # Relay tickets are used at once. Source tickets outlast a session that goes on over night.

@@ -12,9 +12,9 @@ from datacollect.files.documents import document_name, read_text
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Flag, ListOf, Text, Whole, join, shown, wrong
 from datacollect.files.tables import open_table
+from datacollect.net.agent_entries import require_fingerprint_text
 from datacollect.problem.manifest import read_manifest
 from datacollect.transfer.protocol.file_names import why_not_written
-from datacollect.transfer.sources.agent.entries import require_fingerprint_text
 from datacollect.transfer.sources.web.core.urls import Target, file_below, name_in, target_of
 
 if TYPE_CHECKING:

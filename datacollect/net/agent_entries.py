@@ -1,4 +1,4 @@
-"""What collection files say of agents."""
+"""What files say of agents: where they listen, and how to know that it is they."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class AgentEntry:
     ca: Path | None = None
 
 
-def agent_of(name: str, entry: Mapping[str, Any], base: Path) -> AgentEntry:
-    """Return what the table of an agent says.
+def agent_of(name: str, entry: Mapping[str, Any], base: Path, tables: str = "agents") -> AgentEntry:
+    """Return what the table of an agent, one of `tables`, says.
 
     Raises
     ------
     ProblemError
     """
-    place = join("agents", name)
+    place = join(tables, name)
     address = _address(entry["url"], f"{place}.url")
     fingerprint, ca = entry["fingerprint"], entry["ca"]
     if (fingerprint is None) == (ca is None):

@@ -1,0 +1,172 @@
+"""The table of samples on the disk: a folder with a Parquet file for each test.
+
+A part is written beside its place, and takes it when it is whole and on the disk: readers see all
+of it or nothing, while others write. Its name is that of its test, so a test that is written again
+replaces itself. A part that is damaged all the same is left out and named.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.documents import written_durably
+from datacollect.files.kinds import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+    import pyarrow as pa
+
+# What a row may say, with its type in Arrow's words.
+COLUMNS = {
+    "from": "string",
+    "to": "string",
+    "time_s": "double",  # when the test began, in seconds since 1970
+    "tool": "string",
+    "settings": "string",  # of the tool, as JSON
+    "ended": "string",  # DONE, or why not
+    "concurrency": "int64",  # other tests at the same time
+    "beside_pull": "bool",  # whether an end of it moved other data meanwhile
+    "bandwidth_bytes_per_s": "double",
+    "bandwidth_low_bytes_per_s": "double",
+    "bandwidth_high_bytes_per_s": "double",
+    "capacity_bytes_per_s": "double",
+    "per_connection_bytes_per_s": "double",
+    "competitors": "double",
+    "rtt_s": "double",
+    "loss": "double",  # a part of the packets
+    "streams": "int64",
+    "bytes": "int64",
+    "duration_s": "double",
+    "limited_by": "string",
+    "routers": "string",  # addresses along the route, as JSON, null where one was silent
+}
+NEEDED = ("from", "to", "time_s", "tool", "ended")
+
+DONE = "done"
+
+_TEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+@dataclass(frozen=True)
+class StoredSamples:
+    """What a folder of samples holds.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A row for each sample, with all ``COLUMNS``, by test.
+    damaged : tuple of str
+        Names of files that could not be read.
+    """
+
+    frame: pd.DataFrame
+    damaged: tuple[str, ...]
+
+
+def write_part(folder: Path, test_id: str, rows: Iterable[Mapping[str, Any]]) -> Path:
+    """Keep the rows of a test; when this returns they are on the disk.
+
+    Parameters
+    ----------
+    folder : Path
+    test_id : str
+        Letters, digits, ``-`` and ``_``; no two tests have the same.
+    rows : iterable of mappings
+        From names of ``COLUMNS`` to values.
+
+    Raises
+    ------
+    NotWrittenError
+        They cannot be written; what was kept before stays.
+    ProblemError
+        A row says what there is no column for, or lacks what is needed.
+    """
+    import pyarrow.parquet as pq
+
+    if not _TEST_ID.fullmatch(test_id):
+        raise ProblemError(
+            f"a test's name must be letters, digits, - and _, at most 100, got {shown(test_id)}"
+        )
+    table = _table(list(rows))
+    file = folder / f"{test_id}.parquet"
+    with written_durably(file) as beside:
+        pq.write_table(table, beside, write_page_checksum=True)
+    return file
+
+
+def read_parts(folder: Path) -> StoredSamples:
+    """Read all parts of a folder, also while others write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> row = {"from": "S", "to": "D", "time_s": 0.0, "tool": "ping", "ended": "done", "rtt_s": 0.1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_part(Path(folder), "1", [row])
+    ...     read_parts(Path(folder)).frame["rtt_s"].tolist()
+    [0.1]
+    """
+    import pyarrow as pa
+
+    tables, damaged = [_table([])], []
+    for file in sorted(folder.glob("*.parquet")):
+        try:
+            tables.append(_read(file.read_bytes()))
+        except FileNotFoundError:
+            continue
+        except (OSError, pa.ArrowException):
+            damaged.append(file.name)
+    frame = pa.concat_tables(tables).to_pandas()
+    return StoredSamples(frame, tuple(damaged))
+
+
+def samples_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that measured a bandwidth, as `datacollect.estimate` takes them."""
+    is_one = (frame["ended"] == DONE) & (frame["bandwidth_bytes_per_s"] > 0)
+    columns = ["from", "to", "time_s", "bandwidth_bytes_per_s", "bytes", "duration_s", "streams"]
+    return frame.loc[is_one, [*columns, "concurrency"]].assign(kind=frame["tool"])
+
+
+def _read(data: bytes) -> pa.Table:
+    """Return a part's columns; what another version does not know is null, or left out."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    part = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
+    columns = {
+        name: part[name] if name in part.column_names else pa.nulls(part.num_rows)
+        for name in COLUMNS
+    }
+    return pa.table(columns).cast(_schema())
+
+
+def _table(rows: list[Mapping[str, Any]]) -> pa.Table:
+    import pyarrow as pa
+
+    for row in rows:
+        for name in row.keys() - COLUMNS.keys():
+            raise ProblemError(
+                f"samples have no column {shown(name)}" + nearest_hint(str(name), COLUMNS)
+            )
+        for name in NEEDED:
+            if row.get(name) is None:
+                raise ProblemError(f"a sample must say {name}, got {shown(dict(row))}")
+    try:
+        return pa.Table.from_pylist(rows, schema=_schema())
+    except pa.ArrowException as error:
+        raise ProblemError(
+            f"a sample has a value of another type than its column: {error}"
+        ) from None
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
