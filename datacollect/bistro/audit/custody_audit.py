@@ -178,7 +178,6 @@ def audit_custody(
             event.latest_s,
             # Without the verdicts nobody can be asked where one is.
             is_over and read is not None,
-            event.counts,
             tuple(each.name for each in event.bistros),
             logs,
             found.numbers(event),

@@ -20,7 +20,6 @@ MOST_EXAMPLES = 5
 REFUSED_COLLECTED = "It has said {} collected, and then refused."
 SUPERSEDES_ITSELF = "It has said {} superseded by the same one."
 SUPERSEDED_BY_NOTHING = "It has said {} superseded by others, which it had not collected."
-NONE_SUPERSEDES = "It has said {} superseded in an event where all count."
 LACKS_ROW = "It has signed receipts for {}, and other rows in the batches that they name."
 OPENS_NOTHING = "It has signed rows for {} that open no commitment."
 HOLDS_OTHER = "It has signed that it holds other bytes than were committed to, for {}."

@@ -13,7 +13,6 @@ from datacollect.bistro.audit.findings import (
     JUDGED_NOT_LOGGED,
     LACKS_ROW,
     NO_VERDICT,
-    NONE_SUPERSEDES,
     NOT_LOGGED,
     REFUSED_COLLECTED,
     SAID_LATE,
@@ -49,8 +48,6 @@ class Rules:
         The last second in time.
     is_over : bool
         Whether all verdicts must be there.
-    counts : str
-        Of the event: which of several drafts.
     bistros, logs : tuple of str
         Names, by their numbers in the tables.
     batches : frozenset of (int, int)
@@ -62,7 +59,6 @@ class Rules:
 
     latest_s: int
     is_over: bool
-    counts: str
     bistros: tuple[str, ...]
     logs: tuple[str, ...]
     batches: frozenset[tuple[int, int]]
@@ -184,9 +180,6 @@ class _Verdicts:
         """Return what contradicts itself."""
         by_destination = (DESTINATION,)
         found = finding(REFUSED_COLLECTED, by_destination, _listed(self._refused_after_all()))
-        superseded = np.unique(np.ascontiguousarray(displaced["superseded"]).view("S32"))
-        if rules.counts == "all":
-            return found + finding(NONE_SUPERSEDES, by_destination, _listed(superseded))
         by = _keys(displaced)
         theirs = np.ascontiguousarray(displaced["superseded"]).view("S32")
         is_same = by == theirs
@@ -241,6 +234,8 @@ def _holders(
 def _broken_receipts(tables: Mapping[str, np.ndarray], rules: Rules) -> list[Finding]:
     """Return the bistros that have signed receipts whose batches lack such a row."""
     promised = tables["promised"]
+    if not len(promised):
+        return []
     rows = promised.view(f"S{HELD.itemsize}")
     is_kept = np.isin(rows, tables["held"].view(f"S{HELD.itemsize}"))
     broken: dict[str, list[bytes]] = {}
