@@ -16,6 +16,7 @@ import typer
 from datacollect.commands.agent import agent
 from datacollect.commands.at_work import at_work
 from datacollect.commands.audit import audit
+from datacollect.commands.bistro import bistro
 from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
@@ -107,6 +108,7 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
         is_called = names is None or command.__name__ in names
         every.command(cls=Command)(_made(command, brought) if is_called else _listed(command))
     every.add_typer(agent, name="agent")
+    every.add_typer(bistro, name="bistro")
     every.add_typer(collection, name="collection")
     every.add_typer(event, name="event")
     every.add_typer(keys, name="keys")

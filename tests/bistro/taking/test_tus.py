@@ -22,6 +22,8 @@ from instances.bistros import (
 from datacollect.bistro.custody.batches import opens, read_batch
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.custody.segments import read_index
+from datacollect.commands.main import run
+from datacollect.net.tls import fingerprint_of_file
 
 DATA = bytes(range(256)) * 400
 
@@ -232,3 +234,16 @@ def test_stock_clients_learn_what_is_spoken(north):
 def test_agents_own_paths_answer_as_ever(north):
     assert north[0].ask("GET", "/v1/inventory")[0] == 401
     assert north[0].ask("GET", "/else")[0] == 404
+
+
+def test_command_says_how_much_room_there_is(event, north, capsys, tmp_path):
+    client, _ = north
+    assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+    url = f"https://127.0.0.1:{client.address[1]}"
+    fingerprint = fingerprint_of_file(tmp_path / "north.cert.pem")
+    assert run(["bistro", "status", url, "--fingerprint", fingerprint, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["bistro"], facts["stored_bytes"]) == ("north", len(DATA))
+    assert facts["last_contact_s"] is None
+    assert run(["bistro", "status", url, "--fingerprint", fingerprint]) == 0
+    assert "last contact: none" in capsys.readouterr().out
