@@ -130,9 +130,10 @@ def measured(grown: Grown, n: int, cpu_s: float, folder: Path) -> list[str]:
         assert proof_of(i * (n - 1) // N_PROOFS, grown.store) is not None
         waits_ms.append((time.process_time() - begun_s) * 1e3)
     waits_ms.sort()
+    # Before files are listed, which takes more than the log itself.
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = {each: each.stat() for each in folder.rglob("*") if each.is_file()}
     database = sum(each.st_blocks for path, each in found.items() if "sqlite" in path.name)
-    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     disk = sum(each.st_blocks for each in found.values())
     return [
         *(str(n), f"{1e3 * cpu_s / n:.3f}", f"{512 * disk / n:.0f}", f"{512 * database / n:.0f}"),
