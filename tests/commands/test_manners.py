@@ -204,7 +204,8 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
 def test_all_commands_are_looked_at(call):
     _, out, _ = call("--help")
     listed = re.findall(r"^  ([a-z]+) ", out.partition("Commands:")[2], re.MULTILINE)
-    assert set(listed) == {words[0] for words in COMMANDS.values()}
+    # It asks a bistro that runs: `tests/bistro/taking` does so.
+    assert set(listed) - {"bistro"} == {words[0] for words in COMMANDS.values()}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
