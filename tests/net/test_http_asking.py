@@ -49,7 +49,10 @@ def answering(*answers: bytes, closes: bool = True):
 def test_answer_has_status_body_and_when_to_come_again():
     busy = b"HTTP/1.1 429 Many\r\nContent-Length: 4\r\nRetry-After: 7\r\n\r\nbusy"
     with answering(busy) as (url, asked), Asker(url) as asker:
-        assert asker.post("/commit", b"{}", "application/json") == Answer(429, b"busy", 7.0)
+        headers = {"content-length": "4", "retry-after": "7"}
+        assert asker.post("/commit", b"{}", "application/json") == Answer(
+            429, b"busy", 7.0, headers
+        )
     assert asked[0].startswith(b"POST /a/commit HTTP/1.1\r\nHost: 127.0.0.1:")
     assert asked[0].endswith(b"Content-Length: 2\r\n\r\n{}")
 
@@ -112,7 +115,8 @@ def test_what_is_no_answer_is_a_failure_that_names_the_server(raw, why):
 )
 def test_answer_in_chunks_is_read_to_its_end_and_the_connection_kept(chunks):
     with answering(CHUNKED + chunks, OK, closes=False) as (url, asked), Asker(url) as asker:
-        assert asker.get("/1", 11) == Answer(200, b"hello world")
+        headers = {"transfer-encoding": "chunked"}
+        assert asker.get("/1", 11) == Answer(200, b"hello world", None, headers)
         assert asker.get("/2").body == b"ok"
     assert len(asked) == 2
 
