@@ -40,7 +40,7 @@ def measured_problem(
     Parameters
     ----------
     samples : DataFrame
-        As `datacollect.estimate` takes them. Pairs without any have no link.
+        As `datacollect.measurement.estimates.estimate` takes them. Pairs without any have no link.
     destination : str
     backlog_bytes : mapping of str to int
         What hosts hold; they are in the problem, as are all hosts of the samples.
@@ -48,7 +48,7 @@ def measured_problem(
         Bandwidths are means in which samples weigh half as much for each half-life by which they
         are older than the pair's newest; intervals are of these means.
     streams : int, optional
-        Only tests with so many connections count; as in `datacollect.estimate`.
+        Only tests with so many connections count, as for samples.
     shared : sequence of mappings
         Rows of ``[[shared]]``.
     daily, timezone, start : optional

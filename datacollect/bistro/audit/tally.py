@@ -91,7 +91,7 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
     Parameters
     ----------
     tables : mapping of str to numpy.ndarray
-        All of `datacollect.bistro.audit.tables.TABLES`.
+        All of ``TABLES`` in `datacollect.bistro.audit.tables`.
     rules : Rules
     """
     entries, times_s, logs = _earliest(tables["logged"])

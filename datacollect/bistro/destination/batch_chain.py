@@ -83,7 +83,7 @@ def opening_rows(batch: Batch) -> tuple[np.ndarray, list[Lie]]:
 
     Returns
     -------
-    rows : ndarray of dtype `datacollect.bistro.custody.batches.ROW`
+    rows : ndarray of dtype ``ROW`` in `datacollect.bistro.custody.batches`
     lies : list of Lie
     """
     rows = batch.rows

@@ -138,7 +138,7 @@ class Register:
         bistro : str
         number : int
             Of the segment.
-        pieces : ndarray of dtype `datacollect.bistro.custody.segments.PIECE`
+        pieces : ndarray of dtype ``PIECE`` in `datacollect.bistro.custody.segments`
         n_bytes : int
             Of the segment.
         """
@@ -305,7 +305,7 @@ class Register:
         ----------
         upload : Upload
         why : str
-            One of `datacollect.bistro.custody.verdicts.REASONS`; empty: it was collected; `LOST`:
+            One of ``REASONS`` in `datacollect.bistro.custody.verdicts`; empty: collected; `LOST`:
             the bistro holds other bytes, which says nothing of the entry.
         ticket : str, optional
             The number inside the seal.
