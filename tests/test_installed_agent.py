@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 from conftest import NO_SYSTEMD, REPOSITORY
+from instances.agents import write_agent
 from instances.command_line import output_of
 
 from datacollect.commands import agent_alone
@@ -83,6 +84,15 @@ def test_what_is_wrong_is_one_line(arguments, message, tmp_path, monkeypatch, ca
     assert message in said.err
 
 
+def test_its_wheel_needs_three_packages():
+    """A host that takes uploads has the whole package; a relay needs none of that."""
+    code = "import build; modules, others = build.closure(); print(*others, *modules)"
+    needed = set(output_of(sys.executable, "-c", code, cwd=FOLDER).split())
+    others = {name for name in needed if name.partition(".")[0] != "datacollect"}
+    assert others == {"h11", "blake3", "cryptography"}
+    assert not [name for name in needed if name.startswith("datacollect.bistro")]
+
+
 # Built and started --------------------------------------------------------------------------
 
 
@@ -149,6 +159,21 @@ def require_all_arrives(folder, line):
     assert (folder / "got/S1/file").read_bytes() == (folder / "data/file").read_bytes()
 
 
+def require_refused_uploads(folder, program):
+    """What takes uploads is not in the wheel; whoever asks for it is told where it is."""
+    (folder / "event.toml").write_text("")
+    write_private_key(folder / "receipts.key", new_private_key())
+    accept = (
+        '[accept]\nevent = "event.toml"\nfolder = "up"\nbytes = 1\nreceipt_key = "receipts.key"'
+    )
+    write_agent(folder, "A", more=accept)
+    done = subprocess.run(
+        [program, "A.toml"], check=False, capture_output=True, text=True, cwd=folder, env={}
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "which taking uploads needs; install datacollect[bistro]" in done.stderr
+
+
 @pytest.mark.slow
 def test_the_wheel_alone_serves_and_is_small(built, tmp_path):
     tools, wheel, _ = built
@@ -162,6 +187,7 @@ def test_the_wheel_alone_serves_and_is_small(built, tmp_path):
     assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < MOST_BYTES
     with serving(tmp_path, alone / "bin" / "datacollect-agent") as line:
         require_all_arrives(tmp_path, line)
+    require_refused_uploads(tmp_path, alone / "bin" / "datacollect-agent")
 
 
 @pytest.mark.slow

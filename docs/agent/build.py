@@ -85,7 +85,7 @@ def path_of(module: str) -> Path | None:
 
 
 def imported(path: Path) -> set[str]:
-    """Return what a source imports when it runs: names for types alone do not count."""
+    """Return what a source needs when it runs: names for types alone do not count."""
     return {
         name for node in ast.iter_child_nodes(ast.parse(path.read_text())) for name in _in(node)
     }
@@ -100,7 +100,14 @@ def _in(node: ast.AST) -> set[str]:
         return {str(node.module), *inner}
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return set()
+    # What a source can do without, and says so: a host that takes uploads installs the package.
+    if isinstance(node, ast.Try) and any(_is_of_imports(each) for each in node.handlers):
+        return {name for each in node.handlers for name in _in(each)}
     return {name for child in ast.iter_child_nodes(node) for name in _in(child)}
+
+
+def _is_of_imports(handler: ast.ExceptHandler) -> bool:
+    return handler.type is not None and ast.unparse(handler.type) == "ImportError"
 
 
 def closure(entry: str = ENTRY) -> tuple[dict[str, Path], set[str]]:
