@@ -76,7 +76,7 @@ WITHIN = {
     "bistro.event": "bistro.log",
     "bistro.custody": "bistro.log bistro.event",
     "bistro.receipt": "bistro.log bistro.event bistro.custody",
-    "bistro.destination": "bistro.log bistro.custody bistro.receipt",
+    "bistro.destination": "bistro.custody bistro.receipt",
     "bistro.assignment": "bistro.log bistro.event",
     "bistro.sealing": "bistro.log",
     "bistro.accepting": "bistro.log bistro.event bistro.receipt bistro.custody",

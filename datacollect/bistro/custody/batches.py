@@ -15,7 +15,7 @@ import numpy as np
 
 from datacollect.bistro.event.kinds import Hex
 from datacollect.bistro.log.checkpoints import SIZE_STOP, TIME_STOP, whole
-from datacollect.bistro.log.entry import Commitment
+from datacollect.bistro.log.entry import COMMITMENT_LABEL
 from datacollect.bistro.log.notes import (
     MOST_NOTE_BYTES,
     OF_NOTE,
@@ -30,12 +30,15 @@ from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
     from datacollect.bistro.event.event import Bistro, Event
+    from datacollect.bistro.log.entry import Commitment
     from datacollect.net.keys import PrivateKey
 
 FORMAT = "datacollect-batch/1"
 # What the first batch says of the one before it.
 FIRST = bytes(32)
 MOST_ROWS = 100_000
+# Rows whose commitments are made at once.
+N_TOGETHER = 10_000
 
 # `committed_*` is what the entry commits to, `size` and `sha256` what the bistro holds: another
 # ciphertext of the same content where it was sealed anew. `ticket` is zeros at an open event.
@@ -52,6 +55,9 @@ ROW = np.dtype(
         ("time_s", ">u8"),
     ]
 )
+
+# Columns of a row that make its commitment, in their order there.
+COMMITTED = ("salt", "committed_size", "committed_sha256", "content_p")
 
 
 def bistro_key(event: Event, bistro: Bistro) -> VerifierKey:
@@ -196,13 +202,38 @@ def row_of(
     )
 
 
-def opens(row: np.void, event: bytes) -> bool:
-    """Whether a row opens the commitment that it names."""
-    commitment = Commitment(
-        event,
-        bytes(row["salt"]),
-        int(row["committed_size"]),
-        bytes(row["committed_sha256"]),
-        bytes(row["content_p"]),
+def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
+    """Return which rows open the commitments that they name, as an array of bool.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray
+        Of dtype `ROW`.
+    event : bytes
+        The event's id.
+    """
+    parts = [
+        _opening_together(rows[i : i + N_TOGETHER], event) for i in range(0, len(rows), N_TOGETHER)
+    ]
+    return np.concatenate([np.zeros(0, bool), *parts])
+
+
+def _opening_together(rows: np.ndarray, event: bytes) -> np.ndarray:
+    """Return the same of few rows, whose commitments fit in memory."""
+    raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), ROW.itemsize)
+    label = np.frombuffer(COMMITMENT_LABEL + event, np.uint8)
+    parts = [np.broadcast_to(label, (len(rows), len(label)))]
+    assert ROW.fields is not None
+    for column in COMMITTED:
+        kind, start = ROW.fields[column][:2]
+        parts.append(raw[:, start : start + kind.itemsize])
+    messages = np.hstack(parts)
+    n_bytes, data = messages.shape[1], messages.tobytes()
+    sha256 = hashlib.sha256
+    entries = b"".join(
+        [sha256(data[i : i + n_bytes]).digest() for i in range(0, len(data), n_bytes)]
     )
-    return commitment.entry == bytes(row["entry"])
+    named = np.ascontiguousarray(rows["entry"]).view("S32")
+    is_open: np.ndarray = np.frombuffer(entries, "S32") == named
+    is_open &= (rows["committed_size"] < SIZE_STOP) & (rows["size"] < SIZE_STOP)
+    return is_open & (rows["time_s"] < TIME_STOP)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from datacollect.bistro.custody.batch_chain import Link
 from datacollect.bistro.custody.verdicts import COLLECTED, LATE, REFUSED, SUPERSEDED, Verdict
-from datacollect.bistro.destination.batch_chain import Link, chain_lies, opening_rows
+from datacollect.bistro.destination.batch_chain import chain_lies, opening_rows
 from datacollect.bistro.destination.counting import Draft, superseded
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads

@@ -9,10 +9,11 @@ import pytest
 from instances.bistro_folders import HandedIn, MadeBistro, collecting_event
 from instances.events import key_of
 
+from datacollect.bistro.custody.batch_chain import Link
 from datacollect.bistro.custody.batches import ROW, sign_batch
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.custody.verdicts import COLLECTED, DOES_NOT_OPEN, LATE, REFUSED
-from datacollect.bistro.destination.batch_chain import Link, chain_lies, opening_rows
+from datacollect.bistro.destination.batch_chain import chain_lies, opening_rows
 from datacollect.bistro.destination.counting import Draft, superseded
 from datacollect.bistro.destination.missing import (
     WITHOUT_DATA,
@@ -51,7 +52,7 @@ def test_two_batches_of_one_number_are_named_with_both_hashes():
 
 def test_a_batch_that_follows_another_than_is_shown_is_named():
     (text,) = texts(Link(0, A, bytes(32)), Link(1, C, B))
-    assert text.startswith("Its batch 1 follows a batch 0 that it does not show")
+    assert text == f"Its batch 1 follows a batch that it does not show, {B.hex()}."
     (text,) = texts(Link(0, A, B))
     assert B.hex() in text
 

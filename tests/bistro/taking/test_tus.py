@@ -19,7 +19,7 @@ from instances.bistros import (
     ticket_of,
 )
 
-from datacollect.bistro.custody.batches import opens, read_batch
+from datacollect.bistro.custody.batches import opening, read_batch
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.custody.segments import read_index
 from datacollect.commands.main import run
@@ -46,7 +46,7 @@ def held(folder, event):
     rows = {}
     for path in sorted(served.glob("batches/*.batch")):
         batch = read_batch(path.read_bytes(), event)
-        assert all(opens(row, event.id) for row in batch.rows)
+        assert opening(batch.rows, event.id).all()
         rows |= {
             bytes(row["entry"]): (int(row["size"]), bytes(row["sha256"])) for row in batch.rows
         }
