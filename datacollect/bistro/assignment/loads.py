@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.kinds import Hex
-from datacollect.bistro.log.checkpoints import SIZE_STOP, TIME_STOP, log_key
+from datacollect.bistro.log.checkpoints import SIZE_STOP, TIME_STOP
 from datacollect.bistro.log.notes import Note, is_by, parse_note, signed
 from datacollect.errors import ProblemError
 from datacollect.files.documents import parse_json
@@ -21,10 +21,11 @@ from datacollect.files.kinds import BYTES_STOP, ListOf, Number, Text, Whole, sho
 
 if TYPE_CHECKING:
     from datacollect.bistro.event.event import Event
-    from datacollect.bistro.log.notes import VerifierKey
     from datacollect.net.keys import PrivateKey
 
 FORMAT = "datacollect-loads/1"
+# Signed with the key of the log of verdicts, which everybody has in the event's file.
+PURPOSE = "loads"
 MOST_LOADS_BYTES = 2**20
 # An older table says too little of where people went since; one of the future is another clock's.
 MOST_AGE_S = 60
@@ -144,16 +145,7 @@ class Loads:
         assert event.verdicts is not None
         tree = asdict(self) | {"event": self.event.hex()}
         text = json.dumps(tree, separators=(",", ":"), ensure_ascii=True)
-        return signed(f"{FORMAT}\n{text}\n", signer_of(event.verdicts).name, key)
-
-
-def signer_of(verdicts: VerifierKey) -> VerifierKey:
-    """Return the key that signs tables, in a name of their own.
-
-    It is that of the log of verdicts, which everybody has in the event's file. Were the name the
-    log's, too, what signs a table could pass for what signs a checkpoint.
-    """
-    return log_key(f"{verdicts.name}/loads", verdicts.key)
+        return signed(f"{FORMAT}\n{text}\n", event.verdicts.for_purpose(PURPOSE).name, key)
 
 
 def read_loads(data: bytes, event: Event, place: str = "the table of loads") -> Loads:
@@ -168,7 +160,7 @@ def read_loads(data: bytes, event: Event, place: str = "the table of loads") -> 
     first, _, text = note.text.partition("\n")
     if first != FORMAT:
         raise ProblemError(f"{place} must begin with {FORMAT}, got {shown(first)}")
-    if event.verdicts is None or not is_by(note, signer_of(event.verdicts)):
+    if event.verdicts is None or not is_by(note, event.verdicts.for_purpose(PURPOSE)):
         raise ProblemError(f"{place} must be signed by the key of the event's log of verdicts")
     tree = parse_json(text, place)
     if not isinstance(tree, dict):

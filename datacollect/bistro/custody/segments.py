@@ -76,11 +76,16 @@ def read_index(data: bytes, segment_bytes: int, place: str = "the index") -> np.
     if len(data) % PIECE.itemsize or len(data) > MOST_PIECES * PIECE.itemsize:
         raise ProblemError(f"{place} must be whole rows, at most {MOST_PIECES}")
     pieces = np.frombuffer(data, PIECE)
-    lengths = pieces["n_bytes"].astype(object)
-    ends = np.cumsum(lengths, dtype=object)
-    starts = [0, *ends[:-1]] if len(ends) else []
-    if list(pieces["segment_offset"]) != starts or (ends[-1] if len(ends) else 0) != segment_bytes:
+    lengths = pieces["n_bytes"].astype(np.uint64)
+    # No length above a segment's most: so many of these add up to less than 2**64.
+    ends = np.cumsum(lengths)
+    is_filled = (
+        (lengths <= MOST_SEGMENT_BYTES).all()
+        and (pieces["segment_offset"] == ends - lengths).all()
+        and lengths.sum() == segment_bytes
+    )
+    if not is_filled:
         raise ProblemError(f"{place}: its pieces must fill the segment's {segment_bytes} bytes")
-    if any(int(each) >= SIZE_STOP for each in pieces["upload_offset"]):
+    if (pieces["upload_offset"] >= SIZE_STOP).any():
         raise ProblemError(f"{place}: an offset must be below {SIZE_STOP}")
     return pieces

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = "datacollect-verdict/1"
 COVERED_FORMAT = "datacollect-covered/1"
+PURPOSE = "covered"
 COLLECTED, REFUSED, SUPERSEDED = "collected", "refused", "superseded"
 
 # Why something is refused. "Does not open" entitles the person to push it sealed anew.
@@ -109,7 +110,8 @@ class Covered:
         assert event.verdicts is not None
         ranges = ",".join(f"{each.start}-{each.stop - 1}" for each in self.segments)
         lines = [COVERED_FORMAT, self.event.hex(), self.bistro, str(self.log_size), ranges]
-        return signed("\n".join([*lines, str(self.time_s), ""]), event.verdicts.name, key)
+        name = event.verdicts.for_purpose(PURPOSE).name
+        return signed("\n".join([*lines, str(self.time_s), ""]), name, key)
 
     def __contains__(self, number: int) -> bool:
         """Whether a segment's data may go."""
@@ -137,7 +139,7 @@ def read_covered(data: bytes, event: Event, place: str = "the note") -> Covered:
     lines = note.text.split("\n")
     if len(lines) != 7 or lines[0] != COVERED_FORMAT:
         raise ProblemError(f"{place} must begin with {COVERED_FORMAT}, got {shown(lines[0])}")
-    if event.verdicts is None or not is_by(note, event.verdicts):
+    if event.verdicts is None or not is_by(note, event.verdicts.for_purpose(PURPOSE)):
         raise ProblemError(f"{place} must be signed by the key of the event's log of verdicts")
     if Hex().read(lines[1], f"{place}: event") != event.id:
         raise ProblemError(f"{place} is of another event, {lines[1][:16]}…")

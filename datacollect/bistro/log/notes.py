@@ -100,6 +100,15 @@ class VerifierKey:
             )
         return key
 
+    def for_purpose(self, purpose: str) -> VerifierKey:
+        """Return the same key in a name of its own, so that what it signs passes for nothing else.
+
+        >>> from datacollect.net.keys import PrivateKey
+        >>> VerifierKey("log.example/7", PrivateKey(bytes(32)).public, 1).for_purpose("loads").name
+        'log.example/7/loads'
+        """
+        return replace(self, name=f"{self.name}/{purpose}")
+
     @cached_property
     def key_id(self) -> bytes:
         """The first four bytes of a hash of name, kind and key."""

@@ -67,6 +67,7 @@ COLUMNS = (
     "id, entry, sealed_anew, salt, committed_size, committed_sha256, content, size, ticket, "
     "expires_s, position, sha256, batch, time_s"
 )
+SHA256 = COLUMNS.split(", ").index("sha256")
 KEEP = f"""INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET expires_s = excluded.expires_s, position = excluded.position,
     sha256 = excluded.sha256, batch = excluded.batch, time_s = excluded.time_s"""
@@ -159,8 +160,13 @@ class UploadStore:
         group, self._waiting = self._waiting, []
         return group
 
-    def commit(self, group: Sequence[tuple[Action, Any]]) -> None:
+    def commit(self, group: Sequence[tuple[Action, Any]]) -> tuple[str, ...]:
         """Have a group on the disk, then do what follows from it; meanwhile others may `add`.
+
+        Returns
+        -------
+        tuple of str
+            Ids of uploads that are whole with it.
 
         Raises
         ------
@@ -184,6 +190,7 @@ class UploadStore:
                 self._close_batch(action.number, action.now_s)
             elif isinstance(action, Drop):
                 self._remove(action.numbers)
+        return tuple(row[0] for _, row in group if row is not None and row[SHA256] is not None)
 
     def _do(self, action: Action) -> None:
         match action:

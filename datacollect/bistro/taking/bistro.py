@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.accepting import messages
 from datacollect.bistro.accepting.admission import Admission
 from datacollect.bistro.accepting.core import NO_ROOM, Accepting
-from datacollect.bistro.accepting.messages import Append, Cut, Keep, Refuse, Tell
+from datacollect.bistro.accepting.messages import Append, Cut, Refuse, Tell
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.custody.verdicts import read_covered
 from datacollect.bistro.event.file import read_event
@@ -238,6 +238,15 @@ class Bistro:
     # The thread that commits ------------------------------------------------------------------
 
     def _run(self) -> None:
+        """Commit groups until the end; whatever ends it, nobody waits for ever."""
+        try:
+            self._commit_groups()
+        except BaseException as error:  # noqa: BLE001 - noted, whatever it is
+            with self._lock:
+                self._is_ended = True
+                self._failed(error)
+
+    def _commit_groups(self) -> None:
         next_s = time.monotonic()
         while True:
             with self._lock:
@@ -265,14 +274,11 @@ class Bistro:
     def _commit(self, group: list[tuple[Any, Any]], n_added: int) -> None:
         began_s = time.monotonic()
         try:
-            self._store.commit(group)
+            whole = self._store.commit(group)
         except StoreError as error:
             with self._lock:
                 self._failed(error)
             return
-        whole = tuple(
-            each.upload.id for each, row in group if isinstance(each, Keep) and row[11] is not None
-        )
         with self._lock:
             self._group_s = 0.8 * self._group_s + 0.2 * (time.monotonic() - began_s)
             self._n_kept = n_added
@@ -282,7 +288,7 @@ class Bistro:
                 self._core.handle(messages.Settled(whole))
             self._kept.notify_all()
 
-    def _failed(self, error: StoreError) -> None:
+    def _failed(self, error: BaseException) -> None:
         """Go back to what is on the disk: what was not answered is lost, and asked for again."""
         self._note(error)
         self._era += 1
@@ -292,8 +298,12 @@ class Bistro:
         self._core = None
         self._kept.notify_all()
 
-    def _note(self, error: Exception) -> None:
-        facts = {"time_s": round(time.time(), 3), "what": "failed", "why": str(error)}
+    def _note(self, error: BaseException) -> None:
+        facts = {
+            "time_s": round(time.time(), 3),
+            "what": "failed",
+            "why": str(error) or type(error).__name__,
+        }
         self._log(json.dumps(facts))
 
     # The destination and whoever asks how it is -----------------------------------------------

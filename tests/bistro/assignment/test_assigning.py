@@ -12,7 +12,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.bistro.assignment.assigning import by_rendezvous
-from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire, read_loads, signer_of
+from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire, read_loads
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.log.notes import signed
 from datacollect.errors import ProblemError
@@ -219,7 +219,7 @@ def test_whatever_the_destination_signs_is_a_table_or_refused():
     text = TABLE.signed(EVENT, KEY).text
     outcomes = Counter()
     for _ in range(2000):
-        note = signed(mutated(rng, text), signer_of(EVENT.verdicts).name, KEY)
+        note = signed(mutated(rng, text), EVENT.verdicts.for_purpose("loads").name, KEY)
         try:
             outcomes[type(read_loads(note.data, EVENT))] += 1
         except ProblemError:

@@ -22,7 +22,9 @@ from instances.bistros import (
 from datacollect.bistro.custody.batches import opening, read_batch
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.custody.segments import read_index
+from datacollect.bistro.store.upload_store import UploadStore
 from datacollect.commands.main import run
+from datacollect.errors import ProblemError, StoreError
 from datacollect.net.tls import fingerprint_of_file
 
 DATA = bytes(range(256)) * 400
@@ -223,6 +225,34 @@ def test_unfinished_upload_outlives_a_restart(event, tmp_path):
         # What was promised for batch 0 stands in batch 0, whenever it ended.
         assert held(tmp_path, event) == {commitment.entry: DATA}
         client.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "goes_on"),
+    [
+        (StoreError("no room"), True),
+        (ProblemError("uploads.sqlite: is no database"), False),
+        (RuntimeError(), False),
+    ],
+)
+def test_nobody_waits_for_a_disk_that_has_failed(event, north, monkeypatch, error, goes_on):
+    """Whatever ends the thread that commits; a full disk is tried again, a damaged one is not."""
+    client, _ = north
+    commitment = commitment_to(event, DATA)
+
+    def fail(*_):
+        raise error
+
+    with monkeypatch.context() as failing:
+        failing.setattr(UploadStore, "commit", fail)
+        assert client.create(event, commitment, DATA)[0] == 507
+        assert client.create(event, commitment)[0] == 507
+        assert client.ask("GET", "/bistro")[0] == 503
+    end_s = time.monotonic() + 60
+    while goes_on and client.ask("GET", "/bistro")[0] != 200:
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
+    assert client.create(event, commitment, DATA)[0] == (201 if goes_on else 507)
 
 
 def test_stock_clients_learn_what_is_spoken(north):
