@@ -51,6 +51,8 @@ class VerdictLog:
         log = log_of(config.event, config.key)
         self._store = LogStore(Held(config.folder), log.text)
         self._started = threading.Event()
+        # Nobody is let in any more once this is set: what comes to a loop that ends is never done.
+        self._lock, self._is_over = threading.Lock(), False
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self._error: BaseException | None = None
 
@@ -58,6 +60,10 @@ class VerdictLog:
         """Begin."""
         self._thread.start()
         self._started.wait()
+        if self._error is not None:
+            self._thread.join()
+            self._store.close()
+            raise self._error
         return self
 
     def __exit__(
@@ -67,8 +73,9 @@ class VerdictLog:
         at: TracebackType | None,
     ) -> None:
         """End; what was recorded is kept."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._end.set)
+        with self._lock:
+            if not self._is_over:
+                self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
         self._store.close()
 
@@ -93,10 +100,14 @@ class VerdictLog:
             The log cannot go on.
         """
         assert 0 < len(entries) <= MOST_ENTRIES
-        if self._thread.is_alive():
-            work = self._record(entries, now().monotonic_s + within_s)
-            with suppress(CancelledError):
-                size = asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        with self._lock:
+            recorded = None
+            if not self._is_over:
+                work = self._record(entries, now().monotonic_s + within_s)
+                recorded = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with suppress(CancelledError):
+            if recorded is not None:
+                size = recorded.result()
                 if self._error is None:
                     return size
         raise StoreError(f"the log of verdicts has ended: {self._error}") from self._error
@@ -113,10 +124,15 @@ class VerdictLog:
                     self._sequencer.broken,
                 ]
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                if self._sequencer.broken.done():
+                    self._error = self._sequencer.broken.exception()
+                with self._lock:
+                    self._is_over = True
                 await self._sequencer.stop()
-        except BaseException as error:
-            self._error = error
-            raise
+                # Those who were let in before become tasks, which end with the loop.
+                await asyncio.sleep(0)
+        except BaseException as error:  # noqa: BLE001 - raised where the log is begun, or written
+            self._error, self._is_over = error, True
         finally:
             self._started.set()
 

@@ -26,7 +26,7 @@ from datacollect.bistro.serving.verdict_log import VerdictLog
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.log_store import LogStore
 from datacollect.bistro.witness.core import WitnessCore
-from datacollect.errors import StoreError
+from datacollect.errors import ProblemError, StoreError
 
 DATA = event_file()
 EVENT = read_event(DATA)
@@ -236,8 +236,27 @@ def test_a_log_that_has_ended_says_so(bench, monkeypatch):
             raise StoreError("the disk is gone")
 
         monkeypatch.setattr(log._store, "index_of", broken)
-        with pytest.raises(StoreError, match="the disk is gone"):
-            log.record([Verdict(EVENT.id, bytes(32), "collected").data], 5.0)
+        for _ in range(2):  # in the middle of it, and afterwards
+            with pytest.raises(StoreError, match="the disk is gone"):
+                log.record([Verdict(EVENT.id, bytes(32), "collected").data], 5.0)
+
+
+def test_a_log_that_cannot_begin_says_why_and_lets_the_folder_go(bench, monkeypatch):
+    bench.round()
+    config = ServiceConfig(
+        *(EVENT, DATA, KEY, Listening(("127.0.0.1", 0), None)),
+        *(bench.folder / "log", 0, ()),
+    )
+
+    def damaged(_):
+        raise ProblemError("a tile is missing")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(LogStore, "kept", damaged)
+        with pytest.raises(ProblemError, match="a tile is missing"):
+            VerdictLog(config, lambda _: None).__enter__()
+    with VerdictLog(config, lambda _: None):
+        pass
 
 
 def test_only_the_key_of_the_log_of_verdicts_keeps_it(bench):
