@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import TransferError
+from datacollect.errors import ProblemError, TransferError
+from datacollect.files.documents import decode, parse_json
+from datacollect.files.fields import Field, Table
+from datacollect.files.kinds import Number, Text, Whole
 from datacollect.net.http_asking import Asker
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import fingerprint_of_file, web_context
@@ -13,6 +15,22 @@ from datacollect.transfer.agent.config.file import AgentConfig
 
 if TYPE_CHECKING:
     from os import PathLike
+
+
+FACTS = Table(
+    "how a bistro is",
+    "What it says of itself.",
+    (
+        Field("bistro", Text(), "Its name in the event.", required=True),
+        Field("event", Text(), "The event's id.", required=True),
+        Field("free_bytes", Whole("bytes"), "What it still takes.", required=True),
+        Field("stored_bytes", Whole("bytes"), "Not yet collected.", required=True),
+        Field("reserved_bytes", Whole("bytes"), "Promised to pushes.", required=True),
+        Field("wait_s", Number("seconds"), "How long a push waits.", required=True),
+        Field("oldest_s", Number("seconds"), "Since when its oldest waits.", nullable=True),
+        Field("last_contact_s", Number("seconds"), "When the destination spoke.", nullable=True),
+    ),
+)
 
 
 def facts_of(where: str | PathLike[str], fingerprint: str | None = None) -> dict[str, Any]:
@@ -42,12 +60,12 @@ def facts_of(where: str | PathLike[str], fingerprint: str | None = None) -> dict
         fingerprint = fingerprint_of_file(config.certificate)
     with Asker(url, web_context(fingerprint=fingerprint), fingerprint=fingerprint) as asker:
         answer = asker.get("/bistro")
+    if answer.status != 200:
+        raise TransferError(f"{url}: answers {answer.status}, and not as a bistro does")
     try:
-        facts = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        facts = None
-    if answer.status != 200 or not isinstance(facts, dict) or "free_bytes" not in facts:
-        raise TransferError(
-            f"{url}: answers {answer.status}, and not as a bistro that takes uploads does"
-        )
-    return facts
+        tree = parse_json(decode(answer.body, url), url)
+        if not isinstance(tree, dict):
+            raise ProblemError(f"{url} must answer a JSON object")
+        return FACTS.read(tree, url)
+    except ProblemError as error:
+        raise TransferError(f"answers not as a bistro does: {error}") from None

@@ -18,6 +18,7 @@ from instances.bistros import (
     running_bistro,
     ticket_of,
 )
+from instances.odd_server import Answer, odd_server
 
 from datacollect.bistro.custody.batches import opening, read_batch
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
@@ -277,3 +278,15 @@ def test_command_says_how_much_room_there_is(event, north, capsys, tmp_path):
     assert facts["last_contact_s"] is None
     assert run(["bistro", "status", url, "--fingerprint", fingerprint]) == 0
     assert "last contact: none" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b'{"bistro": "north", "event": "e", "free_bytes": "much"}', b"[" * 10_000],
+)
+def test_command_takes_no_other_server_for_a_bistro(body, capsys):
+    with odd_server(lambda _: Answer(200, body)) as server:
+        assert run(["bistro", "status", server.url]) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "not as a bistro does" in said.err
