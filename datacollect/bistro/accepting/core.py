@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
 # Of the disk nothing reserves these: databases and indices need room as well.
 SPARE_BYTES = 64 * 2**20
+# Who has sent nothing for so long does not keep another ticket from the same upload.
+STALE_S = 60.0
 NO_ROOM, CHECKSUM = 507, 460
 GONE = "there is no such upload here: it was given up, has expired, or never began"
 
@@ -129,11 +131,15 @@ class Accepting:
         done: list[Action] = []
         if known is not None and (known.is_whole or known.wish == wish):
             return [Tell(event.request, known)]
+        if known is not None and self._is_anothers(known, event):
+            return [Refuse(event.request, 409, "another ticket pushes this just now; come again")]
         if known is not None:
             # It was sealed once more before the first of both was whole.
             done += self._forget(known)
         first = self._by_key.get((entry, False))
         if wish.sealed_anew and first is not None and not first.is_whole:
+            if self._is_anothers(first, event):
+                return [Refuse(event.request, 409, "another ticket pushes this just now")]
             done += self._forget(first)
         why = self._quota(event) or self._room(event)
         if why is not None:
@@ -141,6 +147,14 @@ class Accepting:
         upload = Upload(event.id, wish, event.now_s + self._expire_s)
         self._uploads[upload.id] = self._by_key[upload.key] = upload
         return [*done, Keep(upload), Tell(event.request, upload, is_new=True)]
+
+    def _is_anothers(self, upload: Upload, event: messages.CreateAsked) -> bool:
+        """Whether somebody with another ticket is at it: proofs are for all to see.
+
+        Who only holds the place, and sends nothing, has it for a minute.
+        """
+        since_s = event.now_s - (upload.expires_s - self._expire_s)
+        return upload.wish.ticket != event.wish.ticket and since_s < STALE_S
 
     def _quota(self, event: messages.CreateAsked) -> Refuse | None:
         """Refuse more entries by one ticket than the event allows."""
@@ -272,10 +286,7 @@ class Accepting:
             return [Refuse(event.request, 403, text)]
         self.last_contact_s = event.now_s
         numbers = [n for n in self._closed if n in event.covered]
-        return [
-            *self._drop(numbers, event.now_s),
-            Refuse(event.request, 200, f"{len(numbers)} segments are let go"),
-        ]
+        return self._drop(numbers, event.now_s)
 
     def _drop(self, numbers: range | list[int], contact_s: float | None) -> list[Action]:
         # What an unfinished upload has sent is needed still, whatever anybody says.

@@ -10,8 +10,7 @@ import numpy as np
 from datacollect.bistro.audit.findings import OPENS_NOTHING, Finding, finding
 from datacollect.bistro.audit.tables import HELD
 from datacollect.bistro.custody.batch_chain import Link, chain_faults
-from datacollect.bistro.custody.batches import MOST_ROWS, ROW, opening, read_batch
-from datacollect.bistro.log.notes import MOST_NOTE_BYTES
+from datacollect.bistro.custody.batches import opening, read_batch
 from datacollect.bistro.receipt.evidence import Lie
 from datacollect.errors import ProblemError
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from datacollect.bistro.event.event import Event
-
-MOST_BATCH_BYTES = 4 + MOST_NOTE_BYTES + MOST_ROWS * ROW.itemsize
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.bistro.audit.batch_reading import MOST_BATCH_BYTES, BatchHead, chain, read
+from datacollect.bistro.audit.batch_reading import BatchHead, chain, read
 from datacollect.bistro.audit.findings import HOLDS_OTHER, Dispute, Finding, finding, united
 from datacollect.bistro.audit.tables import HELD, LOGGED, NEVER_S, Spool
 from datacollect.bistro.audit.tally import MOST_MISSING, Rules, tally
 from datacollect.bistro.audit.verdict_reading import VerdictsRead, read_verdicts
 from datacollect.bistro.audit.workers import n_processes_for, workers_of
+from datacollect.bistro.custody.batches import MOST_BATCH_BYTES
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt, read_bistro_receipt
 from datacollect.bistro.log.checkpoints import cosigned_times
 from datacollect.bistro.log.entry import ENTRY_BYTES

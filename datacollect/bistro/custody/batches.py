@@ -56,6 +56,7 @@ ROW = np.dtype(
     ]
 )
 
+MOST_BATCH_BYTES = 4 + MOST_NOTE_BYTES + MOST_ROWS * ROW.itemsize
 # Columns of a row that make its commitment, in their order there.
 COMMITTED = ("salt", "committed_size", "committed_sha256", "content_p")
 

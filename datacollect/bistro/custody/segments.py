@@ -28,6 +28,7 @@ PIECE = np.dtype(
         ("n_bytes", ">u8"),
     ]
 )
+MOST_INDEX_BYTES = MOST_PIECES * PIECE.itemsize
 
 
 def segment_name(number: int) -> str:
@@ -73,7 +74,7 @@ def read_index(data: bytes, segment_bytes: int, place: str = "the index") -> np.
     ProblemError
         The pieces do not fill the segment one after the other.
     """
-    if len(data) % PIECE.itemsize or len(data) > MOST_PIECES * PIECE.itemsize:
+    if len(data) % PIECE.itemsize or len(data) > MOST_INDEX_BYTES:
         raise ProblemError(f"{place} must be whole rows, at most {MOST_PIECES}")
     pieces = np.frombuffer(data, PIECE)
     lengths = pieces["n_bytes"].astype(np.uint64)

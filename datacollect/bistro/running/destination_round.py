@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from datacollect.bistro.custody.batches import read_batch
+from datacollect.bistro.custody.batches import MOST_BATCH_BYTES, read_batch
 from datacollect.bistro.custody.segments import (
+    MOST_INDEX_BYTES,
     PIECE,
     index_name,
     number_of,
@@ -44,6 +45,10 @@ class Log(Protocol):
 
     def record(self, entries: Sequence[bytes]) -> int | None:
         """Have entries logged; return the size of a published log that holds them, or None."""
+
+    @property
+    def published_size(self) -> int:
+        """Of the largest that enough witnesses have signed."""
 
 
 @dataclass(frozen=True)
@@ -102,22 +107,26 @@ class Destination:
             self.register.opened(*result)
         if now_s > self.event.latest_s:
             self.register.supersede()
-        size = self._log_verdicts()
-        return {} if size is None else {name: self._covered(name, size, now_s) for name in names}
+        self._log_verdicts()
+        size = self.log.published_size
+        # Again each time: a note that was lost is made up for.
+        return {name: self._covered(name, size, now_s) for name in names} if size > 0 else {}
 
     def _take_reports(self, bistro: str, folder: Path) -> None:
         known = self.register.known_batches(bistro)
         for number, path in _numbered(folder, "batches/*.batch"):
             if number not in known:
                 try:
-                    self.register.take_batch(read_batch(path.read_bytes(), self.event))
+                    data = _bounded(path, MOST_BATCH_BYTES)
+                    self.register.take_batch(read_batch(data, self.event))
                 except ProblemError as error:
                     self.register.take_lie(bistro, f"Its file of batch {number} is none: {error}.")
         segments = self.register.known_segments(bistro)
         for number, path in _numbered(folder, "segments/*.index"):
             if number not in segments:
                 try:
-                    pieces, n_bytes = _index(path.read_bytes(), index_name(number))
+                    data = _bounded(path, MOST_INDEX_BYTES)
+                    pieces, n_bytes = _index(data, index_name(number))
                 except ProblemError as error:
                     self.register.take_lie(bistro, f"{error}.")
                 else:
@@ -138,15 +147,12 @@ class Destination:
                 if (self.opener.segments / name / segment_name(number)).exists():
                     self.register.take_segment(name, number)
 
-    def _log_verdicts(self) -> int | None:
-        """Have all verdicts logged; return the log's size, None where there was nothing to log."""
-        size = None
+    def _log_verdicts(self) -> None:
+        """Have all verdicts logged that witnesses sign in time; others are handed in again."""
         while verdicts := self.register.to_log(MOST_LOGGED_AT_ONCE):
-            size = self.log.record([verdict.data for verdict in verdicts])
-            if size is None:
+            if self.log.record([verdict.data for verdict in verdicts]) is None:
                 break
             self.register.logged(verdicts)
-        return size
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
         segments = ranges_of(self.register.covered(bistro))
@@ -162,6 +168,14 @@ def _numbered(folder: Path, pattern: str) -> list[tuple[int, Path]]:
         if number is not None and path.is_file():
             found.append((number, path))
     return sorted(found)
+
+
+def _bounded(path: Path, most_bytes: int) -> bytes:
+    """Return what is in a file; raise `ProblemError` where that is more than may be."""
+    n_bytes = path.stat().st_size
+    if n_bytes > most_bytes:
+        raise ProblemError(f"it has {n_bytes} bytes, and may have {most_bytes}")
+    return path.read_bytes()
 
 
 def _index(data: bytes, place: str) -> tuple[np.ndarray, int]:

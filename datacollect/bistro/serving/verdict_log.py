@@ -112,6 +112,11 @@ class VerdictLog:
                     return size
         raise StoreError(f"the log of verdicts has ended: {self._error}") from self._error
 
+    @property
+    def published_size(self) -> int:
+        """Of the largest log that enough witnesses have signed; -1: none yet."""
+        return self._sequencer.published_size
+
     async def _run(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         try:

@@ -139,8 +139,6 @@ class Bistro:
         """
         with self._lock:
             answer, n_added, era = self._told(event, data)
-            if answer is None:
-                return None
             self._wait(n_added, era)
         if isinstance(answer, Refuse):
             raise RefusedError(answer.text, answer.status)
@@ -319,6 +317,7 @@ class Bistro:
                 data += part
             covered = read_covered(data, self.event)
             self.ask(messages.CoveredSaid(request, time.time(), covered))
+            exchange.answer(200)
         except ProblemError as error:
             exchange.answer(403, (), f"{error}\n".encode())
         except RefusedError as error:

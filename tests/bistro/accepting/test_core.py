@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from datacollect.bistro.accepting import messages as told
 from datacollect.bistro.accepting.admission import Wish
-from datacollect.bistro.accepting.core import BATCH_AFTER_S, SPARE_BYTES, Accepting
+from datacollect.bistro.accepting.core import BATCH_AFTER_S, SPARE_BYTES, STALE_S, Accepting
 from datacollect.bistro.accepting.messages import (
     CloseBatch,
     CloseSegment,
@@ -102,6 +102,24 @@ def test_who_goes_on_with_an_upload_ends_the_connection_before():
     assert core.handle(told.Arrived(5, 0.0, 10))[0].status == 409
     assert core.handle(told.WriteEnded(5, 0.0, b""))[0].status == 409
     assert push(core, "a", 60, 100, offset=40)[-1].upload.is_whole
+
+
+def test_another_ticket_ends_no_push_of_somebody_who_is_at_it():
+    """A receipt may be shown to anybody: who has a proof and a ticket could end each push."""
+    core = core_of()
+    create(core, wish_of(ticket=1), "a", now_s=0.0)
+    core.handle(told.WriteAsked(5, "a", 0, 100))
+    core.handle(told.Arrived(5, 50.0, 40))
+    for now_s in (50.0, 50.0 + STALE_S - 1.0):
+        (refused,) = create(core, wish_of(ticket=2), "b", now_s=now_s)
+        assert refused.status == 409
+    assert core.handle(told.Arrived(5, 51.0, 60))[-1].upload.offset == 100
+    # Nor does who only holds the place keep the owner out.
+    core = core_of()
+    create(core, wish_of(ticket=2), "b", now_s=0.0)
+    done = create(core, wish_of(ticket=1), "a", now_s=STALE_S)
+    assert Forget("b") in done
+    assert done[-1].upload.id == "a"
 
 
 def test_receipt_names_the_batch_that_is_closed_ten_seconds_later():

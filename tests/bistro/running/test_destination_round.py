@@ -179,7 +179,8 @@ def test_rounds_go_on_while_pushes_arrive(bench):
     north = bench.bistros["north"]
     north.push(one)
     assert bench.round(DEADLINE_S - 5) == {"north": [0], "south": []}
-    assert bench.round(DEADLINE_S - 4) == {}
+    # Nothing is new; the note is made again, for it may have been lost on its way.
+    assert bench.round(DEADLINE_S - 4) == {"north": [0], "south": []}
     north.push(two)
     assert bench.round() == {"north": [0, 1], "south": []}
     assert bench.brought == ["north 0", "north 1"]

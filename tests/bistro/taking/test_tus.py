@@ -8,6 +8,7 @@ import http.client
 import json
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from instances.bistros import (
@@ -18,11 +19,14 @@ from instances.bistros import (
     running_bistro,
     ticket_of,
 )
+from instances.events import key_of
 from instances.odd_server import Answer, odd_server
 
 from datacollect.bistro.custody.batches import opening, read_batch
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.custody.segments import read_index
+from datacollect.bistro.custody.verdicts import Covered
+from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.store.upload_store import UploadStore
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, StoreError
@@ -33,7 +37,9 @@ DATA = bytes(range(256)) * 400
 
 @pytest.fixture
 def event(tmp_path):
-    return bistro_event(tmp_path, limits={"bytes": 10**8, "commitments_per_ticket": 3})
+    limits = {"bytes": 10**8, "commitments_per_ticket": 3}
+    log = log_key("dest.example/0123456789abcdef", key_of("verdicts").public).text
+    return bistro_event(tmp_path, limits=limits, verdicts={"log": log})
 
 
 @pytest.fixture
@@ -254,6 +260,24 @@ def test_nobody_waits_for_a_disk_that_has_failed(event, north, monkeypatch, erro
         assert time.monotonic() < end_s
         time.sleep(0.1)
     assert client.create(event, commitment, DATA)[0] == (201 if goes_on else 507)
+
+
+def test_destination_says_what_may_go(event, north, tmp_path):
+    client, _ = north
+    assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+    covered = Covered(event.id, "north", 1, (range(9),), int(time.time()))
+    key = key_of("verdicts")
+    assert client.ask("POST", "/covered", covered.signed(event, key_of("other")).data)[0] == 403
+    other = replace(covered, bistro="south").signed(event, key).data
+    assert client.ask("POST", "/covered", other)[0] == 403
+    assert client.facts()["last_contact_s"] is None
+    end_s = time.monotonic() + 60
+    while client.facts()["stored_bytes"]:  # until its segment is closed, and goes
+        assert client.ask("POST", "/covered", covered.signed(event, key).data)[0] == 200
+        assert time.monotonic() < end_s
+        time.sleep(0.2)
+    assert client.facts()["last_contact_s"] is not None
+    assert not [*(tmp_path / "north-uploads/served/segments").iterdir()]
 
 
 def test_stock_clients_learn_what_is_spoken(north):
