@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from dataclasses import replace
@@ -11,6 +12,7 @@ from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event
 from instances.events import DEADLINE_S, key_of
 
 from datacollect.bistro.config.file import Listening, ServiceConfig
+from datacollect.bistro.custody.batches import MOST_BATCH_BYTES
 from datacollect.bistro.custody.segments import batch_name, index_name, segment_name
 from datacollect.bistro.custody.verdicts import Verdict, read_covered, read_verdict
 from datacollect.bistro.event.file import read_event
@@ -213,6 +215,9 @@ def test_bistros_that_lie_are_named_and_the_others_files_are_collected(bench):
     (north.folder / batch_name(1)).unlink()
     north.write(batch_name(7), b"noise")
     north.write(index_name(5), b"noise" * 99)
+    # Sparse: who reads it whole has no memory left.
+    north.write(batch_name(8), b"")
+    os.truncate(north.folder / batch_name(8), MOST_BATCH_BYTES + 1)
     bench.round()
     bench.round()
     assert bench.said() == {one.entry: "collected: ", three.entry: "collected: "}
@@ -221,6 +226,7 @@ def test_bistros_that_lie_are_named_and_the_others_files_are_collected(bench):
     assert any(one.entry.hex() in text for text in texts)
     assert any("shows no batch 1" in text for text in texts)
     assert any("batch 7" in text for text in texts)
+    assert any(f"batch 8 is none: it has {MOST_BATCH_BYTES + 1} bytes" in text for text in texts)
     assert any("0000000005.index" in text for text in texts)
     assert bench.counts.waiting == 1
 
