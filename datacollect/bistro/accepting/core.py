@@ -136,11 +136,12 @@ class Accepting:
         if known is not None:
             # It was sealed once more before the first of both was whole.
             done += self._forget(known)
-        first = self._by_key.get((entry, False))
-        if wish.sealed_anew and first is not None and not first.is_whole:
-            if self._is_anothers(first, event):
+        # Indices name entries alone: only one of both may be under way.
+        other = self._by_key.get((entry, not wish.sealed_anew))
+        if other is not None and not other.is_whole:
+            if self._is_anothers(other, event):
                 return [Refuse(event.request, 409, "another ticket pushes this just now")]
-            done += self._forget(first)
+            done += self._forget(other)
         why = self._quota(event) or self._room(event)
         if why is not None:
             return [*done, why]

@@ -6,11 +6,15 @@ anew, has the same entry. Each begins at offset 0, and what it is, its hash tell
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+# Who begins again more often is followed from the latest times alone.
+MOST_WAYS = 16
 
 
 @dataclass(frozen=True, order=True)
@@ -33,11 +37,11 @@ def whole_uploads(pieces: Iterable[Piece], size: int) -> list[tuple[Piece, ...]]
     (True, [])
     """
     # Each: how far it has come, and what it is made of.
-    runs: list[tuple[int, tuple[Piece, ...]]] = []
+    runs: deque[tuple[int, list[Piece]]] = deque(maxlen=MOST_WAYS)
     for piece in sorted(pieces):
         stop = piece.upload_offset + piece.n_bytes
         if piece.upload_offset == 0:
-            runs.append((stop, (piece,)))
+            runs.append((stop, [piece]))
             continue
         for i in reversed(range(len(runs))):
             at, parts = runs[i]
@@ -45,9 +49,10 @@ def whole_uploads(pieces: Iterable[Piece], size: int) -> list[tuple[Piece, ...]]
                 # A bistro that was cut off may have written the same bytes twice.
                 ahead = at - piece.upload_offset
                 rest = Piece(piece.segment, piece.segment_offset + ahead, at, piece.n_bytes - ahead)
-                runs[i] = stop, (*parts, rest)
+                parts.append(rest)
+                runs[i] = stop, parts
                 break
-    return [parts for at, parts in reversed(runs) if at == size]
+    return [tuple(parts) for at, parts in reversed(runs) if at == size]
 
 
 def segments_to_fetch(

@@ -250,6 +250,9 @@ def open_all(opener: Opener, openings: Iterable[Opening], n_workers: int) -> Ite
         A process has ended by itself.
     """
     opener.into.mkdir(parents=True, exist_ok=True)
+    # Of processes that were killed: what is opened is nobody's to find.
+    for left in opener.into.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
     try:
         yield from _opened_in_processes(opener, openings, n_workers)
     except BrokenProcessPool:

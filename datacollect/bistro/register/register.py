@@ -23,7 +23,7 @@ from datacollect.bistro.receipt.evidence import Lie
 from datacollect.bistro.register.databases import open_database
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from datacollect.bistro.custody.batches import Batch
     from datacollect.bistro.event.event import Event
@@ -201,13 +201,15 @@ class Register:
 
     # What logs say ----------------------------------------------------------------------------
 
-    def without_time(self, n_most: int = MOST_AT_ONCE) -> list[bytes]:
-        """Return entries whose time logs have not proved yet."""
-        rows = self._db.rows(
-            "SELECT entry FROM entries WHERE time_s IS NULL LIMIT ?",
-            (n_most,),
-        )
-        return [entry for (entry,) in rows]
+    def without_time(self) -> Iterator[bytes]:
+        """Yield entries whose time logs have not proved yet, all of them once, some at a time."""
+        last = b""
+        while rows := self._db.rows(
+            "SELECT entry FROM entries WHERE time_s IS NULL AND entry > ? ORDER BY entry LIMIT ?",
+            (last, MOST_AT_ONCE),
+        ):
+            yield from (entry for (entry,) in rows)
+            last = rows[-1][0]
 
     def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
         """Keep by when entries stood in a log; the least counts."""
@@ -237,12 +239,20 @@ class Register:
 
     # What is to be done -----------------------------------------------------------------------
 
-    def to_fetch(self) -> dict[str, set[int]]:
-        """Return the segments that hold what was not opened yet and is not late, by bistro."""
+    def to_fetch(self, absent: Collection[tuple[str, int]] = ()) -> dict[str, set[int]]:
+        """Return the segments that hold what was not opened yet and is not late, by bistro.
+
+        Parameters
+        ----------
+        absent : collection of (str, int)
+            Bistros and segments that cannot be had now: copies elsewhere are taken.
+        """
         needed: dict[bytes, dict[str, frozenset[int]]] = {}
         for opening in self._whole(f"(time_s IS NULL OR time_s <= {self._event.latest_s})"):
             entry, bistro = opening.upload.commitment.entry, opening.upload.bistro
             segments = {part.segment for parts in opening.ways for part in parts}
+            if any((bistro, number) in absent for number in segments):
+                continue
             of_entry = needed.setdefault(entry, {})
             of_entry[bistro] = of_entry.get(bistro, frozenset()) | segments
         return segments_to_fetch(needed, self._fetched())

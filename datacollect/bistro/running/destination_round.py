@@ -7,6 +7,7 @@ that is killed is gone on with by the next one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 # What is small, and fetched before it is known which segments are wanted.
 REPORTS = ("batches/*.batch", "segments/*.index")
 MOST_LOGGED_AT_ONCE = 1000
+# Times of so many entries are kept together: each may be an answer over the network.
+MOST_TIMES_AT_ONCE = 100
 
 
 class Log(Protocol):
@@ -80,7 +83,7 @@ class Destination:
     opener: Opener
     log: Log
     bring: Callable[[Mapping[str, Sequence[str]]], None]
-    times_of: Callable[[Sequence[bytes]], Iterable[tuple[bytes, int]]]
+    times_of: Callable[[Iterable[bytes]], Iterable[tuple[bytes, int]]]
     n_workers: int
 
     def do_round(self, now_s: int) -> dict[str, Note]:
@@ -100,7 +103,9 @@ class Destination:
         self.bring(dict.fromkeys(names, REPORTS))
         for name in names:
             self._take_reports(name, self.opener.segments / name)
-        self.register.take_times(self.times_of(self.register.without_time()))
+        proved = iter(self.times_of(self.register.without_time()))
+        while times_s := [*islice(proved, MOST_TIMES_AT_ONCE)]:
+            self.register.take_times(times_s)
         self.register.judge_times()
         self._fetch()
         for result in open_all(self.opener, self.register.to_open(), self.n_workers):
@@ -133,19 +138,21 @@ class Destination:
                     self.register.take_index(bistro, number, pieces, n_bytes)
 
     def _fetch(self) -> None:
-        wanted = self.register.to_fetch()
-        if not wanted:
-            return
-        self.bring(
-            {
-                name: [segment_name(number) for number in sorted(numbers)]
-                for name, numbers in wanted.items()
-            }
-        )
-        for name, numbers in wanted.items():
-            for number in numbers:
-                if (self.opener.segments / name / segment_name(number)).exists():
-                    self.register.take_segment(name, number)
+        """Fetch what is wanted; where a segment does not come, copies at other bistros are."""
+        absent: set[tuple[str, int]] = set()
+        while wanted := self.register.to_fetch(absent):
+            self.bring(
+                {
+                    name: [segment_name(number) for number in sorted(numbers)]
+                    for name, numbers in wanted.items()
+                }
+            )
+            for name, numbers in wanted.items():
+                for number in numbers:
+                    if (self.opener.segments / name / segment_name(number)).exists():
+                        self.register.take_segment(name, number)
+                    else:
+                        absent.add((name, number))
 
     def _log_verdicts(self) -> None:
         """Have all verdicts logged that witnesses sign in time; others are handed in again."""

@@ -10,7 +10,7 @@ from datacollect.bistro.receipt.counted_time import proved_time
 from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from datacollect.bistro.event.event import Event
     from datacollect.net.http_asking import Answer
@@ -40,11 +40,12 @@ class LogTimes:
     services: Mapping[str, Service]
     say: Callable[[str], None]
 
-    def __call__(self, entries: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
+    def __call__(self, entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
         """Yield the entries whose time is proved, each with the least time of those found.
 
         A service that does not answer is not asked again this time. Where one proves a time that
-        is in time, others are not asked: an earlier one changes nothing.
+        is in time, others are not asked: an earlier one changes nothing. A late one counts only
+        where all have answered: another may prove an earlier one next time.
         """
         answering = dict(self.services)
         for entry in entries:
@@ -60,7 +61,8 @@ class LogTimes:
                     times_s.append(time_s)
                     if time_s <= self.event.latest_s:
                         break
-            if times_s:
+            is_all = len(answering) == len(self.services)
+            if times_s and (is_all or min(times_s) <= self.event.latest_s):
                 yield entry, min(times_s)
 
     def _time_by(self, service: Service, entry: bytes) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,6 +121,18 @@ def test_another_ticket_ends_no_push_of_somebody_who_is_at_it():
     done = create(core, wish_of(ticket=1), "a", now_s=STALE_S)
     assert Forget("b") in done
     assert done[-1].upload.id == "a"
+
+
+def test_of_an_upload_and_the_same_sealed_anew_one_is_under_way():
+    """Indices name entries: pieces of both, in turn, would be put together wrongly."""
+    anew = replace(wish_of(), size=60, sealed_anew=True)
+    for first, then in ((wish_of(), anew), (anew, wish_of())):
+        core = core_of()
+        create(core, first, "a")
+        core.handle(told.WriteAsked(5, "a", 0, 50))
+        core.handle(told.Arrived(5, 0.0, 10))
+        assert {Forget("a"), Cut(5)} <= {*create(core, then, "b")[:2]}
+        assert core.handle(told.LookAsked(6, "a"))[0].status == 404
 
 
 def test_receipt_names_the_batch_that_is_closed_ten_seconds_later():

@@ -22,7 +22,7 @@ from datacollect.bistro.destination.missing import (
     is_hidden,
     missing_of,
 )
-from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
+from datacollect.bistro.destination.pieces import MOST_WAYS, Piece, segments_to_fetch, whole_uploads
 
 EVENT = collecting_event()
 A, B, C, D = (letter * 32 for letter in (b"a", b"b", b"c", b"d"))
@@ -107,6 +107,19 @@ def test_an_upload_that_began_again_is_put_together_of_its_own_pieces():
     assert whole_uploads([cut, *whole], 20) == [whole]
     anew = (Piece(2, 0, 0, 20),)
     assert whole_uploads([*anew, cut, *whole], 20) == [anew, whole]
+
+
+def test_of_an_upload_that_began_very_often_the_latest_ways_are_followed():
+    cut = [Piece(n, 0, 0, 1) for n in range(1000)]
+    whole = (Piece(1000, 0, 0, 4), Piece(1000, 4, 4, 16))
+    assert whole_uploads([*cut, *whole], 20) == [whole]
+    many = [Piece(n, 0, 0, 5) for n in range(1000)]
+    assert whole_uploads(many, 5) == [(each,) for each in many[: -MOST_WAYS - 1 : -1]]
+
+
+def test_an_upload_of_very_many_pieces_is_put_together():
+    pieces = tuple(Piece(0, n, n, 1) for n in range(200_000))
+    assert whole_uploads(pieces, len(pieces)) == [pieces]
 
 
 def test_bytes_that_were_written_twice_count_once():

@@ -250,6 +250,14 @@ def test_a_full_disk_refuses_nobody(opener, north, monkeypatch):
     assert files_in(opener.into) == []
 
 
+def test_what_a_killed_process_had_opened_is_removed(opener):
+    opener.into.mkdir(exist_ok=True)
+    left = opener.into / f".{'a' * 64}.{2**22}.tmp"
+    left.write_bytes(b"a person's words")
+    assert [*open_all(opener, [], 1)] == []
+    assert not left.exists()
+
+
 def test_processes_open_what_they_are_given(opener, north):
     uploads = [HandedIn(EVENT, number, b"%d" % number) for number in range(5)]
     openings = []

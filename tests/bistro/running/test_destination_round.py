@@ -189,6 +189,17 @@ def test_rounds_go_on_while_pushes_arrive(bench):
     assert bench.counts.collected == 2
 
 
+def test_what_one_bistro_keeps_back_another_brings(bench):
+    one = bench.handed_in(1, ticket=1)
+    north, south = bench.bistros.values()
+    north.push(one)
+    south.push(one)
+    (north.folder / segment_name(0)).unlink()
+    bench.round()
+    assert bench.said() == {one.entry: "collected: "}
+    assert bench.brought == ["south 0"]
+
+
 def test_no_segment_goes_before_witnesses_have_signed_its_verdicts(bench, witnesses, monkeypatch):
     monkeypatch.setattr(VerdictLog.record, "__defaults__", (0.5,))
     bench.bistros["north"].push(bench.handed_in(1, ticket=1))

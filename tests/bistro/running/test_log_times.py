@@ -55,6 +55,13 @@ def test_a_service_that_is_away_is_asked_once_a_time():
         assert said[0].startswith("https://s0: ")
 
 
+def test_late_is_said_only_once_all_services_have_answered():
+    late = log(1, (2, LATE))
+    assert times_of(Odd(None), late)[0] == {}
+    assert times_of(late, Odd(Answer(429, b"")))[0] == {}
+    assert times_of(Odd(Answer(404, b"")), late)[0] == {A: LATE, B: LATE}
+
+
 def test_what_is_not_published_yet_has_no_time_yet():
     assert times_of(Odd(Answer(202, b""))) == ({}, [])
 
