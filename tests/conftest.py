@@ -93,6 +93,15 @@ def _no_line_now_and_then() -> Generator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _signals_do_what_they_did() -> Generator[None]:
+    """Whoever leaves a handler behind is named: another test would fail, on some machine."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    assert {number: signal.getsignal(number) for number in numbers} == before
+
+
 @pytest.fixture(scope="session")
 def measured_data() -> Path:
     """Folder of public measured data, which is not part of this repository.

@@ -28,7 +28,7 @@ from typing import Any, TextIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from instances.kept_lines import TERMINATED, KeptLines, say
+from instances.kept_lines import KeptLines, exit_when_terminated, say
 
 HERE = Path(__file__).resolve().parent
 # A stretch ends after so long, or so many cases: then it is kept.
@@ -85,8 +85,6 @@ def families() -> dict[str, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; exit 1 where a case was wrong."""
     options = _options(arguments)
-    # The process that carries cases out must not outlive it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     options.folder.mkdir(parents=True, exist_ok=True)
     results = results_in(options.folder / "results.jsonl")
     if options.anew:
@@ -269,4 +267,6 @@ def table(stretches: Sequence[Stretch]) -> str:
 
 
 if __name__ == "__main__":
+    # The process that carries cases out must not outlive it.
+    exit_when_terminated()
     sys.exit(main())

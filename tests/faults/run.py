@@ -11,7 +11,6 @@ import argparse
 import json
 import random
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -25,7 +24,7 @@ from faults.bench import Result
 from faults.experiments import SHIM, TARGETS, Experiment, one_of_each_pair, one_of_each_site
 from faults.laboratory import Laboratory, carry_out_all, why_no_tracing
 from faults.world import Program
-from instances.kept_lines import TERMINATED, KeptLines, say
+from instances.kept_lines import KeptLines, exit_when_terminated, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +36,6 @@ SAYS_EVERY_S = 60.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; exit 1 where a rule was broken."""
     options = _options(arguments)
-    # Agents and a tracer must not outlive it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     results = KeptLines(folder / "results.jsonl", _result_of)
@@ -202,4 +199,6 @@ def table(results: dict[str, Result], experiments: dict[str, Experiment]) -> str
 
 
 if __name__ == "__main__":
+    # Agents and a tracer must not outlive it.
+    exit_when_terminated()
     sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import asdict
@@ -10,6 +11,11 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 TERMINATED = 143
+
+
+def exit_when_terminated() -> None:
+    """End as a program that has been interrupted does: what it started is ended, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 class Keyed(Protocol):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -24,7 +23,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from instances.kept_lines import TERMINATED, KeptLines, say
+from instances.kept_lines import KeptLines, exit_when_terminated, say
 from judges.misbehaviour import enumerate_behaviours
 from judges.strict_client import VARIANTS, Known
 from misbehaving.cases import Case, Outcome, Starts, Verdict
@@ -136,8 +135,6 @@ def results_in(path: Path) -> KeptLines[Result]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; exit 1 where something bad came of a case."""
     options = options_of(arguments)
-    # Servers and tools must not outlive it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     options.folder.mkdir(parents=True, exist_ok=True)
     results = results_in(options.folder / "results.jsonl")
     if results.n_stale:
@@ -287,4 +284,6 @@ def _colophon(results: Sequence[Result]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    # Servers and tools must not outlive it.
+    exit_when_terminated()
     sys.exit(main())
