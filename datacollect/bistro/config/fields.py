@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 
 from datacollect.bistro.event.kinds import LogKey
 from datacollect.files.fields import Document, Field
-from datacollect.files.kinds import ListOf, Schema, Text, Whole, wrong
+from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
 from datacollect.net.kinds import TLS, Address, HostName
 
 SERVICE_FORMAT = "datacollect-service/1"
 WITNESS_FORMAT = "datacollect-witness/1"
+DESTINATION_FORMAT = "datacollect-destination/1"
 
 MOST_WORKERS = 256
 
@@ -47,6 +48,12 @@ KEY = Field(
     "key", Text(), "File of the private key; datacollect keys new writes one.", required=True
 )
 CERTIFICATE = Field("tls", TLS, "Left out: plain HTTP, for behind a proxy that speaks TLS.")
+BEHIND = Field(
+    "behind",
+    ListOf(Network()),
+    "Proxies whose X-Forwarded-For counts: addresses or networks.",
+    default=(),
+)
 
 SERVICE = Document(
     "the service's file",
@@ -64,12 +71,7 @@ SERVICE = Document(
             "Processes that speak TLS and verify tickets; 0: the one does all.",
             default=0,
         ),
-        Field(
-            "behind",
-            ListOf(Network()),
-            "Proxies whose X-Forwarded-For counts: addresses or networks.",
-            default=(),
-        ),
+        BEHIND,
     ),
     remedy="the documentation has one under File formats",
 )
@@ -97,6 +99,70 @@ WITNESS = Document(
             ListOf(LogKey(), 1, 10_000, "must be a list of 1 to 10000 verifier keys"),
             "Verifier keys of the logs that it signs for, as events name them.",
             required=True,
+        ),
+    ),
+    remedy="the documentation has one under File formats",
+)
+
+DESTINATION = Document(
+    "the destination's file",
+    "Who collects what was handed in, and says what became of it.",
+    (
+        Field("format", Text((DESTINATION_FORMAT,)), "Format and version.", required=True),
+        Field(
+            "key",
+            Text(),
+            "File of the private key of the event's log of verdicts.",
+            required=True,
+        ),
+        Field(
+            "collector",
+            Text(),
+            "File of the collector's private key, which the bistros' agents know; left out: that "
+            "of the collection.",
+        ),
+        Field(
+            "identities",
+            ListOf(Text(), 1, 16, "must be a list of 1 to 16 files of identities of age"),
+            "Each opens what people have sealed.",
+            required=True,
+        ),
+        Field(
+            "tickets",
+            Text(),
+            "Folder of all people's tickets, which the event asks for unless it admits everybody.",
+        ),
+        Field("folder", Text(), "Folder of all that is collected; made if absent.", required=True),
+        Field(
+            "register",
+            Text(),
+            "postgresql://… where several machines take receipts; left out: a file in the folder.",
+        ),
+        Field(
+            "collection",
+            Text(),
+            "A collection file, which says what is known of links, how to plan, and relays.",
+        ),
+        Field(
+            "receipts",
+            Text(),
+            "Folder of receipts that people have shown: what is missing by them is listed.",
+        ),
+        Field(
+            "listen",
+            Address(port_0=True),
+            "Where the log of verdicts is read, address and port; left out: nowhere.",
+        ),
+        CERTIFICATE,
+        BEHIND,
+        Field(
+            "workers", Whole(minimum=1, stop=MOST_WORKERS + 1), "Processes that open.", default=2
+        ),
+        Field(
+            "every_s",
+            Number("seconds", positive=True),
+            "How often bistros are asked for what is new, and told what they may let go.",
+            default=10.0,
         ),
     ),
     remedy="the documentation has one under File formats",

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.config.fields import SERVICE, WITNESS
+from datacollect.bistro.config.fields import DESTINATION, SERVICE, WITNESS
 from datacollect.bistro.event.file import read_event
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
@@ -94,6 +94,54 @@ class WitnessConfig:
         return WITNESS.from_file(path, lambda tree, folder: _witness(WITNESS.read(tree), folder))
 
 
+@dataclass(frozen=True)
+class DestinationConfig:
+    """A destination, as its file describes it; see ``DESTINATION`` of its fields.
+
+    Attributes
+    ----------
+    key : PrivateKey
+        Of the log of verdicts.
+    collector : Path or None
+    identities : tuple of Path
+    tickets : Path or None
+    folder : Path
+    register : str
+        The folder of SQLite's file, or ``postgresql://…``.
+    collection, receipts : Path or None
+    listening : Listening or None
+    behind : tuple of networks
+    workers : int
+    every_s : float
+    """
+
+    key: PrivateKey
+    collector: Path | None
+    identities: tuple[Path, ...]
+    tickets: Path | None
+    folder: Path
+    register: str
+    collection: Path | None
+    receipts: Path | None
+    listening: Listening | None
+    behind: tuple[IPNetwork, ...]
+    workers: int
+    every_s: float
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> DestinationConfig:
+        """Read a destination's file, and the key that it names.
+
+        Raises
+        ------
+        ProblemError
+            One of them cannot be read, or is none; the message says where.
+        """
+        return DESTINATION.from_file(
+            path, lambda tree, folder: _destination(DESTINATION.read(tree), folder)
+        )
+
+
 def _service(values: dict[str, Any], folder: Path) -> ServiceConfig:
     event_file = folder / values["event"]
     event_data = read_bytes(event_file)
@@ -120,6 +168,34 @@ def _witness(values: dict[str, Any], folder: Path) -> WitnessConfig:
         folder=folder / values["folder"],
         is_trusted=values["clock"] == "trusted",
         logs=logs,
+    )
+
+
+def _destination(values: dict[str, Any], folder: Path) -> DestinationConfig:
+    def path(key: str) -> Path | None:
+        return None if values[key] is None else folder / values[key]
+
+    if values["collector"] is None and values["collection"] is None:
+        raise ProblemError(
+            "collector must be the file of the key by which bistros know who collects; "
+            "`datacollect keys new collector.key` makes one"
+        )
+    if values["listen"] is None and values["tls"] is not None:
+        raise ProblemError("tls is of who listens; add listen, or leave tls out")
+    into = folder / values["folder"]
+    return DestinationConfig(
+        key=read_private_key(folder / values["key"]),
+        collector=path("collector"),
+        identities=tuple(folder / each for each in values["identities"]),
+        tickets=path("tickets"),
+        folder=into,
+        register=values["register"] or str(into / "register"),
+        collection=path("collection"),
+        receipts=path("receipts"),
+        listening=None if values["listen"] is None else _listening(values, folder),
+        behind=tuple(values["behind"]),
+        workers=values["workers"],
+        every_s=values["every_s"],
     )
 
 

@@ -1,11 +1,13 @@
 """One round of a destination: what is new is taken, fetched, opened, judged, logged.
 
 Each step is done durably before the next begins, and asks the register what is to be done: a round
-that is killed is gone on with by the next one.
+that is killed is gone on with by the next one. What has come is opened while more is on its way.
 """
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
@@ -27,7 +29,7 @@ from datacollect.bistro.opening.opening import open_all
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from datacollect.bistro.event.event import Event
@@ -41,6 +43,10 @@ REPORTS = ("batches/*.batch", "segments/*.index")
 MOST_LOGGED_AT_ONCE = 1000
 # Times of so many entries are kept together: each may be an answer over the network.
 MOST_TIMES_AT_ONCE = 100
+# So many segments of the bistro with the most are fetched in a round: reports come in between.
+MOST_FETCHED_AT_ONCE = 64
+# How often it is looked for what has come.
+LOOK_S = 0.5
 
 
 class Log(Protocol):
@@ -73,6 +79,8 @@ class Destination:
         the paths below `opener.segments` and the bistro's name.
     times_of : function
         Takes entries; returns those whose time a log proves, each with that time.
+    tell : function
+        Takes for each bistro the note of what it may let go; called in another thread, too.
     n_workers : int
         Processes that open.
     """
@@ -84,10 +92,11 @@ class Destination:
     log: Log
     bring: Callable[[Mapping[str, Sequence[str]]], None]
     times_of: Callable[[Iterable[bytes]], Iterable[tuple[bytes, int]]]
+    tell: Callable[[Mapping[str, Note]], None]
     n_workers: int
 
-    def do_round(self, now_s: int) -> dict[str, Note]:
-        """Do all that can be done now; return for each bistro the note of what it may let go.
+    def do_round(self, now_s: int) -> bool:
+        """Do all that can be done now; return whether some segments were left for the next round.
 
         Parameters
         ----------
@@ -107,15 +116,22 @@ class Destination:
         while times_s := [*islice(proved, MOST_TIMES_AT_ONCE)]:
             self.register.take_times(times_s)
         self.register.judge_times()
-        self._fetch()
+        is_more = self._fetch(now_s)
+        self._judge(now_s)
+        return is_more
+
+    def _judge(self, now_s: int) -> None:
+        """Open what is here, have logged what became of it, and tell bistros what may go."""
         for result in open_all(self.opener, self.register.to_open(), self.n_workers):
             self.register.opened(*result)
         if now_s > self.event.latest_s:
             self.register.supersede()
         self._log_verdicts()
         size = self.log.published_size
-        # Again each time: a note that was lost is made up for.
-        return {name: self._covered(name, size, now_s) for name in names} if size > 0 else {}
+        if size > 0:
+            # Again each time: a note that was lost is made up for.
+            names = [bistro.name for bistro in self.event.bistros]
+            self.tell({name: self._covered(name, size, now_s) for name in names})
 
     def _take_reports(self, bistro: str, folder: Path) -> None:
         known = self.register.known_batches(bistro)
@@ -137,22 +153,51 @@ class Destination:
                 else:
                     self.register.take_index(bistro, number, pieces, n_bytes)
 
-    def _fetch(self) -> None:
-        """Fetch what is wanted; where a segment does not come, copies at other bistros are."""
+    def _fetch(self, now_s: int) -> bool:
+        """Fetch what is wanted; where a segment does not come, copies at other bistros are.
+
+        Return whether some was left for the next round.
+        """
         absent: set[tuple[str, int]] = set()
         while wanted := self.register.to_fetch(absent):
-            self.bring(
-                {
-                    name: [segment_name(number) for number in sorted(numbers)]
-                    for name, numbers in wanted.items()
-                }
-            )
-            for name, numbers in wanted.items():
-                for number in numbers:
-                    if (self.opener.segments / name / segment_name(number)).exists():
-                        self.register.take_segment(name, number)
-                    else:
-                        absent.add((name, number))
+            chosen = some_of_each(wanted, MOST_FETCHED_AT_ONCE)
+            with ThreadPoolExecutor(1) as pool:
+                is_over = threading.Event()
+                judging = pool.submit(self._judge_what_comes, chosen, is_over, now_s)
+                try:
+                    self.bring(
+                        {
+                            name: [segment_name(number) for number in numbers]
+                            for name, numbers in chosen.items()
+                        }
+                    )
+                finally:
+                    is_over.set()
+            absent |= judging.result()
+            if sum(map(len, chosen.values())) < sum(map(len, wanted.values())):
+                return True
+        return False
+
+    def _judge_what_comes(
+        self, chosen: Mapping[str, Sequence[int]], is_over: threading.Event, now_s: int
+    ) -> set[tuple[str, int]]:
+        """Take and judge segments as they come, until no more will; return which have not come."""
+        left = {(name, number) for name, numbers in chosen.items() for number in numbers}
+        is_last = False
+        while left and not is_last:
+            # Asked first: what has come before that is found below.
+            is_last = is_over.wait(LOOK_S)
+            come = [
+                (name, number)
+                for name, number in left
+                if (self.opener.segments / name / segment_name(number)).exists()
+            ]
+            for name, number in come:
+                self.register.take_segment(name, number)
+            left.difference_update(come)
+            if come and not is_last:
+                self._judge(now_s)
+        return left
 
     def _log_verdicts(self) -> None:
         """Have all verdicts logged that witnesses sign in time; others are handed in again."""
@@ -166,6 +211,28 @@ class Destination:
         return Covered(self.event.id, bistro, log_size, segments, now_s).signed(
             self.event, self.key
         )
+
+
+def some_of_each(wanted: Mapping[str, Collection[int]], most: int) -> dict[str, list[int]]:
+    """Return the first of what is wanted of each bistro, in proportion: all end at one time.
+
+    Parameters
+    ----------
+    wanted : mapping of str to collection of int
+        Numbers of segments, by bistro.
+    most : int
+        Of the bistro with the most.
+
+    Examples
+    --------
+    >>> some_of_each({"north": range(100), "south": range(10)}, 20)["south"]
+    [0, 1]
+    """
+    largest = max(len(numbers) for numbers in wanted.values())
+    return {
+        name: sorted(numbers)[: -(-len(numbers) * min(most, largest) // largest)]
+        for name, numbers in wanted.items()
+    }
 
 
 def _numbered(folder: Path, pattern: str) -> list[tuple[int, Path]]:

@@ -1,4 +1,4 @@
-"""The log of verdicts in a thread of its own, for a destination that writes into it."""
+"""The log of verdicts in a thread of its own: a destination writes into it, people read it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.service.core import MOST_ENTRIES, log_of
 from datacollect.bistro.serving.asking import WitnessClient
 from datacollect.bistro.serving.clocks import now
+from datacollect.bistro.serving.front import Front
 from datacollect.bistro.serving.sequencer import Sequencer
+from datacollect.bistro.serving.signals import saying
+from datacollect.bistro.serving.web import WebServer, bound_socket, tls_context, url_of
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.log_store import LogStore
 from datacollect.errors import StoreError
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from datacollect.bistro.config.file import ServiceConfig
+    from datacollect.bistro.serving.connections import CountingListener
 
 # How long witnesses may take to sign before it is said that they have not.
 PUBLISHED_WITHIN_S = 30.0
@@ -37,19 +41,39 @@ class VerdictLog:
         Whose key is that of the event's log of verdicts.
     say : function
         Takes each line of the log, in words; from another thread.
+    is_served : bool
+        Whether people may read it where the config listens.
+
+    Attributes
+    ----------
+    url : str or None
+        Where it is read.
 
     Raises
     ------
     ProblemError
-        The folder is another log's, or another process is at work in it.
+        The folder is another log's, another process is at work in it, or the port is taken.
     StoreError
         The disk is full, or fails.
     """
 
-    def __init__(self, config: ServiceConfig, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: ServiceConfig, say: Callable[[str], None], *, is_served: bool = False
+    ) -> None:
         self._config, self._say = config, say
         log = log_of(config.event, config.key)
+        self._bound: CountingListener | None = None
+        self._server: WebServer | None = None
+        self.url: str | None = None
         self._store = LogStore(Held(config.folder), log.text)
+        if is_served:
+            try:
+                tls_context(config.listening)
+                self._bound = bound_socket(config.listening)
+            except BaseException:
+                self._store.close()
+                raise
+            self.url = url_of(config.listening, self._bound)
         self._started = threading.Event()
         # Nobody is let in any more once this is set: what comes to a loop that ends is never done.
         self._lock, self._is_over = threading.Lock(), False
@@ -62,7 +86,7 @@ class VerdictLog:
         self._started.wait()
         if self._error is not None:
             self._thread.join()
-            self._store.close()
+            self._close()
             raise self._error
         return self
 
@@ -77,7 +101,19 @@ class VerdictLog:
             if not self._is_over:
                 self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
+        self._close()
+
+    def _close(self) -> None:
         self._store.close()
+        if self._bound is not None:
+            self._bound.close()
+
+    def reread_certificate(self) -> None:
+        """Take the certificate anew, from any thread; the log says where that cannot be."""
+        server = self._server
+        with self._lock:
+            if server is not None and not self._is_over:
+                self._loop.call_soon_threadsafe(saying, server.reread_certificate, self._say)
 
     def record(self, entries: Sequence[bytes], within_s: float = PUBLISHED_WITHIN_S) -> int | None:
         """Have entries logged; return the size of a published log that holds them.
@@ -123,6 +159,11 @@ class VerdictLog:
             async with WitnessClient() as client:
                 self._sequencer = Sequencer(self._config, self._store, client.ask, self._say)
                 self._sequencer.start()
+                if self._bound is not None:
+                    front = Front(self._config, self._sequencer)
+                    server = WebServer(self._config.listening, front.handle, self._config.behind)
+                    await server.start(self._bound)
+                    self._server = server
                 self._started.set()
                 ends: list[asyncio.Future[Any]] = [
                     asyncio.create_task(self._end.wait()),
@@ -133,6 +174,8 @@ class VerdictLog:
                     self._error = self._sequencer.broken.exception()
                 with self._lock:
                     self._is_over = True
+                if self._server is not None:
+                    await self._server.stop()
                 await self._sequencer.stop()
                 # Those who were let in before become tasks, which end with the loop.
                 await asyncio.sleep(0)

@@ -17,6 +17,7 @@ from datacollect.bistro.custody.segments import batch_name, index_name, segment_
 from datacollect.bistro.custody.verdicts import Verdict, read_covered, read_verdict
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import new_ticket
+from datacollect.bistro.log.notes import Note
 from datacollect.bistro.now import Now
 from datacollect.bistro.opening.keys import ticket_secrets
 from datacollect.bistro.opening.opening import Opener
@@ -90,6 +91,7 @@ class Bench:
         self.secrets = ticket_secrets(tickets, EVENT)
         self.times: dict[bytes, int] = {}
         self.brought: list[str] = []
+        self.n_rounds = 0
 
     def handed_in(self, number, ticket, time_s=DEADLINE_S, **more) -> HandedIn:
         made = HandedIn(EVENT, number, b"%d" % number, ticket=ticket, **more)
@@ -109,6 +111,7 @@ class Bench:
     def round(self, now_s=EVENT.latest_s + 1):
         """Do a round as a new start does; return the segments that may go, and what was logged."""
         into = self.folder / "into"
+        notes: dict[str, Note] = {}
         config = ServiceConfig(
             *(EVENT, DATA, KEY, Listening(("127.0.0.1", 0), None)),
             *(self.folder / "log", 0, ()),
@@ -120,9 +123,11 @@ class Bench:
                 destination = Destination(
                     *(EVENT, KEY, register, opener, log, self.bring),
                     lambda entries: [(e, self.times[e]) for e in entries if e in self.times],
+                    notes.update,
                     1,
                 )
-                notes = destination.do_round(now_s)
+                while destination.do_round(now_s):
+                    self.n_rounds += 1
             self.counts, self.lies = register.counts(), register.lies()
         finally:
             register.close()
