@@ -144,6 +144,12 @@ DESTINATION = Document(
             "A collection file, which says what is known of links, how to plan, and relays.",
         ),
         Field(
+            "method",
+            Text(),
+            "How it is pulled: adaptive, coordinated, best-path or direct, or another package's.",
+            default="adaptive",
+        ),
+        Field(
             "receipts",
             Text(),
             "Folder of receipts that people have shown: what is missing by them is listed.",

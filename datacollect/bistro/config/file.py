@@ -108,7 +108,9 @@ class DestinationConfig:
     folder : Path
     register : str
         The folder of SQLite's file, or ``postgresql://…``.
-    collection, receipts : Path or None
+    collection : Path or None
+    method : str
+    receipts : Path or None
     listening : Listening or None
     behind : tuple of networks
     workers : int
@@ -122,6 +124,7 @@ class DestinationConfig:
     folder: Path
     register: str
     collection: Path | None
+    method: str
     receipts: Path | None
     listening: Listening | None
     behind: tuple[IPNetwork, ...]
@@ -191,6 +194,7 @@ def _destination(values: dict[str, Any], folder: Path) -> DestinationConfig:
         folder=into,
         register=values["register"] or str(into / "register"),
         collection=path("collection"),
+        method=values["method"],
         receipts=path("receipts"),
         listening=None if values["listen"] is None else _listening(values, folder),
         behind=tuple(values["behind"]),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import InfeasibleError
+from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.files.kinds import shown
+from datacollect.methods.options.names import ADAPTIVE
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.run import pull
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from datacollect.bistro.event.event import Bistro, Event
+    from datacollect.files.choices import RunMethod
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,20 @@ class Bringing:
         What bistro ``B`` serves arrives below ``into/B``.
     say : function
         Takes lines that somebody would want to know at once, such as who is not reached.
+    method : str
+        Of the pull: which plans, or moves connections.
+    network : Collection, optional
+        What is known of links, how to plan, limits, and relays.
     patience_s : float
-        How long a bistro that does not answer is asked again in a round.
+        How long a bistro that does not answer is asked again in a round, unless `network` says it.
     """
 
     event: Event
     key: Path
     into: Path
     say: Callable[[str], None]
+    method: RunMethod = ADAPTIVE
+    network: Collection | None = None
     patience_s: float = 10.0
 
     def __call__(self, wanted: Mapping[str, Sequence[str]]) -> None:
@@ -51,22 +60,31 @@ class Bringing:
             There is no room, or the disk fails.
         """
         self.into.mkdir(parents=True, exist_ok=True)
-        tree = {
-            "format": "datacollect-collection/1",
-            "destination": self._own_name(),
-            "key": str(self.key.absolute()),
-            "agents": {
-                each.name: self._agent(each) for each in self.event.bistros if each.name in wanted
-            },
-            "sources": {name: {"files": [*patterns]} for name, patterns in wanted.items()},
-            "limits": {"patience_s": self.patience_s},
-        }
         try:
-            pull(Collection.from_dict(tree), self.into, tell=self.say)
+            pull(self._collection(wanted), self.into, self.method, tell=self.say)
         except InfeasibleError as error:
             self.say(str(error))
 
+    def _collection(self, wanted: Mapping[str, Sequence[str]]) -> Collection:
+        sources = {name: {"files": [*patterns]} for name, patterns in wanted.items()}
+        agents = {each.name: self._agent(each) for each in self.event.bistros}
+        if self.network is None:
+            agents = {name: agents[name] for name in wanted}
+        found = Collection.from_dict(
+            {
+                "format": "datacollect-collection/1",
+                "destination": self._own_name(),
+                "key": str(self.key.absolute()),
+                "agents": agents,
+                "sources": sources,
+                "limits": {"patience_s": self.patience_s},
+            }
+        )
+        return found if self.network is None else with_network(found, self.network)
+
     def _own_name(self) -> str:
+        if self.network is not None:
+            return self.network.destination
         names = {each.name for each in self.event.bistros}
         own = "destination"
         while own in names:
@@ -79,3 +97,22 @@ class Bringing:
         path = self.into / f".{bistro.name}.ca.pem"
         path.write_text(bistro.ca)
         return {"url": bistro.url, "ca": str(path.absolute())}
+
+
+def with_network(bistros: Collection, network: Collection) -> Collection:
+    """Return a collection from bistros with what a collection file says of links and relays.
+
+    Raises
+    ------
+    ProblemError
+        A bistro has another host's name.
+    """
+    entries = {kind: dict(hosts) for kind, hosts in network.entries.items()}
+    for kind, hosts in entries.items():
+        for name in hosts.keys() & bistros.entries["agents"].keys():
+            raise ProblemError(
+                f"{kind}.{shown(name)}: the event names a bistro so, and says where it is; leave it "
+                "out here"
+            )
+    entries["agents"] = {**entries.get("agents", {}), **bistros.entries["agents"]}
+    return replace(network, key=bistros.key, entries=entries, sources=bistros.sources)
