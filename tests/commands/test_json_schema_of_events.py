@@ -27,6 +27,8 @@ def tree_of(data: bytes) -> dict:
 def test_events_that_are_written_are_accepted():
     VALIDATOR.validate(tree_of(event_bytes()))
     outside = [{"url": f"http://t{i}.example", "certificate": certificate_pem()} for i in range(2)]
+    verdicts = {"key": key_of("v").public, "url": "https://v.example/log"}
+    VALIDATOR.validate(tree_of(event_bytes(verdicts=verdicts)))
     more = {"admission": "open", "limits": {"bytes": 9}, "opens": "2027-01-01T00:00:00-05:00"}
     VALIDATOR.validate(tree_of(event_bytes(authorities=outside, bistros=[BISTRO], **more)))
 
@@ -45,6 +47,7 @@ def test_events_that_are_written_are_accepted():
         ((), {"organiser": "me"}),
         ((), {"more": 1}),
         (("limits",), {"commitments_per_ticket": 0}),
+        (("verdicts",), {"url": "ftp://x"}),
         (("services", 0), {"url": "ftp://x"}),
         (("services", 0), {"log": "x+y"}),
         (("witnesses", 1), {"vkey": 7}),
@@ -52,7 +55,8 @@ def test_events_that_are_written_are_accepted():
     ],
 )
 def test_wrong_values_are_refused_by_both(table, changes):
-    tree = tree_of(event_bytes())
+    verdicts = {"key": key_of("v").public, "url": "https://v.example"}
+    tree = tree_of(event_bytes(verdicts=verdicts))
     inner = tree
     for key in table:
         inner = inner[key]

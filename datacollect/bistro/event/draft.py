@@ -30,7 +30,8 @@ def complete(
     """Return the bytes of the event's file that a draft becomes.
 
     A draft is an event's file that leaves out what has a default, gives the public `key` of each
-    service instead of its `log`, and names files where the event holds certificates.
+    service and of the log of verdicts instead of a `log`, and names files where the event holds
+    certificates.
 
     Parameters
     ----------
@@ -65,6 +66,9 @@ def complete(
     for i, row in enumerate(_rows(tree, "services")):
         if "key" in row:
             _give_log(row, f"services[{i}]", random_bytes)
+    verdicts = tree.get("verdicts")
+    if isinstance(verdicts, dict) and "key" in verdicts:
+        _give_log(verdicts, "verdicts", random_bytes)
     for row, key in _named_files(tree):
         row[key] = certificates.get(row[key], row[key])
     data = toml_of(EVENT, {key: as_text(value) for key, value in tree.items()}).encode()

@@ -69,6 +69,8 @@ class Event:
     commitments_per_ticket : int
     services, witnesses, bistros, authorities : tuples
     verdicts : VerifierKey or None
+    verdicts_url : str or None
+        Where the log of verdicts is read; None: people cannot ask it.
     revoked : frozenset of bytes
         Hashes of tickets that count no more.
     """
@@ -94,6 +96,7 @@ class Event:
     bistros: tuple[Bistro, ...]
     authorities: tuple[Authority, ...]
     revoked: frozenset[bytes] = frozenset()
+    verdicts_url: str | None = None
 
     @property
     def latest_s(self) -> int:

@@ -75,7 +75,10 @@ AUTHORITY = Table(
 VERDICTS = Table(
     "the table verdicts",
     "Where the destination says what it has collected.",
-    (Field("log", LogKey(), "Verifier key of the log of verdicts.", required=True),),
+    (
+        Field("log", LogKey(), "Verifier key of the log of verdicts.", required=True),
+        Field("url", Url(), "Where people read it; they cannot ask for verdicts if absent."),
+    ),
 )
 
 BISTROS = Field("bistros", Rows(BISTRO), "Upload servers.", default=())

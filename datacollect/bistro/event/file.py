@@ -52,6 +52,7 @@ def bistros_of(rows: list[dict[str, Any]]) -> tuple[Bistro, ...]:
 
 def _event(values: dict[str, Any], event_id: bytes) -> Event:
     limits = values["limits"] or LIMITS.read({}, "limits")
+    verdicts = values["verdicts"] or {"log": None, "url": None}
     zone = values["timezone"]
     opens = values["opens"]
     event = Event(
@@ -65,7 +66,8 @@ def _event(values: dict[str, Any], event_id: bytes) -> Event:
         recipients=tuple(values["recipients"]),
         services=tuple(Service(**row) for row in values["services"]),
         witnesses=tuple(Witness(**row) for row in values["witnesses"]),
-        verdicts=values["verdicts"]["log"] if values["verdicts"] else None,
+        verdicts=verdicts["log"],
+        verdicts_url=verdicts["url"],
         bistros=bistros_of(values["bistros"]),
         authorities=tuple(Authority(**row) for row in values["authorities"]),
         **{key: values[key] for key in _AS_WRITTEN},

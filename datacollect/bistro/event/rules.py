@@ -141,7 +141,15 @@ def _check_names(event: Event) -> None:
                 f"digits, got {shown(service.log.name)}; `datacollect event new` makes one"
             )
     _check_unlike([each.log.name for each in event.services], "services", "log")
-    _check_unlike([each.url.lower() for each in event.services], "services", "url")
+    urls = [each.url.lower() for each in event.services]
+    _check_unlike(urls, "services", "url")
+    of_verdicts = (event.verdicts_url or "").lower()
+    if of_verdicts in urls:
+        raise ProblemError(
+            f"verdicts.url must be another than that of services[{urls.index(of_verdicts)}], got "
+            f"{shown(event.verdicts_url)}: each log is asked at an address of its own; choose "
+            "another"
+        )
     _check_unlike([each.name for each in event.bistros], "bistros", "name")
     for i, bistro in enumerate(event.bistros):
         if (bistro.fingerprint is None) == (bistro.ca is None):

@@ -84,6 +84,18 @@ def test_certificates_of_files_come_into_the_event():
     assert [each.certificate for each in read_event(data).authorities] == [other, PEM]
 
 
+def test_an_event_says_where_the_log_of_verdicts_is_read():
+    """A draft gives its public key, as for services; the origin is the host's, and fresh."""
+    key = key_of("destination").public
+    event = event_of(verdicts={"key": key, "url": "https://Dest.example/v/"})
+    assert event.verdicts_url == "https://Dest.example/v"
+    assert event.verdicts == log_key("Dest.example/0000000000000003", key)
+    # Older events have a log that nobody can ask.
+    log = log_key("dest.example/0123456789abcdef", key).text
+    assert event_of(verdicts={"log": log}).verdicts_url is None
+    assert event_of().verdicts_url is None
+
+
 def test_another_version_of_the_file_is_told_apart_from_other_line_ends():
     data = event_bytes()
     dos = data.replace(b"\n", b"\r\n")
@@ -189,6 +201,12 @@ def test_what_works_but_not_for_long_is_said():
         (
             {"verdicts": {"log": log_key("v.example", key_of("s0").public).text}},
             "verdicts.log must be another key than services",
+        ),
+        ({"verdicts": {"url": "https://v.example"}}, r"verdicts.*key log is missing"),
+        ({"verdicts": {"key": key_of("v").public}}, "verdicts.url must not be empty"),
+        (
+            {"verdicts": {"key": key_of("v").public, "url": "https://S1.example/"}},
+            r"verdicts.url must be another than that of services\[1\]",
         ),
         (
             {"services": [{"url": "https://s0.example", "key": key_of("organiser").public}]},
