@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from datacollect.bistro.custody.batches import Batch
     from datacollect.bistro.event.event import Event
 
+# Where the bytes that a bistro shows are not those that it has signed for.
+LOST = "lost"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal.
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
@@ -44,12 +46,11 @@ CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry B
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
 CREATE INDEX pieces_of_entries ON pieces (entry);
 CREATE INDEX not_tried ON uploads (entry) WHERE outcome IS NULL;
+CREATE INDEX lost ON uploads (bistro, entry) WHERE outcome = '{LOST}';
 CREATE INDEX not_logged ON entries (entry) WHERE is_logged = 0;
 CREATE INDEX without_time ON entries (entry) WHERE time_s IS NULL;
 CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 """
-# Where the bytes at a bistro are not those that it has signed for.
-LOST = "lost"
 MOST_AT_ONCE = 10_000
 
 
@@ -134,6 +135,8 @@ class Register:
     def take_index(self, bistro: str, number: int, pieces: np.ndarray, n_bytes: int) -> bool:
         """Take what lies in a segment of a bistro; return whether it was new.
 
+        What was not as its bistro has signed may be made of these pieces: it is tried again.
+
         Parameters
         ----------
         bistro : str
@@ -161,6 +164,11 @@ class Register:
         with self._db.transaction():
             self._db.insert("pieces", rows)
             self._db.insert("segments", [(bistro, number, n_bytes, 0)])
+            self._db.rows(
+                f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
+                "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
+                (bistro, bistro, number),
+            )
         return True
 
     def take_segment(self, bistro: str, number: int) -> None:
@@ -191,6 +199,12 @@ class Register:
         found = [
             Lie(who, text)
             for who, text in self._db.rows("SELECT who, text FROM lies ORDER BY who, text")
+        ]
+        found += [
+            Lie(bistro, f"It shows other bytes of {entry.hex()} than it has signed for.")
+            for bistro, entry in self._db.rows(
+                f"SELECT bistro, entry FROM uploads WHERE outcome = '{LOST}' ORDER BY 1, 2"
+            )
         ]
         links: dict[str, list[Link]] = {}
         for bistro, *link in self._db.rows(
@@ -317,7 +331,7 @@ class Register:
         upload : Upload
         why : str
             One of ``REASONS`` in `datacollect.bistro.custody.verdicts`; empty: collected; `LOST`:
-            the bistro holds other bytes, which says nothing of the entry.
+            the bistro shows other bytes, which says nothing of the entry.
         ticket : str, optional
             The number inside the seal.
         file : str, optional
@@ -330,8 +344,6 @@ class Register:
                 (why or COLLECTED, entry, upload.bistro, upload.sha256),
             )
             if why == LOST:
-                text = f"It holds other bytes of {entry.hex()} than it has signed for."
-                self._db.insert("lies", [(upload.bistro, text)])
                 return
             self._db.rows(
                 "UPDATE entries SET word = ?, why = ?, is_logged = 0, ticket = ?, file = ? "
@@ -378,22 +390,31 @@ class Register:
                 ((each.entry, each.word, each.why) for each in verdicts),
             )
 
-    def covered(self, bistro: str) -> list[int]:
+    def covered(self, bistro: str, now_s: int) -> list[int]:
         """Return the segments of a bistro whose data may go: verdicts on all of it are logged.
 
         Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
-        were not opened yet, and where an upload goes on that no batch names.
+        were not opened yet, and where an upload goes on that no batch names. What is late stays as
+        long as the deadline may be moved.
+
+        Parameters
+        ----------
+        bistro : str
+        now_s : int
+            Seconds since 1970.
         """
+        may_move = now_s <= self._event.collect_until_s
         rows = self._db.rows(
             "SELECT number FROM segments WHERE bistro = ? AND NOT EXISTS ("
             "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
             "WHERE pieces.bistro = segments.bistro AND segment = number "
-            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why <> ? AND "
-            "(SELECT sum(n_bytes) FROM pieces AS p WHERE p.entry = pieces.entry "
-            "AND p.bistro = pieces.bistro) > (SELECT coalesce(sum(size), 0) FROM uploads "
+            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
+            "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
+            "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
+            "(SELECT coalesce(sum(size), 0) FROM uploads "
             "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-            "AND outcome IS NOT NULL)))) ORDER BY number",
-            (bistro, REFUSED, LATE),
+            f"AND outcome <> '{LOST}')))) ORDER BY number",
+            (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
         )
         return [number for (number,) in rows]
 

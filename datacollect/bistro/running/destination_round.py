@@ -207,7 +207,7 @@ class Destination:
             self.register.logged(verdicts)
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
-        segments = ranges_of(self.register.covered(bistro))
+        segments = ranges_of(self.register.covered(bistro, now_s))
         return Covered(self.event.id, bistro, log_size, segments, now_s).signed(
             self.event, self.key
         )
