@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.bistro.custody.batch_chain import Link
-from datacollect.bistro.custody.verdicts import COLLECTED, LATE, REFUSED, SUPERSEDED, Verdict
+from datacollect.bistro.custody.verdicts import (
+    COLLECTED,
+    LATE,
+    REASONS,
+    REFUSED,
+    SUPERSEDED,
+    Verdict,
+)
 from datacollect.bistro.destination.batch_chain import chain_lies, opening_rows
 from datacollect.bistro.destination.counting import Draft, superseded
 from datacollect.bistro.destination.missing import Known
@@ -63,9 +70,9 @@ class Upload(NamedTuple):
     commitment: Commitment
 
     @property
-    def is_sealed_anew(self) -> bool:
-        """Whether it is another ciphertext than the one committed to."""
-        return self.sha256 != self.commitment.ciphertext_sha256
+    def is_committed(self) -> bool:
+        """Whether it is the ciphertext committed to, and none that was sealed anew."""
+        return _is_committed(self.size, self.sha256, self.commitment)
 
 
 class Opening(NamedTuple):
@@ -326,6 +333,10 @@ class Register:
     ) -> None:
         """Keep what opening an upload has shown, and the verdict that follows.
 
+        A person is refused for the ciphertext that was committed to. Another one is its bistro's
+        word alone: it refuses nobody as long as some copy was not seen yet, and takes the place of
+        no other verdict.
+
         Parameters
         ----------
         upload : Upload
@@ -343,13 +354,30 @@ class Register:
                 "UPDATE uploads SET outcome = ? WHERE entry = ? AND bistro = ? AND sha256 = ?",
                 (why or COLLECTED, entry, upload.bistro, upload.sha256),
             )
-            if why == LOST:
+            if why == LOST or (why and not self._is_refused_by(upload)):
                 return
             self._db.rows(
                 "UPDATE entries SET word = ?, why = ?, is_logged = 0, ticket = ?, file = ? "
                 "WHERE entry = ? AND (word IS NULL OR word NOT IN (?, ?))",
                 (*_word(why), ticket, file, entry, COLLECTED, SUPERSEDED),
             )
+
+    def _is_refused_by(self, upload: Upload) -> bool:
+        """Whether an upload that was refused decides on its entry."""
+        commitment = upload.commitment
+        others = self._db.rows(
+            "SELECT size, sha256, outcome FROM uploads "
+            "WHERE entry = ? AND NOT (bistro = ? AND sha256 = ?)",
+            (commitment.entry, upload.bistro, upload.sha256),
+        )
+        if not upload.is_committed:
+            is_seen = all(outcome not in (None, LOST) for _, _, outcome in others)
+            return is_seen and self.known(commitment.entry).word == ""
+        # One copy has decided for all: no verdict ever comes back.
+        return not any(
+            _is_committed(size, sha256, commitment) and outcome in REASONS
+            for size, sha256, outcome in others
+        )
 
     def supersede(self) -> int:
         """Keep the verdicts that other drafts of the same tickets count; return how many are new.
@@ -452,6 +480,10 @@ class Register:
         late = sum(n for (_, is_late), n in numbers.items() if is_late)
         in_time = sum(n for (_, is_late), n in numbers.items() if is_late is not None) - late
         return Counts(in_time, late, n_of(COLLECTED), n_of(REFUSED), n_of(SUPERSEDED), n_of(None))
+
+
+def _is_committed(size: int, sha256: bytes, commitment: Commitment) -> bool:
+    return (size, sha256) == (commitment.size, commitment.ciphertext_sha256)
 
 
 def _word(why: str) -> tuple[str, str]:

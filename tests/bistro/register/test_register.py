@@ -226,7 +226,7 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     take_all(register, north)
     assert 1 not in register.covered("north", DURING_S)
     (opening,) = register.to_open()
-    assert opening.upload.is_sealed_anew
+    assert not opening.upload.is_committed
     register.opened(opening.upload, "")
     # An old verdict that is logged late is no word on the new one.
     register.logged([refused])
@@ -234,6 +234,71 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     assert verdict.word == "collected"
     register.logged([verdict])
     assert register.covered("north", DURING_S) == [0, 1]
+
+
+def opened_at(register, bistro, why=""):
+    """Judge what a bistro shows of an entry, and nothing else."""
+    for opening in [*register.to_open()]:
+        if opening.upload.bistro == bistro:
+            register.opened(opening.upload, why)
+
+
+def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_were_seen(
+    register, north, south
+):
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    north.push(upload)
+    take_all(register, north, south)
+    timed(register, upload)
+    opened_at(register, "south", DOES_NOT_OPEN)
+    assert register.to_log() == []
+    # Nor does it where the other one shows something else first.
+    opened_at(register, "north", LOST)
+    assert register.to_log() == []
+    assert register.covered("south", DURING_S) == []
+    north.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north)
+    opened_at(register, "north")
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
+    assert register.lies() == []
+
+
+def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
+    upload = HandedIn(EVENT)
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, anew))
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    timed(register, upload)
+    opened_at(register, "north", OTHER_CONTENT)
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", OTHER_CONTENT)]
+
+
+def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, north, south):
+    """A bistro's junk takes from nobody the right to seal anew what does not open."""
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    take_all(register, south)
+    timed(register, upload)
+    opened_at(register, "south", OTHER_CONTENT)
+    (by_junk,) = register.to_log()
+    assert by_junk.why == OTHER_CONTENT
+    north.push(upload)
+    take_all(register, north)
+    opened_at(register, "north", DOES_NOT_OPEN)
+    (by_committed,) = register.to_log()
+    assert by_committed.why == DOES_NOT_OPEN
+    register.logged([by_committed])
+    south.push(upload)
+    south.segment((upload.entry, 0, b"other"))
+    south.batch(upload.row(b"other"))
+    take_all(register, south)
+    opened_at(register, "south", OTHER_CONTENT)
+    assert register.to_log() == []
+    assert register.known(upload.entry).why == DOES_NOT_OPEN
 
 
 def test_a_second_refusal_never_takes_back_what_was_collected(register, north, south):
