@@ -22,7 +22,7 @@ from datacollect.bistro.custody.verdicts import (
     Verdict,
 )
 from datacollect.bistro.destination.batch_chain import chain_lies, opening_rows
-from datacollect.bistro.destination.counting import Draft, superseded
+from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
 from datacollect.bistro.log.entry import Commitment
@@ -380,27 +380,32 @@ class Register:
         )
 
     def supersede(self) -> int:
-        """Keep the verdicts that other drafts of the same tickets count; return how many are new.
+        """Keep verdicts on which drafts of tickets count; return how many are new.
 
-        To be called once no more entries can be in time.
+        To be called once no more entries can be in time, and, each time that some are new, again
+        once the log holds them. While it does not hold all verdicts, there are no new ones.
         """
-        drafts = (
-            Draft(*row)
-            for row in self._db.rows(
-                "SELECT time_s, entry, ticket, content_p FROM entries "
+        if self.to_log(1):
+            return 0
+        standing = {
+            Draft(*row): word == SUPERSEDED
+            for *row, word in self._db.rows(
+                "SELECT time_s, entry, ticket, content_p, word FROM entries "
                 "WHERE word IN (?, ?) AND time_s <= ?",
                 (COLLECTED, SUPERSEDED, self._event.latest_s),
             )
-        )
-        known = dict(self._db.rows("SELECT entry, why FROM entries WHERE word = ?", (SUPERSEDED,)))
-        found = superseded(drafts, self._event.counts)
-        new = {entry: by.hex() for entry, by in found.items() if known.get(entry) != by.hex()}
+        }
+        again, beaten = changes(standing, self._event.counts)
         with self._db.transaction():
             self._db.many(
-                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
-                ((SUPERSEDED, by, entry) for entry, by in new.items()),
+                "UPDATE entries SET word = ?, is_logged = 0 WHERE entry = ?",
+                ((COLLECTED, entry) for entry in again),
             )
-        return len(new)
+            self._db.many(
+                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
+                ((SUPERSEDED, by.hex(), entry) for entry, by in beaten.items()),
+            )
+        return len(again) + len(beaten)
 
     def to_log(self, n_most: int = MOST_AT_ONCE) -> list[Verdict]:
         """Return the verdicts that the log of verdicts is not known to hold."""
