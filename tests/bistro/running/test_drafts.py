@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances.bistro_folders import collecting_event
 from instances.events import key_of
-from instances.how_many import how_many
+from instances.how_many import many
 
 from datacollect.bistro.custody.batches import ROW, row_of, sign_batch
 from datacollect.bistro.custody.verdicts import COLLECTED, SUPERSEDED, read_verdict
@@ -129,7 +129,7 @@ def small_requests(monkeypatch):
     monkeypatch.setattr(destination_round, "MOST_LOGGED_AT_ONCE", 2)
 
 
-@settings(max_examples=how_many(150))
+@settings(max_examples=many(300))
 @given(arrivals(), st.sampled_from(["last", "first", "all"]))
 def test_whatever_the_order_in_which_drafts_come_the_same_ones_count(arrivals, counts):
     made, steps = arrivals
