@@ -111,8 +111,8 @@ def with_network(bistros: Collection, network: Collection) -> Collection:
     for kind, hosts in entries.items():
         for name in hosts.keys() & bistros.entries["agents"].keys():
             raise ProblemError(
-                f"{kind}.{shown(name)}: the event names a bistro so, and says where it is; leave it "
-                "out here"
+                f"{kind}.{shown(name)}: the event names a bistro so, and says where it is; leave "
+                "it out here"
             )
     entries["agents"] = {**entries.get("agents", {}), **bistros.entries["agents"]}
     return replace(network, key=bistros.key, entries=entries, sources=bistros.sources)
