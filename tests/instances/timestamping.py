@@ -180,8 +180,12 @@ class World:
         name = f"w{i}.example"
         port = int(self.event.witnesses[i].url.rpartition(":")[2])
         listening = Listening(("127.0.0.1", port), self.tls)
-        logs = tuple(service.log for service in self.event.services)
-        config = WitnessConfig(name, key_of(name), listening, self.folder / f"w{i}", True, logs)
+        logs = [service.log for service in self.event.services]
+        if self.event.verdicts is not None:
+            logs.append(self.event.verdicts)
+        config = WitnessConfig(
+            name, key_of(name), listening, self.folder / f"w{i}", True, tuple(logs)
+        )
         store = WitnessStore(config.folder, witness_key(name, config.key.public).text)
         server = WebServer(listening, WitnessServer(config, store, lambda _: None).handle)
         self._loop.run(server.start(bound_socket(listening)))
