@@ -189,7 +189,19 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
 
 
 def test_what_is_not_there_is_named_with_its_evidence(world, person, capsys):
-    file = destination_of(world, "named", receipts=str(person), listen=None)
+    network = world.folder / "network.toml"
+    network.write_text(
+        'format = "datacollect-collection/1"\ndestination = "D"\nkey = "collector.key"\n'
+        "limits = { patience_s = 1 }\n"
+    )
+    file = destination_of(
+        world,
+        "named",
+        receipts=str(person),
+        listen=None,
+        collection="network.toml",
+        collector=None,
+    )
     with ExitStack() as held:
         north = run_bistro(world, "north", held)
         assert handed_in(person, "lost.bin", b"lost" * 100) == 0
