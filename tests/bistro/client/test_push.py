@@ -8,7 +8,7 @@ import pytest
 from instances.bistros import bistro_event, commitment_to
 from instances.events import key_of
 
-from datacollect.bistro.client.pushing import MOST_FAILURES, Begin, Look, Pushing, Send
+from datacollect.bistro.client.pushing import MOST_FAILURES, Begin, Look, Payload, Pushing, Send
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.receipt.receipt import Receipt
 from datacollect.net.http_asking import Answer
@@ -24,6 +24,10 @@ def event(tmp_path):
 @pytest.fixture
 def receipt(event):
     return Receipt(commitment_to(event, DATA))
+
+
+def pushing(event, receipt, order):
+    return Pushing(event, receipt, order, Payload.committed(receipt.commitment))
 
 
 def token(receipt, name="north", signer=None, sha256=None):
@@ -50,16 +54,16 @@ def at(offset, status=204, path="/tus/a"):
 
 
 def test_small_file_goes_with_the_first_request(event, receipt):
-    core = Pushing(event, receipt, [0, 1])
+    core = pushing(event, receipt, [0, 1])
     assert core.step == Begin(0, len(DATA))
     core.take(held(receipt))
     assert (core.step, core.holder) == (None, ("north", 77))
     # Started again there is nothing to do.
-    assert Pushing(event, core.receipt, [0, 1]).step is None
+    assert pushing(event, core.receipt, [0, 1]).step is None
 
 
 def test_after_an_interruption_the_same_bistro_says_how_far_it_is(event, receipt):
-    core = Pushing(event, receipt, [0, 1])
+    core = pushing(event, receipt, [0, 1])
     core.take(at(0, 201))
     assert core.step == Send(0, "/tus/a", 0)
     core.take(None, "cut")
@@ -70,7 +74,7 @@ def test_after_an_interruption_the_same_bistro_says_how_far_it_is(event, receipt
 
 
 def test_silent_or_full_bistro_is_left_for_the_next(event, receipt):
-    core = Pushing(event, receipt, [1, 0])
+    core = pushing(event, receipt, [1, 0])
     for _ in range(MOST_FAILURES):
         assert core.step == Begin(1, len(DATA))
         core.take(None, "silent")
@@ -82,14 +86,14 @@ def test_silent_or_full_bistro_is_left_for_the_next(event, receipt):
 
 def test_only_the_bistros_own_word_on_these_bytes_counts(event, receipt):
     for claims in ({"signer": "south"}, {"name": "south"}, {"sha256": bytes(32)}):
-        core = Pushing(event, receipt, [0])
+        core = pushing(event, receipt, [0])
         core.take(held(receipt, **claims))
         assert (core.holder, core.step) == (None, None)
         assert core.troubles == ["north: its receipt does not count"]
 
 
 def test_bistro_that_never_takes_a_byte_is_given_up(event, receipt):
-    core = Pushing(event, receipt, [0])
+    core = pushing(event, receipt, [0])
     n_steps = 0
     while core.step is not None:
         core.take(at(0, 201) if isinstance(core.step, Begin | Look) else Answer(409, b""))
@@ -98,7 +102,7 @@ def test_bistro_that_never_takes_a_byte_is_given_up(event, receipt):
 
 
 def test_forgotten_upload_begins_again(event, receipt):
-    core = Pushing(event, receipt, [0])
+    core = pushing(event, receipt, [0])
     core.take(at(0, 201))
     core.take(Answer(404, json.dumps({"why": "gone"}).encode()))
     assert core.step == Begin(0, 0)
