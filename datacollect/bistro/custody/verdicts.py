@@ -58,10 +58,14 @@ class Verdict:
     why: str = ""
 
     @property
+    def text(self) -> str:
+        """What became of it, in the words of the log."""
+        return f"{self.word}: {self.why}" if self.why else self.word
+
+    @property
     def data(self) -> bytes:
         """The entry of the log of verdicts."""
-        last = f"{self.word}: {self.why}" if self.why else self.word
-        return beginning_of(self.event, self.entry) + f"{last}\n".encode()
+        return beginning_of(self.event, self.entry) + f"{self.text}\n".encode()
 
 
 def beginning_of(event: bytes, entry: bytes) -> bytes:
