@@ -19,6 +19,7 @@ from datacollect.bistro.service import messages
 from datacollect.bistro.service.core import ServiceCore
 from datacollect.bistro.service.proving import proof_of
 from datacollect.net.keys import PrivateKey
+from datacollect.net.http_asking import Answer
 
 Said: TypeAlias = messages.Acknowledge | messages.Refuse
 Reply: TypeAlias = Callable[[Said], None]
@@ -167,6 +168,13 @@ class Service:
             return None
         index = self.store.index_of(entry)
         return None if index is None else proof_of(index, self.store)
+
+    def answer_proof(self, client: str, entry: bytes, reply: Callable[[Answer], None]) -> None:
+        """Answer ``GET /proof/HEX``."""
+        if self.core is not None:
+            proof = self.prove(client, entry)
+            is_known = proof is not None or self.store.index_of(entry) is not None
+            reply(Answer(202 if is_known else 404, b"") if proof is None else Answer(200, proof.data))
 
 
 class LyingService(Service):
