@@ -31,9 +31,7 @@ from datacollect.errors import RefusedError
 from datacollect.net.http_asking import Answer
 
 Reply = Callable[[Answer], None]
-TICK_S, SELDOM_S = 0.5, 300.0
-# By when nothing of interest happens but that the event ends.
-CALM_S = 130.0
+TICK_S = 0.5
 DISK_BYTES = 2**40
 BLOCK_BYTES = 60
 EXPIRE_S = 20.0
@@ -118,7 +116,7 @@ class Bistro:
     def _tick(self) -> None:
         if self.core is not None:
             self._told(messages.Ticked(self._now_s))
-        self.world.after(TICK_S if self.world.at_s < CALM_S else SELDOM_S, self._tick)
+        self.world.after(TICK_S, self._tick)
 
     def _told(self, event: messages.Event, data: bytes = b"") -> Refuse | Tell | None:
         assert self.core is not None
@@ -299,6 +297,12 @@ def _number(path: str) -> int:
     return number
 
 
+def _with(rows: np.ndarray, row: tuple) -> np.ndarray:
+    found = np.zeros(len(rows) + 1, ROW)
+    found[:-1], found[-1] = rows, row
+    return found
+
+
 class LyingBistro(Bistro):
     """`has_lied` once what it has signed, and auditors see, does not fit together."""
 
@@ -380,14 +384,14 @@ class Inventing(Resigning):
     def rows(self, rows: np.ndarray) -> np.ndarray:
         self.has_lied = True
         entry, *rest = self._invented()
-        return np.append(rows, np.array([(bytes(reversed(entry)), *rest)], ROW))
+        return _with(rows, (bytes(reversed(entry)), *rest))
 
 
 class Stuffing(Resigning):
     """Reports uploads that it has committed to itself, and that no log has."""
 
     def rows(self, rows: np.ndarray) -> np.ndarray:
-        return np.append(rows, np.array([self._invented()], ROW))
+        return _with(rows, self._invented())
 
 
 class Skipping(Resigning):

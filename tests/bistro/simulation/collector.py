@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bistro.simulation.bistros import CALM_S, Bistro
+from bistro.simulation.bistros import Bistro
 from bistro.simulation.services import Reply, Said, Service
 from bistro.simulation.witnesses import Witness
 from bistro.simulation.world import EVENT, World
@@ -38,7 +38,7 @@ from datacollect.net.keys import PrivateKey
 
 T = TypeVar("T")
 PATIENCE_S, PUBLISHED_WITHIN_S = 2.0, 12.0
-ROUND_S, SELDOM_S = 11.0, 3000.0
+ROUND_S = 12.0
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Collector:
                 self.register.close()
                 self.register = Register(str(self.folder / "register"), EVENT)
             self._calls_left = 0
-        self.world.after(ROUND_S if self.world.at_s < CALM_S else SELDOM_S, self._round)
+        self.world.after(ROUND_S, self._round)
 
     def _do_round(self) -> None:
         urls = {service.log.name: service for service in self.parties.services}
@@ -137,7 +137,8 @@ class Collector:
             1,
         )
         destination.do_round(int(self.world.now().unix_s))
-        self._pass_loads_on()
+        if self.world.at_s < self.world.healed_s:
+            self._pass_loads_on()
 
     def _count(self) -> None:
         """Be killed at the n-th call."""

@@ -32,8 +32,9 @@ from datacollect.bistro.running import destination_round
 
 HEALED_S = 40.0
 LATEST_S = DEADLINE_S + EVENT.lag_s
-OVER_S = EVENT.keep_until_s - EPOCH_S + 1000
-# Who is told so much before the end of the collection that it does not open can do something.
+# By then all that can be done is done, until the collection ends, and at last what is kept goes.
+CALM_S, MORE_S = 120.0, 20.0
+LAST_S = [each - EPOCH_S for each in (EVENT.collect_until_s, EVENT.keep_until_s)]
 IN_MEMORY = Path("/dev/shm")
 
 
@@ -104,7 +105,10 @@ class WholeEvent:
         with pytest.MonkeyPatch.context() as patch:
             most_bytes = self.world.random.choice((70, 400, 2**26))
             patch.setattr(accepting, "MOST_SEGMENT_BYTES", most_bytes)
-            self.world.run(OVER_S)
+            self.world.run(CALM_S)
+            for at_s in LAST_S:
+                self.world.skip(at_s - MORE_S)
+                self.world.run(at_s + MORE_S)
 
     def end(self) -> None:
         """Let go of all folders."""

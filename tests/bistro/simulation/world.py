@@ -130,6 +130,12 @@ class World:
             do()
         return True
 
+    def skip(self, until_s: float) -> None:
+        """Let everybody sleep until then: nothing happens, and nothing is due any sooner."""
+        slept_s = until_s - self.at_s
+        self.at_s = until_s
+        self._agenda = [(at_s + slept_s, order, do) for at_s, order, do in self._agenda]
+
     def part(self, one: str, other: str) -> None:
         """Cut two hosts off from each other for a while."""
         start_s = self.random.uniform(0, self.healed_s)
