@@ -5,9 +5,8 @@ A loss of power leaves of what waits for the disk all or nothing: a group is one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -31,9 +30,9 @@ from datacollect.errors import RefusedError
 from datacollect.net.http_asking import Answer
 
 Reply = Callable[[Answer], None]
-TICK_S = 0.5
+TICK_S = 1.0
 DISK_BYTES = 2**40
-BLOCK_BYTES = 60
+BLOCK_BYTES = 120
 EXPIRE_S = 20.0
 
 
@@ -258,10 +257,19 @@ class Bistro:
         if self.core is not None:
             self._told(messages.CoveredSaid(0, self._now_s, read_covered(note, EVENT)))
 
-    def fetch(self, wanted: list[str], reply: Callable[[dict[str, bytes]], None]) -> None:
-        """Give files that fit patterns."""
+    def fetch(
+        self, wanted: Sequence[str], here: Path, reply: Callable[[dict[str, bytes]], None]
+    ) -> None:
+        """Give files that fit patterns, and are not there yet."""
         if self.core is not None:
-            reply({path: data for path, data in self.served().items() if _fits(path, wanted)})
+            reply(
+                {
+                    path: data
+                    for pattern in wanted
+                    for path, data in self.served(pattern).items()
+                    if not (here / path).exists()
+                }
+            )
 
     def tell_facts(self, reply: Callable[[dict[str, float]], None]) -> None:
         """Say how loaded it is."""
@@ -270,25 +278,21 @@ class Bistro:
             stored_bytes = self.core.stored_bytes
             reply({"stored_bytes": stored_bytes, "free_bytes": free_bytes, "wait_s": 0.0})
 
-    def served(self) -> dict[str, bytes]:
+    def served(self, pattern: str) -> dict[str, bytes]:
         """Return what is fetched from it, by path."""
         root = self.folder / "served"
         return {
-            path.relative_to(root).as_posix(): path.read_bytes()
-            for path in sorted(root.rglob("*.*"))
+            f"{path.parent.name}/{path.name}": path.read_bytes()
+            for path in sorted(root.glob(pattern))
         }
 
     def shown(self) -> list[bytes]:
         """Return the batches that an auditor gets of it."""
-        return [data for path, data in self.served().items() if path.endswith(".batch")]
+        return [*self.served("batches/*.batch").values()]
 
 
 def _id(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _fits(path: str, patterns: list[str]) -> bool:
-    return any(fnmatch(path, pattern) for pattern in patterns)
 
 
 def _number(path: str) -> int:
@@ -313,9 +317,9 @@ class LyingBistro(Bistro):
 class Losing(LyingBistro):
     """Loses what it has acknowledged."""
 
-    def served(self) -> dict[str, bytes]:
+    def served(self, pattern: str) -> dict[str, bytes]:
         return {
-            path: data for path, data in super().served().items() if not self._is_victims(path)
+            path: data for path, data in super().served(pattern).items() if not self._is_victims(path)
         }
 
     def _is_victims(self, path: str) -> bool:
@@ -326,20 +330,20 @@ class Losing(LyingBistro):
 class Altering(Losing):
     """Serves other bytes than it has signed for."""
 
-    def served(self) -> dict[str, bytes]:
+    def served(self, pattern: str) -> dict[str, bytes]:
         return {
             path: bytes(len(data)) if self._is_victims(path) else data
-            for path, data in Bistro.served(self).items()
+            for path, data in Bistro.served(self, pattern).items()
         }
 
 
 class Hiding(LyingBistro):
     """Never shows one of its batches."""
 
-    def served(self) -> dict[str, bytes]:
+    def served(self, pattern: str) -> dict[str, bytes]:
         return {
             path: data
-            for path, data in super().served().items()
+            for path, data in super().served(pattern).items()
             if not (path.endswith(".batch") and _number(path) == 1)
         }
 
@@ -351,8 +355,8 @@ class Resigning(LyingBistro):
         self._signed: dict[int, Batch] = {}
         super().__init__(*how)
 
-    def served(self) -> dict[str, bytes]:
-        found = super().served()
+    def served(self, pattern: str) -> dict[str, bytes]:
+        found = super().served(pattern)
         for path in found:
             if path.endswith(".batch"):
                 found[path] = self._again(_number(path), found[path]).data

@@ -38,7 +38,7 @@ from datacollect.net.keys import PrivateKey
 
 T = TypeVar("T")
 PATIENCE_S, PUBLISHED_WITHIN_S = 2.0, 12.0
-ROUND_S = 12.0
+ROUND_S = 14.0
 
 
 @dataclass
@@ -175,7 +175,7 @@ class Collector:
             self.world.ask(
                 self.name,
                 bistro.name,
-                lambda reply, b=bistro: b.fetch([*wanted[b.name]], reply),
+                lambda reply, b=bistro: b.fetch(wanted[b.name], self.opener.segments / b.name, reply),
                 lambda files, b=bistro: answers.append((b.name, files)),
                 PATIENCE_S,
             )
@@ -183,9 +183,8 @@ class Collector:
         for name, files in answers:
             for path, data in (files or {}).items():
                 to = self.opener.segments / name / path
-                if not to.exists():
-                    to.parent.mkdir(parents=True, exist_ok=True)
-                    to.write_bytes(data)
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_bytes(data)
 
     def tell(self, notes: Mapping[str, Note]) -> None:
         """Tell bistros what may go; what is lost on its way is told again by the next round."""
@@ -242,17 +241,20 @@ class Collector:
 
     def verdict_on(self, entry: bytes) -> Verdict | None:
         """Return the last published verdict on an entry."""
-        return verdicts_of(self.log).get(entry)
+        return verdicts_of(self.log, entry).get(entry)
 
     def end(self) -> None:
         """Let go of the folder."""
         self.register.close()
 
 
-def verdicts_of(log: Service) -> dict[bytes, Verdict]:
-    """Return the last published verdict on each entry; what is none says nothing."""
+def verdicts_of(log: Service, entry: bytes = b"") -> dict[bytes, Verdict]:
+    """Return the last published verdict on each entry, or on one; what is none says nothing."""
     found = {}
+    digits = entry.hex().encode()
     for row in log.store.rows[: max(log.store.published, default=0)]:
+        if digits not in row.entry:
+            continue
         try:
             verdict = read_verdict(row.entry, EVENT.id)
         except ProblemError:

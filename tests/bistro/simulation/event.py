@@ -33,7 +33,7 @@ from datacollect.bistro.running import destination_round
 HEALED_S = 40.0
 LATEST_S = DEADLINE_S + EVENT.lag_s
 # By then all that can be done is done, until the collection ends, and at last what is kept goes.
-CALM_S, MORE_S = 120.0, 20.0
+CALM_S, MORE_S = 105.0, 15.0
 LAST_S = [each - EPOCH_S for each in (EVENT.collect_until_s, EVENT.keep_until_s)]
 IN_MEMORY = Path("/dev/shm")
 
@@ -103,7 +103,7 @@ class WholeEvent:
 
     def run(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            most_bytes = self.world.random.choice((70, 400, 2**26))
+            most_bytes = self.world.random.choice((150, 1000, 2**26))
             patch.setattr(accepting, "MOST_SEGMENT_BYTES", most_bytes)
             self.world.run(CALM_S)
             for at_s in LAST_S:

@@ -34,7 +34,7 @@ from datacollect.net.http_asking import Answer
 
 PATIENCE_S, RUN_S = 3.0, 30.0
 # Who is not done runs it again so much later, until then.
-AGAIN_S, GIVES_UP_S = 4.0, 110.0
+AGAIN_S, GIVES_UP_S = 4.0, 70.0
 LOOKS_EVERY_S = 9.0
 
 
