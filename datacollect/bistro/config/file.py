@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.config.fields import IPNetwork
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.log.notes import VerifierKey
+    from datacollect.files.choices import RunMethod
     from datacollect.net.keys import PrivateKey
 
 
@@ -110,6 +111,7 @@ class DestinationConfig:
         The folder of SQLite's file, or ``postgresql://…``.
     collection : Path or None
     method : str
+        Of the pull.
     receipts : Path or None
     listening : Listening or None
     behind : tuple of networks
@@ -124,7 +126,7 @@ class DestinationConfig:
     folder: Path
     register: str
     collection: Path | None
-    method: str
+    method: RunMethod
     receipts: Path | None
     listening: Listening | None
     behind: tuple[IPNetwork, ...]

@@ -60,10 +60,19 @@ class Verdict:
     why: str = ""
 
     @property
+    def text(self) -> str:
+        """What became of it, in the words of the log."""
+        return f"{self.word}: {self.why}" if self.why else self.word
+
+    @property
     def data(self) -> bytes:
         """The entry of the log of verdicts."""
-        last = f"{self.word}: {self.why}" if self.why else self.word
-        return f"{FORMAT}\n{self.event.hex()}\n{self.entry.hex()}\n{last}\n".encode()
+        return beginning_of(self.event, self.entry) + f"{self.text}\n".encode()
+
+
+def beginning_of(event: bytes, entry: bytes) -> bytes:
+    """Return with what every verdict on an entry begins."""
+    return f"{FORMAT}\n{event.hex()}\n{entry.hex()}\n".encode()
 
 
 def read_verdict(data: bytes, event: bytes, place: str = "the verdict") -> Verdict:

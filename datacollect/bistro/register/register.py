@@ -7,7 +7,7 @@ which the log takes once.
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -468,6 +468,23 @@ class Register:
         """Return what is known of the entries that were neither collected nor judged otherwise."""
         rows = self._db.rows("SELECT entry FROM entries WHERE word IS NULL ORDER BY entry")
         return [self.known(entry) for (entry,) in rows]
+
+    def known_among(self, entries: Iterable[bytes]) -> set[bytes]:
+        """Return which of some entries batches name."""
+        found: set[bytes] = set()
+        left = iter(entries)
+        while some := [*islice(left, 1000)]:
+            marks = ",".join("?" * len(some))
+            rows = self._db.rows(f"SELECT entry FROM entries WHERE entry IN ({marks})", some)
+            found.update(entry for (entry,) in rows)
+        return found
+
+    def waiting(self) -> list[tuple[bytes, str, int]]:
+        """Return what waits to be fetched: entries, the bistros that hold them, their bytes."""
+        return self._db.rows(
+            "SELECT entry, bistro, size FROM uploads JOIN entries USING (entry) "
+            "WHERE outcome IS NULL AND word IS NULL"
+        )
 
     def counts(self) -> Counts:
         """Return how far the event is."""

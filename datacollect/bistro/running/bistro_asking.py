@@ -58,9 +58,7 @@ class BistroAsking:
             lambda name, asker: read_facts(asker.get("/bistro"), name),
         )
 
-    def _with_each(
-        self, names: Iterable[str], ask: Callable[[str, Asker], T]
-    ) -> dict[str, T]:
+    def _with_each(self, names: Iterable[str], ask: Callable[[str, Asker], T]) -> dict[str, T]:
         bistros = {each.name: each for each in self.event.bistros}
 
         def asked(name: str) -> T:

@@ -18,11 +18,18 @@ from datacollect.bistro.opening.opening import Opener
 from datacollect.bistro.receipt.verify import published
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running.bistro_asking import BistroAsking
-from datacollect.bistro.running.bringing import Bringing
+from datacollect.bistro.running.bringing import Bringing, read_network
 from datacollect.bistro.running.destination_round import Destination
 from datacollect.bistro.running.load_telling import LoadTelling
 from datacollect.bistro.running.log_times import LogTimes
-from datacollect.bistro.running.standing import Standing, standing_of, write_standing
+from datacollect.bistro.running.missing_list import LoggedEntries, ShownReceipts, missing_list
+from datacollect.bistro.running.predicting import predicted_s
+from datacollect.bistro.running.standing import (
+    BistroStanding,
+    Standing,
+    counted_kinds,
+    write_standing,
+)
 from datacollect.bistro.sealing.identities import opening_identities
 from datacollect.bistro.serving.verdict_log import VerdictLog
 from datacollect.errors import ProblemError, naming
@@ -30,16 +37,16 @@ from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import read_private_key
 from datacollect.net.tls import web_context
-from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.planning import problem_of, says_links
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from os import PathLike
 
     from datacollect.bistro.event.event import Event
     from datacollect.problem.problem import Problem
+    from datacollect.transfer.pull.config.file import Collection
 
 # The table of loads says how things are, whatever else is going on.
 LOADS_EVERY_S = 10.0
@@ -117,6 +124,11 @@ def run_event(
         loads = stack.enter_context(
             LoadTelling(config.key, asking, given.problem, given.tls, said, LOADS_EVERY_S)
         )
+        seen = (
+            ShownReceipts(config.receipts, given.event_data, said),
+            LoggedEntries(given.tls, said),
+        )
+        secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
         ready(log.url)
         while True:
             loads.asking = asking = BistroAsking(event, said)
@@ -125,7 +137,12 @@ def run_event(
                     event,
                     config.key,
                     register,
-                    _opener(given, event),
+                    Opener(
+                        given.identities,
+                        secrets.of(given.event),
+                        config.folder / "segments",
+                        config.folder / "files",
+                    ),
                     log,
                     Bringing(
                         event,
@@ -141,10 +158,7 @@ def run_event(
                 )
                 began_s = time.monotonic()
                 is_more = destination.do_round(int(time.time()))
-                standing = standing_of(
-                    event, register, loads.facts, given.problem, log, config.receipts
-                )
-                write_standing(standing, config.folder)
+                standing = _stand(given, event, register, loads, log, seen)
             if not is_more and (once or standing.is_settled):
                 return standing
             if not is_more:
@@ -175,14 +189,16 @@ def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str
             f"{document_name(destination_file)}: tickets must be the folder of all people's "
             "tickets, for the event asks for them; `datacollect event tickets` has written it"
         )
-    network = None if config.collection is None else Collection.from_file(config.collection)
-    collector = config.collector or (network and network.key)
-    assert collector is not None
+    network = None if config.collection is None else read_network(config.collection, event)
+    collector = config.collector
+    if collector is None:
+        assert network is not None
+        collector = network.key
     read_private_key(collector)
-    with naming(document_name(config.collection or "")):
-        problem = (
-            problem_of(network, {}, [], {}) if network is not None and says_links(network) else None
-        )
+    problem = None
+    if network is not None and config.collection is not None and says_links(network):
+        with naming(document_name(config.collection)):
+            problem = problem_of(network, {}, [], {})
     return _Given(
         event,
         Path(event_file),
@@ -221,15 +237,62 @@ def _amended(given: _Given, saved: Saved, say: Callable[[str], None]) -> Event:
     return amended(given.event, published(given.event, saved.amendments, []))
 
 
-def _opener(given: _Given, event: Event) -> Opener:
-    config = given.config
-    # Read anew in each round: more people may have been given tickets.
-    secrets = (
-        ticket_secrets(config.tickets, given.event)
-        if event.admission == "tickets" and config.tickets is not None
-        else None
+def _stand(
+    given: _Given,
+    event: Event,
+    register: Register,
+    loads: LoadTelling,
+    log: VerdictLog,
+    seen: tuple[ShownReceipts, LoggedEntries],
+) -> Standing:
+    """Look how far the event is, and leave that in the folder."""
+    shown, logs = seen
+    now_s = int(time.time())
+    missing = missing_list(
+        (each for each in register.incomplete() if each.time_s is not None),
+        shown.of(event),
+        logs.known(event, now_s),
+        register.known_among,
     )
-    return Opener(given.identities, secrets, config.folder / "segments", config.folder / "files")
+    counts = register.counts()
+    standing = Standing(
+        event=event.id.hex(),
+        name=event.name,
+        time_s=now_s,
+        deadline_s=event.deadline_s,
+        collect_until_s=event.collect_until_s,
+        **counts._asdict(),
+        missing=counted_kinds(missing),
+        lies=tuple((lie.who, lie.text) for lie in register.lies()),
+        bistros=tuple(
+            BistroStanding(name, told["stored_bytes"], told["free_bytes"], told["oldest_s"])
+            for name, told in sorted(loads.facts.items())
+        ),
+        predicted_s=predicted_s(register.waiting(), given.problem),
+        verdicts_url=log.url,
+        n_verdicts=max(log.published_size, 0),
+        is_whole=not register.to_log(1),
+    )
+    write_standing(standing, missing, given.config.folder)
+    return standing
+
+
+class _TicketSecrets:
+    """The hashes of tickets' secrets; read anew where more people have been given tickets."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._written_ns = -1
+        self._found: dict[str, bytes] | None = None
+
+    def of(self, event: Event) -> dict[str, bytes] | None:
+        """Return them by number; None: the event admits everybody."""
+        if self._folder is not None:
+            written_ns = self._folder.stat().st_mtime_ns if self._folder.is_dir() else -2
+            if written_ns != self._written_ns:
+                self._found = ticket_secrets(self._folder, event)
+                self._written_ns = written_ns
+        return self._found
 
 
 class _SayingOnce:

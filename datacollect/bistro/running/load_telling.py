@@ -43,7 +43,8 @@ def loads_of(
     now_s : float
         Seconds since 1970.
     """
-    rates, wires = {}, ()
+    rates: dict[str, float] = {}
+    wires: tuple[Wire, ...] = ()
     if network is not None:
         rates = dict(zip(network.names, sending_bytes_per_s(network).tolist(), strict=True))
         wires = tuple(

@@ -102,16 +102,13 @@ class Standing:
         return {"format": FORMAT, **asdict(self), "lies": lies}
 
 
-def write_standing(
-    standing: Standing, missing: Iterable[tuple[Missing, str | None]], folder: Path
-) -> None:
+def write_standing(standing: Standing, missing: Iterable[Missing], folder: Path) -> None:
     """Write both files; whoever reads meanwhile has the old or the new ones.
 
     Parameters
     ----------
     standing : Standing
-    missing : iterable of (Missing, str or None)
-        Each with the number of its ticket, where that is known.
+    missing : iterable of Missing
     folder : Path
 
     Raises
@@ -120,9 +117,9 @@ def write_standing(
     """
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(("entry", "evidence", "bistros", "ticket"))
-    for each, ticket in missing:
-        rows.writerow((each.entry.hex(), each.kind, " ".join(each.bistros), ticket or ""))
+    rows.writerow(("entry", "evidence", "bistros"))
+    for each in missing:
+        rows.writerow((each.entry.hex(), each.kind, " ".join(each.bistros)))
     write_atomically(folder / MISSING_FILE, out.getvalue().encode())
     data = json.dumps(standing.to_dict(), indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / STANDING_FILE, data.encode())
@@ -145,17 +142,17 @@ def read_standing(folder: Path) -> Standing:
     name = document_name(path)
     tree = parse_json(read_text(path), name)
     try:
-        form = tree.pop("format")
+        is_one = tree.pop("format") == FORMAT
         lies = tuple((row["who"], row["text"]) for row in tree.pop("lies"))
         bistros = tuple(BistroStanding(**row) for row in tree.pop("bistros"))
         found = Standing(**tree, lies=lies, bistros=bistros)
+        if is_one:
+            return found
     except (AttributeError, KeyError, TypeError):
-        form = None
-    if form != FORMAT:
-        raise ProblemError(
-            f"{name}: must be what `datacollect event run` has written, {FORMAT}; run it once more"
-        )
-    return found
+        pass
+    raise ProblemError(
+        f"{name}: must be what `datacollect event run` has written, {FORMAT}; run it once more"
+    )
 
 
 def counted_kinds(missing: Sequence[Missing]) -> dict[str, int]:
