@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from bistro.simulation.audits import audited
-from bistro.simulation.bistros import EXPIRE_S, LYING_BISTROS, Bistro, Skipping
+from bistro.simulation.bistros import LYING_BISTROS, Bistro, Skipping
 from bistro.simulation.collector import LYING_COLLECTORS, Collector, Denying, Parties, verdicts_of
 from bistro.simulation.people import HandIn, Person, copy_of, file_of
 from bistro.simulation.seals import open_sealed

@@ -18,8 +18,8 @@ from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.service import messages
 from datacollect.bistro.service.core import ServiceCore
 from datacollect.bistro.service.proving import proof_of
-from datacollect.net.keys import PrivateKey
 from datacollect.net.http_asking import Answer
+from datacollect.net.keys import PrivateKey
 
 Said: TypeAlias = messages.Acknowledge | messages.Refuse
 Reply: TypeAlias = Callable[[Said], None]
