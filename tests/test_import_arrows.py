@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "methods": f"{PROBLEMS} solvers schedule flow control",
     "simulation": f"{PROBLEMS} control",
     "transfer": f"{PROBLEMS} net schedule control methods",
-    "bistro": "root numbers files net problem transfer",
+    "bistro": "root numbers files net problem methods transfer",
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
@@ -98,13 +98,15 @@ WITHIN = {
     "bistro.opening": (
         "bistro.log bistro.event bistro.custody bistro.destination bistro.sealing bistro.register"
     ),
-    "bistro.running": (
-        "bistro.log bistro.event bistro.custody bistro.receipt bistro.register bistro.opening"
-    ),
     "bistro.config": "bistro.log bistro.event",
     "bistro.serving": (
         "bistro bistro.log bistro.event bistro.custody bistro.assignment bistro.receipt "
         "bistro.service bistro.store bistro.witness bistro.config"
+    ),
+    "bistro.running": (
+        "bistro.log bistro.event bistro.custody bistro.receipt bistro.assignment bistro.sealing "
+        "bistro.client bistro.audit bistro.taking bistro.destination bistro.register "
+        "bistro.opening bistro.config bistro.serving"
     ),
     "control": "",
     "control.adaptive": "control",

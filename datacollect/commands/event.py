@@ -1,4 +1,4 @@
-"""The commands ``datacollect event new``, ``event tickets`` and ``event extend``."""
+"""The commands ``datacollect event``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.event_run import run, status
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Force, Json, require_new
 
 event = typer.Typer(
-    help="Make an event, give people tickets, extend the deadline.",
+    help="Make an event, give people tickets, collect what they hand in.",
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -141,3 +142,7 @@ def extend(
     if done.amendments is not None:
         note(f"for who verifies receipts: {done.amendments}")
     return done.exit_code
+
+
+event.command(cls=Command)(run)
+event.command(cls=Command)(status)

@@ -187,7 +187,7 @@ def _one_of_each(
     codes = pd.factorize(entries, use_na_sentinel=False)[0]
     counts = np.bincount(codes)
     is_alone = counts[codes] == 1
-    rates = _sending_bytes_per_s(network)
+    rates = sending_bytes_per_s(network)
     load = np.zeros(network.n_hosts)
     np.add.at(load, hosts[is_alone], n_bytes[is_alone])
     copies = np.flatnonzero(~is_alone)
@@ -208,7 +208,7 @@ def _one_of_each(
     return np.sort(np.concatenate([np.flatnonzero(is_alone), np.array(chosen, dtype=np.int64)]))
 
 
-def _sending_bytes_per_s(network: Problem) -> FloatArray:
+def sending_bytes_per_s(network: Problem) -> FloatArray:
     """Return how fast each host can send at most, over all its links, at the beginning."""
     links = np.zeros(network.n_hosts)
     np.add.at(links, network.link_from, network.bandwidth_bytes_per_s[0])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from datacollect.bistro.event.kinds import LogKey
+from datacollect.files.choices import RunMethod
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
 from datacollect.net.kinds import TLS, Address, HostName
@@ -142,6 +143,12 @@ DESTINATION = Document(
             "collection",
             Text(),
             "A collection file, which says what is known of links, how to plan, and relays.",
+        ),
+        Field(
+            "method",
+            Text(get_args(RunMethod)),
+            "How it is pulled, as `datacollect pull --method`.",
+            default="adaptive",
         ),
         Field(
             "receipts",

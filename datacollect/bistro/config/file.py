@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.config.fields import IPNetwork
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.log.notes import VerifierKey
+    from datacollect.files.choices import RunMethod
     from datacollect.net.keys import PrivateKey
 
 
@@ -108,7 +109,10 @@ class DestinationConfig:
     folder : Path
     register : str
         The folder of SQLite's file, or ``postgresql://…``.
-    collection, receipts : Path or None
+    collection : Path or None
+    method : str
+        Of the pull.
+    receipts : Path or None
     listening : Listening or None
     behind : tuple of networks
     workers : int
@@ -122,6 +126,7 @@ class DestinationConfig:
     folder: Path
     register: str
     collection: Path | None
+    method: RunMethod
     receipts: Path | None
     listening: Listening | None
     behind: tuple[IPNetwork, ...]
@@ -191,6 +196,7 @@ def _destination(values: dict[str, Any], folder: Path) -> DestinationConfig:
         folder=into,
         register=values["register"] or str(into / "register"),
         collection=path("collection"),
+        method=values["method"],
         receipts=path("receipts"),
         listening=None if values["listen"] is None else _listening(values, folder),
         behind=tuple(values["behind"]),

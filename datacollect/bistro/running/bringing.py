@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import InfeasibleError
+from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.methods.options.names import ADAPTIVE
+from datacollect.transfer.pull.config.fields import COLLECTION
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.run import pull
+from datacollect.transfer.pull.words import NOTHING_FITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from datacollect.bistro.event.event import Bistro, Event
+    from datacollect.files.choices import RunMethod
 
 
 @dataclass(frozen=True)
@@ -30,14 +34,20 @@ class Bringing:
         What bistro ``B`` serves arrives below ``into/B``.
     say : function
         Takes lines that somebody would want to know at once, such as who is not reached.
+    method : str
+        Of the pull: which plans, or moves connections.
+    network : Collection, optional
+        What is known of links, how to plan, limits, and relays.
     patience_s : float
-        How long a bistro that does not answer is asked again in a round.
+        How long a bistro that does not answer is asked again in a round, unless `network` says it.
     """
 
     event: Event
     key: Path
     into: Path
     say: Callable[[str], None]
+    method: RunMethod = ADAPTIVE
+    network: Collection | None = None
     patience_s: float = 10.0
 
     def __call__(self, wanted: Mapping[str, Sequence[str]]) -> None:
@@ -51,22 +61,36 @@ class Bringing:
             There is no room, or the disk fails.
         """
         self.into.mkdir(parents=True, exist_ok=True)
-        tree = {
-            "format": "datacollect-collection/1",
-            "destination": self._own_name(),
-            "key": str(self.key.absolute()),
-            "agents": {
-                each.name: self._agent(each) for each in self.event.bistros if each.name in wanted
-            },
-            "sources": {name: {"files": [*patterns]} for name, patterns in wanted.items()},
-            "limits": {"patience_s": self.patience_s},
-        }
         try:
-            pull(Collection.from_dict(tree), self.into, tell=self.say)
+            pull(self._collection(wanted), self.into, self.method, tell=self._tell)
         except InfeasibleError as error:
             self.say(str(error))
 
+    def _tell(self, line: str) -> None:
+        # A bistro that has nothing yet is nothing to correct.
+        if NOTHING_FITS not in line:
+            self.say(line)
+
+    def _collection(self, wanted: Mapping[str, Sequence[str]]) -> Collection:
+        sources = {name: {"files": [*patterns]} for name, patterns in wanted.items()}
+        agents = {each.name: self._agent(each) for each in self.event.bistros}
+        if self.network is None:
+            agents = {name: agents[name] for name in wanted}
+        found = Collection.from_dict(
+            {
+                "format": "datacollect-collection/1",
+                "destination": self._own_name(),
+                "key": str(self.key.absolute()),
+                "agents": agents,
+                "sources": sources,
+                "limits": {"patience_s": self.patience_s},
+            }
+        )
+        return found if self.network is None else with_network(found, self.network)
+
     def _own_name(self) -> str:
+        if self.network is not None:
+            return self.network.destination
         names = {each.name for each in self.event.bistros}
         own = "destination"
         while own in names:
@@ -79,3 +103,38 @@ class Bringing:
         path = self.into / f".{bistro.name}.ca.pem"
         path.write_text(bistro.ca)
         return {"url": bistro.url, "ca": str(path.absolute())}
+
+
+def read_network(path: Path, event: Event) -> Collection:
+    """Return what a collection file says of links, limits, planning and relays.
+
+    It need not name the event's bistros, which are where the event says.
+
+    Raises
+    ------
+    ProblemError
+        It cannot be read, or says where a bistro is.
+    """
+    stand_ins = {each.name: {"url": each.url, "ca": str(path.absolute())} for each in event.bistros}
+
+    def read(tree: dict[str, Any], folder: Path) -> Collection:
+        own = tree.get("agents", {})
+        for name in own.keys() & stand_ins.keys() if isinstance(own, dict) else ():
+            raise ProblemError(
+                f"agents.{name}: the event names a bistro so, and says where it is; leave it out"
+            )
+        agents = {**own, **stand_ins} if isinstance(own, dict) else own
+        return Collection.from_dict({**tree, "agents": agents}, folder)
+
+    return COLLECTION.from_file(path, read)
+
+
+def with_network(bistros: Collection, network: Collection) -> Collection:
+    """Return a collection from bistros with what a collection file says of links and relays."""
+    agents = {**network.entries["agents"], **bistros.entries["agents"]}
+    return replace(
+        network,
+        key=bistros.key,
+        entries={**network.entries, "agents": agents},
+        sources=bistros.sources,
+    )

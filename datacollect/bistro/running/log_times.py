@@ -43,9 +43,9 @@ class LogTimes:
     def __call__(self, entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
         """Yield the entries whose time is proved, each with the least time of those found.
 
-        A service that does not answer is not asked again this time. Where one proves a time that
-        is in time, others are not asked: an earlier one changes nothing. A late one counts only
-        where all have answered: another may prove an earlier one next time.
+        A service that does not answer is not asked again this time. All are asked: which draft is
+        the last one depends on the least time. A late one counts only where all have answered:
+        another may prove an earlier one next time.
         """
         answering = dict(self.services)
         for entry in entries:
@@ -59,8 +59,6 @@ class LogTimes:
                     continue
                 if time_s is not None:
                     times_s.append(time_s)
-                    if time_s <= self.event.latest_s:
-                        break
             is_all = len(answering) == len(self.services)
             if times_s and (is_all or min(times_s) <= self.event.latest_s):
                 yield entry, min(times_s)

@@ -16,6 +16,8 @@ from datacollect.transfer.agent.config.file import AgentConfig
 if TYPE_CHECKING:
     from os import PathLike
 
+    from datacollect.net.http_asking import Answer
+
 
 FACTS = Table(
     "how a bistro is",
@@ -59,13 +61,17 @@ def facts_of(where: str | PathLike[str], fingerprint: str | None = None) -> dict
         url = f"https://{host_port_text(host, port)}"
         fingerprint = fingerprint_of_file(config.certificate)
     with Asker(url, web_context(fingerprint=fingerprint), fingerprint=fingerprint) as asker:
-        answer = asker.get("/bistro")
+        return read_facts(asker.get("/bistro"), url)
+
+
+def read_facts(answer: Answer, place: str) -> dict[str, Any]:
+    """Return what a bistro has answered of itself; raise `TransferError` where that is nothing."""
     if answer.status != 200:
-        raise TransferError(f"{url}: answers {answer.status}, and not as a bistro does")
+        raise TransferError(f"{place}: answers {answer.status}, and not as a bistro does")
     try:
-        tree = parse_json(decode(answer.body, url), url)
+        tree = parse_json(decode(answer.body, place), place)
         if not isinstance(tree, dict):
-            raise ProblemError(f"{url} must answer a JSON object")
-        return FACTS.read(tree, url)
+            raise ProblemError(f"{place} must answer a JSON object")
+        return FACTS.read(tree, place)
     except ProblemError as error:
         raise TransferError(f"answers not as a bistro does: {error}") from None

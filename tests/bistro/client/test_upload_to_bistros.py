@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import json
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 
 import pyrage
 import pytest
-from instances.agents import running, write_agent
-from instances.bistros import NAMES
+from instances.bistros import NAMES, rows_with_certificates, run_bistro
 from instances.events import key_of
-from instances.ports import free_port
 from instances.timestamping import World, until
 
 from datacollect.bistro.assignment.loads import BistroLoad, Loads
@@ -34,14 +32,9 @@ from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.receipt.receipt import read_receipt
 from datacollect.bistro.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.sealing.sealed import open_sealed
-from datacollect.bistro.taking.bistro import Bistro
-from datacollect.bistro.taking.tus import handlers_of
 from datacollect.commands.main import run
 from datacollect.errors import TransferError
 from datacollect.net.dialling import dial
-from datacollect.net.keys import write_private_key
-from datacollect.net.tls import fingerprint_of_file, make_certificate
-from datacollect.transfer.agent.config.file import AgentConfig
 
 DESTINATION = key_of("destination")
 IDENTITY = pyrage.x25519.Identity.generate()
@@ -52,23 +45,11 @@ ARGUMENTS = ["upload", "a.bin", "--event", "event.toml", "--json"]
 def world(tmp_path_factory):
     """One service, three witnesses, two bistros that do not run yet."""
     folder = tmp_path_factory.mktemp("world")
-    rows = []
-    for name in NAMES:
-        certificate, key = make_certificate(name, "127.0.0.1")
-        (folder / f"{name}.pem").write_bytes(certificate)
-        (folder / f"{name}.key").write_bytes(key)
-        write_private_key(folder / f"{name}.receipts", key_of(name))
-        rows.append(
-            {
-                "name": name,
-                "url": f"https://127.0.0.1:{free_port()}",
-                "key": key_of(name).public,
-                "fingerprint": fingerprint_of_file(folder / f"{name}.pem"),
-            }
-        )
     verdicts = {"key": DESTINATION.public}
     recipients = [str(IDENTITY.to_public())]
-    with World(folder, bistros=rows, verdicts=verdicts, recipients=recipients) as made:
+    with World(
+        folder, bistros=rows_with_certificates(folder), verdicts=verdicts, recipients=recipients
+    ) as made:
         made.start_witnesses(0, 1, 2)
         made.start(0)
         yield made
@@ -83,23 +64,6 @@ def person(world, tmp_path, monkeypatch):
     (tmp_path / "my.ticket").write_text(ticket.text)
     (tmp_path / "event.toml").write_bytes((world.folder / "event.toml").read_bytes())
     return tmp_path
-
-
-def bistro_running(world, name, held: ExitStack) -> Bistro:
-    place = next(each for each in world.event.bistros if each.name == name).url
-    port = place.rpartition(":")[2]
-    path = write_agent(
-        world.folder,
-        name,
-        more=f'tls = {{ certificate = "{name}.pem", key = "{name}.key" }}\n[accept]\n'
-        f'event = "event.toml"\nfolder = "{name}-up"\nbytes = 100000000\n'
-        f'receipt_key = "{name}.receipts"\n',
-    )
-    path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
-    accept = AgentConfig.from_file(path).accept
-    bistro = held.enter_context(closing(Bistro(accept, lambda _: None)))
-    held.enter_context(running(path, handlers_of(bistro)))
-    return bistro
 
 
 def uploaded(capsys, *more: str) -> tuple[int, dict]:
@@ -146,7 +110,7 @@ def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(
     code, told = uploaded(capsys, "--ticket", "my.ticket", "--commit-only")
     assert (code, told["outcome"], told["held_by"]) == (0, "in time", None)
     with ExitStack() as held:
-        bistro_running(world, "south", held)
+        run_bistro(world, "south", held)
         code, told = uploaded(capsys)
         assert (code, told["outcome"], told["held_by"]) == (0, "in time", "south")
         # Two requests went to it, and one connection.
@@ -167,7 +131,7 @@ def test_the_receipt_of_a_collected_file_proves_it_and_nobody_need_be_asked(worl
     (person / "a.bin").write_bytes(b"income")
     with world.verdict_log(DESTINATION) as log:
         with ExitStack() as held:
-            bistro_running(world, "north", held)
+            run_bistro(world, "north", held)
             code, told = uploaded(capsys, "--ticket", "my.ticket")
             assert (code, told["held_by"], told["verdict"], told["collected_s"]) == (
                 *(0, "north"),
@@ -202,7 +166,7 @@ def anew_words(world, person):
 def test_what_does_not_open_is_sealed_anew_and_collected(world, person, capsys, monkeypatch):
     (person / "a.bin").write_bytes(content := bytes(range(256)) * 8000)
     with ExitStack() as held, world.verdict_log(DESTINATION) as log:
-        bistro_running(world, "north", held)
+        run_bistro(world, "north", held)
         _, told = uploaded(capsys, "--ticket", "my.ticket")
         judge(log, world, told, REFUSED, DOES_NOT_OPEN)
 
@@ -243,7 +207,7 @@ def answering_nothing(*_):
 def test_what_is_not_there_as_it_was_cannot_be_sealed_anew(world, person, capsys, how):
     (person / "a.bin").write_bytes(b"income")
     with ExitStack() as held, world.verdict_log(DESTINATION) as log:
-        bistro_running(world, "north", held)
+        run_bistro(world, "north", held)
         _, told = uploaded(capsys, "--ticket", "my.ticket")
         judge(log, world, told, REFUSED, DOES_NOT_OPEN)
         (person / "a.bin").unlink()
@@ -267,7 +231,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
     kept[400:440] = bytes(40)
     (person / "a.bin.keep").write_bytes(kept)
     with ExitStack() as held:
-        bistro_running(world, "south", held)
+        run_bistro(world, "south", held)
         code, told = uploaded(capsys)
     assert (code, told["held_by"], told["sealed_anew"]) == (0, "south", "a.bin.keep.anew")
     assert "south holds it sealed anew, by its own word" in told["proved"]
@@ -289,7 +253,7 @@ def test_other_verdicts_are_said_with_what_can_be_done(
 ):
     (person / "a.bin").write_bytes(b"income")
     with ExitStack() as held, world.verdict_log(DESTINATION) as log:
-        bistro_running(world, "north", held)
+        run_bistro(world, "north", held)
         _, told = uploaded(capsys, "--ticket", "my.ticket")
         judge(log, world, told, word, why)
         found, told = uploaded(capsys)
@@ -313,6 +277,6 @@ def test_the_bistro_that_the_destinations_table_favours_is_pushed_to(world, pers
     assert world.ask(world.services[0], "POST", "/loads", body).status == 200
     with ExitStack() as held:
         for each in NAMES:
-            bistro_running(world, each, held)
+            run_bistro(world, each, held)
         code, told = uploaded(capsys, "--ticket", "my.ticket")
     assert (code, told["held_by"]) == (0, name)

@@ -1,0 +1,174 @@
+"""What should be here and is not: by batches, by receipts that people have shown, by the logs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.audit.custody_audit import logged
+from datacollect.bistro.audit.log_reading import read_log
+from datacollect.bistro.client.items import RECEIPT_SUFFIX
+from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.destination.missing import Known, Missing, missing_of
+from datacollect.bistro.receipt.receipt import read_receipt
+from datacollect.bistro.receipt.verify import require_receipt_of, verify
+from datacollect.errors import DatacollectError, ProblemError, TicketError
+from datacollect.files.documents import document_name, read_bytes
+from datacollect.net.fan_out import fan_out
+from datacollect.net.http_asking import Asker
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from datacollect.bistro.custody.bistro_receipt import BistroReceipt
+    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.receipt.receipt import Receipt
+
+# Logs are whole so long after the last moment in time; a log that does not answer is tried again.
+LOGGED_WITHIN_S, AGAIN_S = 60, 600.0
+
+
+@dataclass
+class LoggedEntries:
+    """The entries in time of all logs, read once the deadline is over.
+
+    Attributes
+    ----------
+    event_data : bytes
+    tls : ssl.SSLContext
+    say : function
+    """
+
+    tls: ssl.SSLContext
+    say: Callable[[str], None]
+    _of_log: dict[str, frozenset[bytes]] = field(default_factory=dict)
+    _latest_s: int = -1
+    _again_s: float = 0.0
+
+    def known(self, event: Event, now_s: float) -> frozenset[bytes]:
+        """Return them, as far as they are known; before the deadline nothing is.
+
+        Parameters
+        ----------
+        event : Event
+            With the amendments that are known: a later deadline lets more be in time.
+        now_s : float
+            Seconds since 1970.
+        """
+        if event.latest_s != self._latest_s:
+            self._of_log, self._latest_s, self._again_s = {}, event.latest_s, 0.0
+        left = [each for each in event.services if each.url not in self._of_log]
+        if left and now_s > event.latest_s + LOGGED_WITHIN_S and time.monotonic() >= self._again_s:
+            self._again_s = time.monotonic() + AGAIN_S
+            for url, outcome in fan_out(
+                [each.url for each in left], lambda url: self._read(event, url)
+            ).items():
+                if outcome.error is None:
+                    self._of_log[url] = outcome.result()
+                elif isinstance(outcome.error, DatacollectError):
+                    self.say(f"{url}: {outcome.error}")
+                else:
+                    raise outcome.error
+        return frozenset().union(*self._of_log.values())
+
+    def _read(self, event: Event, url: str) -> frozenset[bytes]:
+        service = next(each for each in event.services if each.url == url)
+        with Asker(url, self.tls) as asker:
+            whole = read_log(service, event, asker)
+        if whole is None:
+            return frozenset()
+        found: set[bytes] = set()
+        for rows in logged(whole, whole.checkpoints, event, 0):
+            in_time = rows["entry"][rows["time_s"] <= event.latest_s]
+            data = in_time.tobytes()
+            found.update(data[i : i + 32] for i in range(0, len(data), 32))
+        return frozenset(found)
+
+
+class ShownReceipts:
+    """The receipts of a folder, in time by their own proofs; each file is read once.
+
+    Parameters
+    ----------
+    folder : Path or None
+        None: people have shown none.
+    event_data : bytes
+        The event's file.
+    say : function
+    """
+
+    def __init__(self, folder: Path | None, event_data: bytes, say: Callable[[str], None]) -> None:
+        self._folder, self._event_data, self._say = folder, event_data, say
+        self._read: dict[Path, tuple[int, Receipt | None]] = {}
+
+    def of(self, event: Event) -> dict[bytes, tuple[BistroReceipt, ...]]:
+        """Return by entry what bistros have signed of it, as these receipts show."""
+        found: dict[bytes, list[BistroReceipt]] = {}
+        for receipt in self._receipts(event):
+            said = found.setdefault(receipt.entry, [])
+            for token in receipt.bistro_receipts:
+                try:
+                    word = read_bistro_receipt(token, event)
+                except TicketError:
+                    continue
+                if word.entry == receipt.entry and word not in said:
+                    said.append(word)
+        return {entry: tuple(said) for entry, said in found.items()}
+
+    def _receipts(self, event: Event) -> Iterable[Receipt]:
+        if self._folder is None:
+            return
+        for path in sorted(self._folder.rglob(f"*{RECEIPT_SUFFIX}")):
+            written = path.stat().st_mtime_ns
+            if self._read.get(path, (0, None))[0] != written:
+                self._read[path] = written, self._taken(path, event)
+            receipt = self._read[path][1]
+            if receipt is not None and verify_time(self._event_data, receipt, event):
+                yield receipt
+
+    def _taken(self, path: Path, event: Event) -> Receipt | None:
+        try:
+            receipt = read_receipt(read_bytes(path), document_name(path))
+            require_receipt_of(receipt, event, self._event_data)
+        except ProblemError as error:
+            self._say(str(error))
+            return None
+        return receipt
+
+
+def verify_time(event_data: bytes, receipt: Receipt, event: Event) -> bool:
+    """Whether a receipt proves by itself that it is in time, as amendments have left the event."""
+    time_s = verify(event_data, receipt).time_s
+    return time_s is not None and time_s <= event.latest_s
+
+
+def missing_list(
+    known: Iterable[Known],
+    shown: Mapping[bytes, tuple[BistroReceipt, ...]],
+    in_time: Iterable[bytes],
+    known_entries: Callable[[Iterable[bytes]], set[bytes]],
+) -> list[Missing]:
+    """Return what is missing, each entry once, by entry.
+
+    Parameters
+    ----------
+    known : iterable of Known
+        Entries that batches name and that are not collected.
+    shown : mapping of bytes to tuple of BistroReceipt
+        By entry: what people have shown.
+    in_time : iterable of bytes
+        Entries in time of the logs.
+    known_entries : function
+        Which of some entries batches name.
+    """
+    named = {each.entry: each for each in known}
+    others = {*shown, *in_time} - named.keys()
+    others -= known_entries(others)
+    found = [
+        missing_of(each, shown.get(each.entry, ()))
+        for each in (*named.values(), *(Known(entry, 0) for entry in others))
+    ]
+    return sorted((each for each in found if each is not None), key=lambda each: each.entry)

@@ -1,0 +1,164 @@
+"""How far an event is, as the destination leaves it in its folder for whoever asks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError
+from datacollect.files.documents import document_name, parse_json, read_text, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from datacollect.bistro.destination.missing import Missing
+
+STANDING_FILE, MISSING_FILE = "status.json", "missing.csv"
+FORMAT = "datacollect-event-status/1"
+# So long after the last moment nothing is under way any more, whatever clocks say.
+SETTLES_AFTER_S = 60
+
+
+@dataclass(frozen=True)
+class BistroStanding:
+    """What a bistro says of itself; times in seconds since 1970, None: there is none."""
+
+    name: str
+    stored_bytes: int
+    free_bytes: int
+    oldest_s: float | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far an event is.
+
+    Attributes
+    ----------
+    event, name : str
+        Its id, and what people call it.
+    time_s : int
+        When this was so, by the destination's clock, seconds since 1970.
+    deadline_s, collect_until_s : int
+    in_time, late : int
+        Entries that bistros have reported.
+    collected, refused, superseded, waiting : int
+        What became of them.
+    missing : dict of str to int
+        Entries in time that are not here, by what shows that they should be; the list of them is
+        in ``missing.csv``.
+    lies : tuple of (str, str)
+        Who has signed what cannot be, and what.
+    bistros : tuple of BistroStanding
+        Those that have answered.
+    predicted_s : float or None
+        How long the rest takes to fetch, by the plan on what is known of links.
+    verdicts_url : str or None
+        Where the log of verdicts is read.
+    n_verdicts : int
+        Entries of it that enough witnesses have signed.
+    is_whole : bool
+        Whether all is written in the log of verdicts that is to be said now.
+    """
+
+    event: str
+    name: str
+    time_s: int
+    deadline_s: int
+    collect_until_s: int
+    in_time: int
+    late: int
+    collected: int
+    refused: int
+    superseded: int
+    waiting: int
+    missing: dict[str, int]
+    lies: tuple[tuple[str, str], ...]
+    bistros: tuple[BistroStanding, ...]
+    predicted_s: float | None
+    verdicts_url: str | None
+    n_verdicts: int
+    is_whole: bool
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing can change any more."""
+        return self.is_whole and self.time_s > self.collect_until_s + SETTLES_AFTER_S
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all that is known to be in time is collected, and nobody has lied."""
+        is_all = self.collected + self.superseded == self.in_time and not self.waiting
+        return 0 if is_all and not self.missing and not self.lies else 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        lies = [{"who": who, "text": text} for who, text in self.lies]
+        return {"format": FORMAT, **asdict(self), "lies": lies}
+
+
+def write_standing(standing: Standing, missing: Iterable[Missing], folder: Path) -> None:
+    """Write both files; whoever reads meanwhile has the old or the new ones.
+
+    Parameters
+    ----------
+    standing : Standing
+    missing : iterable of Missing
+    folder : Path
+
+    Raises
+    ------
+    NotWrittenError
+    """
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(("entry", "evidence", "bistros"))
+    for each in missing:
+        rows.writerow((each.entry.hex(), each.kind, " ".join(each.bistros)))
+    write_atomically(folder / MISSING_FILE, out.getvalue().encode())
+    data = json.dumps(standing.to_dict(), indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / STANDING_FILE, data.encode())
+
+
+def read_standing(folder: Path) -> Standing:
+    """Return what the destination has left there.
+
+    Raises
+    ------
+    ProblemError
+        Nothing was ever done there, or the file is none.
+    """
+    path = folder / STANDING_FILE
+    if not path.exists():
+        raise ProblemError(
+            f"{document_name(folder)}: nothing was collected there yet; `datacollect event run` "
+            "begins"
+        )
+    name = document_name(path)
+    tree = parse_json(read_text(path), name)
+    try:
+        is_one = tree.pop("format") == FORMAT
+        lies = tuple((row["who"], row["text"]) for row in tree.pop("lies"))
+        bistros = tuple(BistroStanding(**row) for row in tree.pop("bistros"))
+        found = Standing(**tree, lies=lies, bistros=bistros)
+        if is_one:
+            return found
+    except (AttributeError, KeyError, TypeError):
+        pass
+    raise ProblemError(
+        f"{name}: must be what `datacollect event run` has written, {FORMAT}; run it once more"
+    )
+
+
+def counted_kinds(missing: Sequence[Missing]) -> dict[str, int]:
+    """Return how many are missing, by the kind of evidence.
+
+    >>> counted_kinds([])
+    {}
+    """
+    return dict(Counter(each.kind for each in missing))

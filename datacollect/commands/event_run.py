@@ -1,0 +1,150 @@
+"""The commands ``datacollect event run`` and ``event status``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note
+from datacollect.commands.ending import Terminated, ending_on_sigterm
+from datacollect.commands.options import Json
+from datacollect.commands.streams import complain
+from datacollect.commands.streams import emit as emit_line
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datacollect.bistro.running.standing import Standing
+    from datacollect.bistro.serving.verdict_log import VerdictLog
+
+EventFile = Annotated[str, typer.Argument(metavar="EVENT", help="The event's file, as published.")]
+DestinationFile = Annotated[
+    str,
+    typer.Option("--destination", metavar="FILE", help="File of the destination, TOML."),
+]
+
+
+def run(
+    event_file: EventFile,
+    destination: DestinationFile,
+    once: Annotated[bool, typer.Option("--once", help="Do what can be done now, and end.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Collect what people have handed in, and say for everybody what became of it.
+
+    Fetches from the event's bistros while people still push, opens, checks, writes verdicts into
+    a log that witnesses sign, and lets bistros go what is covered. Says when it is ready; its log
+    goes to standard error, a JSON object per line. Ends by itself after collect_until, or on
+    SIGTERM; started again it goes on. SIGHUP rereads its certificate.
+
+    Exit 0: all that is in time is collected, or it was ended; 1: something is refused, missing or
+    signed falsely; `event status` says what.
+    """
+    from datacollect.bistro.running.event_run import run_event
+
+    def ready(url: str | None) -> None:
+        if as_json:
+            emit_line(json.dumps({"url": url}))
+        else:
+            emit_line("collecting" if url is None else f"collecting; verdicts are read at {url}")
+
+    with _rereading() as begun:
+        try:
+            with ending_on_sigterm():
+                found = run_event(event_file, destination, ready, _say, once=once, begun=begun)
+        except Terminated:
+            return 0
+    if not as_json:
+        _show(found)
+    return found.exit_code
+
+
+def status(
+    destination: Annotated[
+        str, typer.Argument(metavar="DESTINATION", help="File of the destination, TOML.")
+    ],
+    as_json: Json = False,
+) -> int:
+    """Say how far an event is: what is collected, waits, is refused or missing, and who has lied.
+
+    Reads what `event run` has left in its folder. Exit 0: all that is known to be in time is
+    collected; 1: something waits, is refused, missing or signed falsely; 2: nothing was begun.
+    """
+    from datacollect.bistro.config.file import DestinationConfig
+    from datacollect.bistro.running.standing import MISSING_FILE, read_standing
+
+    config = DestinationConfig.from_file(destination)
+    found = read_standing(config.folder)
+    if as_json:
+        emit_json(found.to_dict())
+    else:
+        _show(found)
+        if found.missing:
+            note(f"which ones: {config.folder / MISSING_FILE}")
+    return found.exit_code
+
+
+def _show(found: Standing) -> None:
+    from datacollect.bistro.client.instants import both_clocks
+    from datacollect.files.units import format_bytes, format_duration
+
+    emit(f"event {found.event}")
+    emit_text(f"as of {both_clocks(found.time_s)}; deadline {both_clocks(found.deadline_s)}")
+    rows = [(f"{found.in_time:,}", "in time, by what bistros report")]
+    rows += [
+        (f"{getattr(found, name):,}", f"  {name}")
+        for name in ("collected", "superseded", "refused", "waiting")
+    ]
+    rows.append((f"{found.late:,}", "late"))
+    rows += [(f"{n:,}", f"missing so far: {kind}") for kind, n in sorted(found.missing.items())]
+    rows.append((f"{found.n_verdicts:,}", "verdicts in the log, signed by enough witnesses"))
+    emit_table(("entries", ""), rows, "><")
+    bistros = [
+        (
+            each.name,
+            format_bytes(each.stored_bytes),
+            format_bytes(each.free_bytes),
+            "none" if each.oldest_s is None else format_duration(found.time_s - each.oldest_s),
+        )
+        for each in found.bistros
+    ]
+    if bistros:
+        emit_table(("bistro", "stored", "room", "oldest waits for"), bistros, "<>>>")
+    if found.predicted_s:
+        emit(f"the rest comes in {format_duration(found.predicted_s)}, by plan")
+    for who, text in found.lies:
+        emit_text(f"evidence: {who}: {text}")
+
+
+@contextmanager
+def _rereading() -> Iterator[_Begun]:
+    """Yield what takes the log whose certificate SIGHUP has reread."""
+    begun = _Begun()
+    before = signal.signal(signal.SIGHUP, begun.reread)
+    try:
+        yield begun
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+class _Begun:
+    def __init__(self) -> None:
+        self._log: VerdictLog | None = None
+
+    def __call__(self, log: VerdictLog) -> None:
+        self._log = log
+
+    def reread(self, *_: object) -> None:
+        if self._log is not None:
+            self._log.reread_certificate()
+
+
+def _say(text: str) -> None:
+    # As agents write theirs.
+    complain(json.dumps({"time_s": round(time.time(), 3), "what": "note", "why": safe_text(text)}))
