@@ -133,7 +133,9 @@ class Bistro:
     def _entries_in(self, segments: tuple[int, ...]) -> set[bytes]:
         paths = [self.folder / "served" / index_name(number) for number in segments]
         return {
-            row["entry"].tobytes() for path in paths for row in np.frombuffer(path.read_bytes(), PIECE)
+            row["entry"].tobytes()
+            for path in paths
+            for row in np.frombuffer(path.read_bytes(), PIECE)
         }
 
     def _commit_soon(self) -> None:
@@ -184,9 +186,7 @@ class Bistro:
     def _create(self, request: int, metadata: str, size: int, data: bytes, reply: Reply) -> None:
         wish = self.admission.wish_of(metadata, size, self._now_s)
         upload_id = self.world.random.randbytes(8).hex()
-        answer = self._told(
-            messages.CreateAsked(request, self._now_s, wish, upload_id, DISK_BYTES)
-        )
+        answer = self._told(messages.CreateAsked(request, self._now_s, wish, upload_id, DISK_BYTES))
         if isinstance(answer, Tell) and data and not answer.upload.offset:
             self._write(request, answer.upload.id, 0, data, 201, reply)
         else:
@@ -319,7 +319,9 @@ class Losing(LyingBistro):
 
     def served(self, pattern: str) -> dict[str, bytes]:
         return {
-            path: data for path, data in super().served(pattern).items() if not self._is_victims(path)
+            path: data
+            for path, data in super().served(pattern).items()
+            if not self._is_victims(path)
         }
 
     def _is_victims(self, path: str) -> bool:

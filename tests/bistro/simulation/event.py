@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from bistro.simulation.audits import audited
-from bistro.simulation.bistros import EXPIRE_S, LYING_BISTROS, Bistro, Skipping
+from bistro.simulation.bistros import LYING_BISTROS, Bistro, Skipping
 from bistro.simulation.collector import LYING_COLLECTORS, Collector, Denying, Parties, verdicts_of
 from bistro.simulation.people import HandIn, Person, copy_of, file_of
 from bistro.simulation.seals import open_sealed
@@ -196,7 +196,9 @@ class WholeEvent:
 
     def liars(self) -> set[str]:
         """Return who must not be trusted."""
-        liars = {each.name for each in (*self.witnesses, *self.parties.bistros) if not each.is_honest}
+        liars = {
+            each.name for each in (*self.witnesses, *self.parties.bistros) if not each.is_honest
+        }
         if not self.collector.is_honest:
             liars.add("destination")
         if not self.services[1].is_honest:
@@ -322,7 +324,9 @@ class WholeEvent:
         happened = kinds | {name for name, n in found.counts.items() if n}
         names = {each.name: type(each).__name__ for each in parties}
         happened |= {f"{names.get(each, each)} accused" for each in accused}
-        happened |= {f"{names[n]} in dispute" for d in found.disputes for n in d.between if n in names}
+        happened |= {
+            f"{names[n]} in dispute" for d in found.disputes for n in d.between if n in names
+        }
         happened |= {f"refused {why}" for why in found.refused}
         happened |= {"crash of Bistro" for each in self.parties.bistros if each.n_crashes}
         happened |= {"killed Collector"} if self.collector.n_killed else set()

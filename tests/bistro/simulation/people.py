@@ -277,9 +277,7 @@ class HandIn:
             pushing.take(answer, "" if answer else "no answer")
             self._later(pushing.wait_s, self._step)
 
-        self.world.ask(
-            *(self.person.name, bistro.name, asked, self._if_same(answered), PATIENCE_S)
-        )
+        self.world.ask(*(self.person.name, bistro.name, asked, self._if_same(answered), PATIENCE_S))
 
     def _metadata(self) -> str:
         proofs = [(proved_time(p, self.entry, EVENT).time_s, p.data) for p in self.receipt.proofs]

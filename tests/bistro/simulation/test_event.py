@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 
-import pytest
 from bistro.simulation.event import carried_out
 from bistro.simulation.world import remembered_signatures
 
