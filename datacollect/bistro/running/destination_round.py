@@ -21,7 +21,6 @@ from datacollect.bistro.custody.segments import (
     segment_name,
 )
 from datacollect.bistro.custody.verdicts import Covered, ranges_of
-from datacollect.bistro.opening.opening import open_all
 from datacollect.bistro.store.folder import not_written
 from datacollect.errors import ProblemError
 
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.log.notes import Note
-    from datacollect.bistro.opening.opening import Opener
-    from datacollect.bistro.register.register import Register
+    from datacollect.bistro.opening.opening import Opener, Result
+    from datacollect.bistro.register.register import Opening, Register
     from datacollect.net.keys import PrivateKey
 
 # What is small, and fetched before it is known which segments are wanted.
@@ -78,8 +77,8 @@ class Destination:
         Takes entries; returns those whose time a log proves, each with that time.
     tell : function
         Takes for each bistro the note of what it may let go; called in another thread, too.
-    n_workers : int
-        Processes that open.
+    open_all : function
+        Opens uploads by the opener, as `datacollect.bistro.opening.opening.OpeningPool` does.
     """
 
     event: Event
@@ -90,7 +89,7 @@ class Destination:
     bring: Callable[[Mapping[str, Sequence[str]]], None]
     times_of: Callable[[Iterable[bytes]], Iterable[tuple[bytes, int]]]
     tell: Callable[[Mapping[str, Note]], None]
-    n_workers: int
+    open_all: Callable[[Opener, Iterable[Opening]], Iterable[Result]]
 
     def do_round(self, now_s: int) -> bool:
         """Do all that can be done now; return whether some segments were left for the next round.
@@ -129,7 +128,7 @@ class Destination:
 
     def _judge(self, now_s: int) -> None:
         """Open what is here, have logged what became of it, and tell bistros what may go."""
-        for result in open_all(self.opener, self.register.to_open(), self.n_workers):
+        for result in self.open_all(self.opener, self.register.to_open()):
             self.register.opened(*result)
         self._log_verdicts()
         size = self.log.published_size

@@ -22,7 +22,7 @@ from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.log.notes import Note
 from datacollect.bistro.now import Now
 from datacollect.bistro.opening.keys import ticket_secrets
-from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.receipt.counted_time import time_in
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running import destination_round
@@ -122,12 +122,12 @@ class Bench:
         register = Register(str(self.folder / "register"), EVENT)
         opener = Opener((str(FIRST_IDENTITY),), self.secrets, self.folder / "fetched", into)
         try:
-            with VerdictLog(config, lambda _: None) as log:
+            with VerdictLog(config, lambda _: None) as log, OpeningPool(1) as pool:
                 destination = Destination(
                     *(EVENT, KEY, register, opener, log, self.bring),
                     lambda entries: [(e, self.times[e]) for e in entries if e in self.times],
                     notes.update,
-                    1,
+                    pool.open_all,
                 )
                 while destination.do_round(now_s):
                     self.n_rounds += 1
