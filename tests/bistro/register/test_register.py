@@ -437,6 +437,40 @@ def test_more_entries_than_one_page_are_all_opened(register, north, monkeypatch)
     assert sorted(opened_as(register)) == sorted(each.entry for each in uploads)
 
 
+def test_what_is_not_here_is_listed_some_at_a_time_with_all_its_bistros(
+    register, north, south, monkeypatch
+):
+    uploads = sorted((HandedIn(EVENT, n) for n in range(7)), key=lambda each: each.entry)
+    collected, refused, late, *waiting = uploads
+    north.push(*uploads)
+    south.batch(*(each.row() for each in uploads[4:]), uploads[4].row(b"anew"))
+    take_all(register, north, south)
+    timed(register, *uploads[:2], *uploads[3:6])
+    timed(register, late, time_s=EVENT.latest_s + 1)
+    for opening in [*register.to_open()]:
+        reasons = {collected.entry: "", refused.entry: DOES_NOT_OPEN}
+        if opening.upload.commitment.entry in reasons:
+            register.opened(opening.upload, reasons[opening.upload.commitment.entry])
+    monkeypatch.setattr("datacollect.bistro.register.register.MOST_AT_ONCE", 2)
+    plain, n_asked = register._db.rows, []
+
+    def counting(*args):
+        n_asked.append(args)
+        return plain(*args)
+
+    monkeypatch.setattr(register._db, "rows", counting)
+    both = ("north", "south")
+    assert [*register.incomplete()] == [
+        Known(refused.entry, DEADLINE_S, ("north",), "refused", DOES_NOT_OPEN),
+        Known(waiting[0].entry, DEADLINE_S, ("north",)),
+        Known(waiting[1].entry, DEADLINE_S, both),
+        Known(waiting[2].entry, DEADLINE_S, both),
+        Known(waiting[3].entry, None, both),
+    ]
+    # Three pages, and one to see that there is no more.
+    assert len(n_asked) == 4
+
+
 def test_two_machines_take_the_same_batch_once(server, tmp_path):
     import psycopg
 
