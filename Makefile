@@ -60,6 +60,9 @@ demo: $(VENV)/.installed ## plan shipped examples, compare, draw, simulate; move
 timestamp-demo: $(VENV)/.installed-test ## hand in by a deadline: services, witnesses, 50 people, receipts verified offline
 	@$(BIN)/python experiments/timestamp_demo.py demo/timestamp
 
+bistro-demo: $(VENV)/.installed-test ## hand in by a deadline, to bistros; collect, prove, audit: 200 people
+	@$(BIN)/python experiments/bistro_demo.py demo/bistro
+
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo
 	@for method in direct best-path coordinated; do \

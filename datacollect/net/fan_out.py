@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from datacollect.errors import TransferError
@@ -70,8 +72,10 @@ class Begun(Generic[T]):
         self._report(Outcome(self._name, None, TransferError(why)))
 
 
-def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome[T]]:
-    """Call for every name at once; return an outcome for each.
+def fan_out(
+    names: Iterable[str], call: Callable[[str], T], within_s: float = math.inf
+) -> dict[str, Outcome[T]]:
+    """Call for every name at once; return an outcome for each that has one in time.
 
     Whoever interrupts the waiting thread ends the wait; calls under way end by themselves, and
     tell nobody.
@@ -85,9 +89,10 @@ def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome
     arrived: queue.SimpleQueue[Outcome[T]] = queue.SimpleQueue()
     begun = {name: Begun(name, call, arrived.put) for name in dict.fromkeys(names)}
     outcomes: dict[str, Outcome[T]] = {}
-    while len(outcomes) < len(begun):
+    end_s = time.monotonic() + within_s
+    while len(outcomes) < len(begun) and (left_s := end_s - time.monotonic()) > 0:
         try:
-            outcome = arrived.get(timeout=LOOK_S)
+            outcome = arrived.get(timeout=min(LOOK_S, left_s))
         except queue.Empty:
             for name in begun.keys() - outcomes.keys():
                 begun[name].look()

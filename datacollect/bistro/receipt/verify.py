@@ -116,7 +116,7 @@ def verify(
         reasons.append(f"Counted at {event.clock_text(time_s)}.")
     if outcome == "late":
         reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
-    collected_s = _collected(receipt, event, reasons)
+    collected_s = collected_time(receipt, event, reasons)
     covers = covers or SOME_BYTES
     return Verdict(outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s)
 
@@ -195,8 +195,11 @@ def _covered(
     return SOME_BYTES
 
 
-def _collected(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
-    """Return by when the destination's log has said that it has collected what was handed in."""
+def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
+    """Return by when the destination's log has said that it has collected what was handed in.
+
+    None: nothing in the receipt proves that it has. Sentences about it are added to `reasons`.
+    """
     if receipt.collected is None:
         return None
     why_not = "the event has no log of verdicts"

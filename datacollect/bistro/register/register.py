@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.bistro.custody.batch_chain import Link
-from datacollect.bistro.custody.verdicts import COLLECTED, LATE, REFUSED, SUPERSEDED, Verdict
+from datacollect.bistro.custody.verdicts import (
+    COLLECTED,
+    LATE,
+    REASONS,
+    REFUSED,
+    SUPERSEDED,
+    Verdict,
+)
 from datacollect.bistro.destination.batch_chain import chain_lies, opening_rows
-from datacollect.bistro.destination.counting import Draft, superseded
+from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
 from datacollect.bistro.log.entry import Commitment
@@ -28,9 +35,11 @@ if TYPE_CHECKING:
     from datacollect.bistro.custody.batches import Batch
     from datacollect.bistro.event.event import Event
 
+# Where the bytes that a bistro shows are not those that it has signed for.
+LOST = "lost"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal.
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
@@ -44,12 +53,11 @@ CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry B
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
 CREATE INDEX pieces_of_entries ON pieces (entry);
 CREATE INDEX not_tried ON uploads (entry) WHERE outcome IS NULL;
+CREATE INDEX lost ON uploads (bistro, entry) WHERE outcome = '{LOST}';
 CREATE INDEX not_logged ON entries (entry) WHERE is_logged = 0;
 CREATE INDEX without_time ON entries (entry) WHERE time_s IS NULL;
 CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 """
-# Where the bytes at a bistro are not those that it has signed for.
-LOST = "lost"
 MOST_AT_ONCE = 10_000
 
 
@@ -62,9 +70,9 @@ class Upload(NamedTuple):
     commitment: Commitment
 
     @property
-    def is_sealed_anew(self) -> bool:
-        """Whether it is another ciphertext than the one committed to."""
-        return self.sha256 != self.commitment.ciphertext_sha256
+    def is_committed(self) -> bool:
+        """Whether it is the ciphertext committed to, and none that was sealed anew."""
+        return _is_committed(self.size, self.sha256, self.commitment)
 
 
 class Opening(NamedTuple):
@@ -134,6 +142,8 @@ class Register:
     def take_index(self, bistro: str, number: int, pieces: np.ndarray, n_bytes: int) -> bool:
         """Take what lies in a segment of a bistro; return whether it was new.
 
+        What was not as its bistro has signed may be made of these pieces: it is tried again.
+
         Parameters
         ----------
         bistro : str
@@ -161,6 +171,11 @@ class Register:
         with self._db.transaction():
             self._db.insert("pieces", rows)
             self._db.insert("segments", [(bistro, number, n_bytes, 0)])
+            self._db.rows(
+                f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
+                "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
+                (bistro, bistro, number),
+            )
         return True
 
     def take_segment(self, bistro: str, number: int) -> None:
@@ -191,6 +206,12 @@ class Register:
         found = [
             Lie(who, text)
             for who, text in self._db.rows("SELECT who, text FROM lies ORDER BY who, text")
+        ]
+        found += [
+            Lie(bistro, f"It shows other bytes of {entry.hex()} than it has signed for.")
+            for bistro, entry in self._db.rows(
+                f"SELECT bistro, entry FROM uploads WHERE outcome = '{LOST}' ORDER BY 1, 2"
+            )
         ]
         links: dict[str, list[Link]] = {}
         for bistro, *link in self._db.rows(
@@ -312,12 +333,16 @@ class Register:
     ) -> None:
         """Keep what opening an upload has shown, and the verdict that follows.
 
+        A person is refused for the ciphertext that was committed to. Another one is its bistro's
+        word alone: it refuses nobody as long as some copy was not seen yet, and takes the place of
+        no other verdict.
+
         Parameters
         ----------
         upload : Upload
         why : str
             One of ``REASONS`` in `datacollect.bistro.custody.verdicts`; empty: collected; `LOST`:
-            the bistro holds other bytes, which says nothing of the entry.
+            the bistro shows other bytes, which says nothing of the entry.
         ticket : str, optional
             The number inside the seal.
         file : str, optional
@@ -329,9 +354,7 @@ class Register:
                 "UPDATE uploads SET outcome = ? WHERE entry = ? AND bistro = ? AND sha256 = ?",
                 (why or COLLECTED, entry, upload.bistro, upload.sha256),
             )
-            if why == LOST:
-                text = f"It holds other bytes of {entry.hex()} than it has signed for."
-                self._db.insert("lies", [(upload.bistro, text)])
+            if why == LOST or (why and not self._is_refused_by(upload)):
                 return
             self._db.rows(
                 "UPDATE entries SET word = ?, why = ?, is_logged = 0, ticket = ?, file = ? "
@@ -339,28 +362,50 @@ class Register:
                 (*_word(why), ticket, file, entry, COLLECTED, SUPERSEDED),
             )
 
-    def supersede(self) -> int:
-        """Keep the verdicts that other drafts of the same tickets count; return how many are new.
+    def _is_refused_by(self, upload: Upload) -> bool:
+        """Whether an upload that was refused decides on its entry."""
+        commitment = upload.commitment
+        others = self._db.rows(
+            "SELECT size, sha256, outcome FROM uploads "
+            "WHERE entry = ? AND NOT (bistro = ? AND sha256 = ?)",
+            (commitment.entry, upload.bistro, upload.sha256),
+        )
+        if not upload.is_committed:
+            is_seen = all(outcome not in (None, LOST) for _, _, outcome in others)
+            return is_seen and self.known(commitment.entry).word == ""
+        # One copy has decided for all: no verdict ever comes back.
+        return not any(
+            _is_committed(size, sha256, commitment) and outcome in REASONS
+            for size, sha256, outcome in others
+        )
 
-        To be called once no more entries can be in time.
+    def supersede(self) -> int:
+        """Keep verdicts on which drafts of tickets count; return how many are new.
+
+        To be called once no more entries can be in time, and, each time that some are new, again
+        once the log holds them. While it does not hold all verdicts, there are no new ones.
         """
-        drafts = (
-            Draft(*row)
-            for row in self._db.rows(
-                "SELECT time_s, entry, ticket, content_p FROM entries "
+        if self.to_log(1):
+            return 0
+        standing = {
+            Draft(*row): word == SUPERSEDED
+            for *row, word in self._db.rows(
+                "SELECT time_s, entry, ticket, content_p, word FROM entries "
                 "WHERE word IN (?, ?) AND time_s <= ?",
                 (COLLECTED, SUPERSEDED, self._event.latest_s),
             )
-        )
-        known = dict(self._db.rows("SELECT entry, why FROM entries WHERE word = ?", (SUPERSEDED,)))
-        found = superseded(drafts, self._event.counts)
-        new = {entry: by.hex() for entry, by in found.items() if known.get(entry) != by.hex()}
+        }
+        again, beaten = changes(standing, self._event.counts)
         with self._db.transaction():
             self._db.many(
-                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
-                ((SUPERSEDED, by, entry) for entry, by in new.items()),
+                "UPDATE entries SET word = ?, is_logged = 0 WHERE entry = ?",
+                ((COLLECTED, entry) for entry in again),
             )
-        return len(new)
+            self._db.many(
+                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
+                ((SUPERSEDED, by.hex(), entry) for entry, by in beaten.items()),
+            )
+        return len(again) + len(beaten)
 
     def to_log(self, n_most: int = MOST_AT_ONCE) -> list[Verdict]:
         """Return the verdicts that the log of verdicts is not known to hold."""
@@ -378,22 +423,31 @@ class Register:
                 ((each.entry, each.word, each.why) for each in verdicts),
             )
 
-    def covered(self, bistro: str) -> list[int]:
+    def covered(self, bistro: str, now_s: int) -> list[int]:
         """Return the segments of a bistro whose data may go: verdicts on all of it are logged.
 
         Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
-        were not opened yet, and where an upload goes on that no batch names.
+        were not opened yet, and where an upload goes on that no batch names. What is late stays as
+        long as the deadline may be moved.
+
+        Parameters
+        ----------
+        bistro : str
+        now_s : int
+            Seconds since 1970.
         """
+        may_move = now_s <= self._event.collect_until_s
         rows = self._db.rows(
             "SELECT number FROM segments WHERE bistro = ? AND NOT EXISTS ("
             "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
             "WHERE pieces.bistro = segments.bistro AND segment = number "
-            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why <> ? AND "
-            "(SELECT sum(n_bytes) FROM pieces AS p WHERE p.entry = pieces.entry "
-            "AND p.bistro = pieces.bistro) > (SELECT coalesce(sum(size), 0) FROM uploads "
+            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
+            "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
+            "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
+            "(SELECT coalesce(sum(size), 0) FROM uploads "
             "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-            "AND outcome IS NOT NULL)))) ORDER BY number",
-            (bistro, REFUSED, LATE),
+            f"AND outcome <> '{LOST}')))) ORDER BY number",
+            (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
         )
         return [number for (number,) in rows]
 
@@ -448,6 +502,10 @@ class Register:
         late = sum(n for (_, is_late), n in numbers.items() if is_late)
         in_time = sum(n for (_, is_late), n in numbers.items() if is_late is not None) - late
         return Counts(in_time, late, n_of(COLLECTED), n_of(REFUSED), n_of(SUPERSEDED), n_of(None))
+
+
+def _is_committed(size: int, sha256: bytes, commitment: Commitment) -> bool:
+    return (size, sha256) == (commitment.size, commitment.ciphertext_sha256)
 
 
 def _word(why: str) -> tuple[str, str]:

@@ -118,14 +118,16 @@ class Destination:
         self.register.judge_times()
         is_more = self._fetch(now_s)
         self._judge(now_s)
+        if now_s > self.event.latest_s and not is_more:
+            # Each is about what is logged, and logged itself before the next.
+            while self.register.supersede():
+                self._log_verdicts()
         return is_more
 
     def _judge(self, now_s: int) -> None:
         """Open what is here, have logged what became of it, and tell bistros what may go."""
         for result in open_all(self.opener, self.register.to_open(), self.n_workers):
             self.register.opened(*result)
-        if now_s > self.event.latest_s:
-            self.register.supersede()
         self._log_verdicts()
         size = self.log.published_size
         if size > 0:
@@ -207,7 +209,7 @@ class Destination:
             self.register.logged(verdicts)
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
-        segments = ranges_of(self.register.covered(bistro))
+        segments = ranges_of(self.register.covered(bistro, now_s))
         return Covered(self.event.id, bistro, log_size, segments, now_s).signed(
             self.event, self.key
         )

@@ -18,7 +18,7 @@ from datacollect.bistro.opening.opening import Opener
 from datacollect.bistro.receipt.verify import published
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running.bistro_asking import BistroAsking
-from datacollect.bistro.running.bringing import Bringing
+from datacollect.bistro.running.bringing import Bringing, read_network
 from datacollect.bistro.running.destination_round import Destination
 from datacollect.bistro.running.load_telling import LoadTelling
 from datacollect.bistro.running.log_times import LogTimes
@@ -37,7 +37,6 @@ from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import read_private_key
 from datacollect.net.tls import web_context
-from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.planning import problem_of, says_links
 
 if TYPE_CHECKING:
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.event import Event
     from datacollect.problem.problem import Problem
+    from datacollect.transfer.pull.config.file import Collection
 
 # The table of loads says how things are, whatever else is going on.
 LOADS_EVERY_S = 10.0
@@ -190,7 +190,7 @@ def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str
             f"{document_name(destination_file)}: tickets must be the folder of all people's "
             "tickets, for the event asks for them; `datacollect event tickets` has written it"
         )
-    network = None if config.collection is None else Collection.from_file(config.collection)
+    network = None if config.collection is None else read_network(config.collection, event)
     collector = config.collector
     if collector is None:
         assert network is not None

@@ -129,6 +129,16 @@ class LogStore:
         rows = self._db.rows("SELECT position FROM entries WHERE entry = ?", (entry,))
         return rows[0][0] if rows else None
 
+    def last_beginning(self, beginning: bytes) -> tuple[int, bytes] | None:
+        """Return the last entry with such a beginning, and where it stands."""
+        # With +, entries are found by what they are, not one after the other from the end.
+        rows = self._db.rows(
+            "SELECT position, entry FROM entries WHERE entry BETWEEN ? AND ? "
+            "ORDER BY +position DESC LIMIT 1",
+            (beginning, beginning + b"\xff"),
+        )
+        return rows[0] if rows else None
+
     def entries(self, start: int, stop: int) -> list[bytes]:
         """Return the entries from `start` to before `stop`."""
         rows = self._db.rows(

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 
 import pytest
-from instances.agents import running, write_agent
-from instances.bistros import NAMES
+from instances.bistros import rows_with_certificates, run_bistro
 from instances.events import key_of
-from instances.ports import free_port
 from instances.timestamping import World
 
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.receipt.receipt import read_receipt
-from datacollect.bistro.taking.bistro import Bistro
-from datacollect.bistro.taking.tus import handlers_of
 from datacollect.commands.main import run
-from datacollect.net.keys import write_private_key
-from datacollect.net.tls import fingerprint_of_file, make_certificate
-from datacollect.transfer.agent.config.file import AgentConfig
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """One service, three witnesses, two bistros that do not run yet."""
     folder = tmp_path_factory.mktemp("world")
-    rows = []
-    for name in NAMES:
-        certificate, key = make_certificate(name, "127.0.0.1")
-        (folder / f"{name}.pem").write_bytes(certificate)
-        (folder / f"{name}.key").write_bytes(key)
-        write_private_key(folder / f"{name}.receipts", key_of(name))
-        rows.append(
-            {
-                "name": name,
-                "url": f"https://127.0.0.1:{free_port()}",
-                "key": key_of(name).public,
-                "fingerprint": fingerprint_of_file(folder / f"{name}.pem"),
-            }
-        )
-    with World(folder, bistros=rows) as made:
+    with World(folder, bistros=rows_with_certificates(folder)) as made:
         made.start_witnesses(0, 1, 2)
         made.start(0)
         yield made
@@ -58,23 +37,6 @@ def person(world, tmp_path, monkeypatch):
     return tmp_path
 
 
-def bistro_running(world, name, held: ExitStack) -> Bistro:
-    place = next(each for each in world.event.bistros if each.name == name).url
-    port = place.rpartition(":")[2]
-    path = write_agent(
-        world.folder,
-        name,
-        more=f'tls = {{ certificate = "{name}.pem", key = "{name}.key" }}\n[accept]\n'
-        f'event = "event.toml"\nfolder = "{name}-up"\nbytes = 100000000\n'
-        f'receipt_key = "{name}.receipts"\n',
-    )
-    path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
-    accept = AgentConfig.from_file(path).accept
-    bistro = held.enter_context(closing(Bistro(accept, lambda _: None)))
-    held.enter_context(running(path, handlers_of(bistro)))
-    return bistro
-
-
 def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(world, person, capsys):
     content = bytes(range(256)) * 12_000  # more than goes with one request
     (person / "a.bin").write_bytes(content)
@@ -83,7 +45,7 @@ def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(world
     (told,) = json.loads(capsys.readouterr().out)["files"]
     assert (code, told["outcome"], told["held_by"]) == (0, "in time", None)
     with ExitStack() as held:
-        bistro_running(world, "south", held)
+        run_bistro(world, "south", held)
         assert run(arguments) == 0
         (told,) = json.loads(capsys.readouterr().out)["files"]
         assert (told["outcome"], told["held_by"]) == ("in time", "south")

@@ -163,6 +163,7 @@ def test_names_have_numbers():
     "verdict",
     [
         Verdict(EVENT.id, COMMITMENT.entry, COLLECTED),
+        Verdict(EVENT.id, COMMITMENT.entry, COLLECTED, "ab" * 32),
         Verdict(EVENT.id, COMMITMENT.entry, REFUSED, DOES_NOT_OPEN),
         Verdict(EVENT.id, COMMITMENT.entry, SUPERSEDED, "ab" * 32),
     ],

@@ -24,6 +24,8 @@ from datacollect.bistro.register.register import LOST, Register
 from datacollect.errors import ProblemError, StoreError
 
 EVENT = collecting_event()
+# Uploads may still come, and the deadline may still be moved.
+DURING_S = EVENT.collect_until_s
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +122,12 @@ def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
     timed(register, upload)
     assert [*register.without_time()] == []
     assert opened_as(register, ticket="1", file="a") == [upload.entry]
-    assert register.covered("north") == []
+    assert register.covered("north", DURING_S) == []
     verdict = Verdict(EVENT.id, upload.entry, "collected")
     assert register.to_log() == [verdict]
     register.logged([verdict])
     assert register.to_log() == []
-    assert register.covered("north") == [0]
+    assert register.covered("north", DURING_S) == [0]
     assert register.known(upload.entry) == Known(
         upload.entry, DEADLINE_S, ("north",), "collected", ""
     )
@@ -144,7 +146,7 @@ def test_what_lies_at_two_bistros_is_fetched_and_opened_once(register, north, so
     assert register.to_fetch() == {}
     register.logged(register.to_log())
     # The copy that nobody has fetched may go, too.
-    assert register.covered("south") == [0]
+    assert register.covered("south", DURING_S) == [0]
 
 
 def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, north, south):
@@ -163,6 +165,47 @@ def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, n
     assert register.counts().collected == 1
 
 
+def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
+    """A push began with other bytes, of the same length; the segment of the second try is late."""
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, LOST) == [upload.entry]
+    (lie,) = register.lies()
+    assert lie.who == "north"
+    assert upload.entry.hex() in lie.text
+    north.segment((b"z" * 32, 0, b"another's"))
+    take_all(register, north)
+    assert [*register.to_open()] == []
+    north.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north, fetched=False)
+    assert register.lies() == []
+    assert register.to_fetch() == {"north": {2}}
+    register.take_segment("north", 2)
+    assert opened_as(register) == [upload.entry]
+
+
+def test_a_segment_stays_while_its_bistro_shows_other_bytes_of_what_was_refused(
+    register, north, south
+):
+    """It may show the right ones yet: sealed anew, they may be the only ones that open."""
+    upload = HandedIn(EVENT)
+    south.push(upload)
+    take_all(register, south)
+    timed(register, upload)
+    assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
+    register.logged(register.to_log())
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, bytes(len(anew))))
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    assert opened_as(register, LOST) == [upload.entry]
+    assert register.covered("north", DURING_S) == []
+    assert register.covered("south", DURING_S) == [0]
+
+
 def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_then(
     register, north
 ):
@@ -173,24 +216,89 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
     (refused,) = register.to_log()
     register.logged([refused])
-    assert register.covered("north") == [0]
+    assert register.covered("north", DURING_S) == [0]
     # The other ciphertext lies there before its batch says so: it must not be lost.
     anew, _ = upload.seal_anew()
     north.segment((upload.entry, 0, anew))
     take_all(register, north)
-    assert 1 not in register.covered("north")
+    assert 1 not in register.covered("north", DURING_S)
     north.batch(upload.row(anew))
     take_all(register, north)
-    assert 1 not in register.covered("north")
+    assert 1 not in register.covered("north", DURING_S)
     (opening,) = register.to_open()
-    assert opening.upload.is_sealed_anew
+    assert not opening.upload.is_committed
     register.opened(opening.upload, "")
     # An old verdict that is logged late is no word on the new one.
     register.logged([refused])
     (verdict,) = register.to_log()
     assert verdict.word == "collected"
     register.logged([verdict])
-    assert register.covered("north") == [0, 1]
+    assert register.covered("north", DURING_S) == [0, 1]
+
+
+def opened_at(register, bistro, why=""):
+    """Judge what a bistro shows of an entry, and nothing else."""
+    for opening in [*register.to_open()]:
+        if opening.upload.bistro == bistro:
+            register.opened(opening.upload, why)
+
+
+def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_were_seen(
+    register, north, south
+):
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    north.push(upload)
+    take_all(register, north, south)
+    timed(register, upload)
+    opened_at(register, "south", DOES_NOT_OPEN)
+    assert register.to_log() == []
+    # Nor does it where the other one shows something else first.
+    opened_at(register, "north", LOST)
+    assert register.to_log() == []
+    assert register.covered("south", DURING_S) == []
+    north.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north)
+    opened_at(register, "north")
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
+    assert register.lies() == []
+
+
+def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
+    upload = HandedIn(EVENT)
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, anew))
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    timed(register, upload)
+    opened_at(register, "north", OTHER_CONTENT)
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", OTHER_CONTENT)]
+
+
+def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, north, south):
+    """A bistro's junk takes from nobody the right to seal anew what does not open."""
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    take_all(register, south)
+    timed(register, upload)
+    opened_at(register, "south", OTHER_CONTENT)
+    (by_junk,) = register.to_log()
+    assert by_junk.why == OTHER_CONTENT
+    north.push(upload)
+    take_all(register, north)
+    opened_at(register, "north", DOES_NOT_OPEN)
+    (by_committed,) = register.to_log()
+    assert by_committed.why == DOES_NOT_OPEN
+    register.logged([by_committed])
+    south.push(upload)
+    south.segment((upload.entry, 0, b"other"))
+    south.batch(upload.row(b"other"))
+    take_all(register, south)
+    opened_at(register, "south", OTHER_CONTENT)
+    assert register.to_log() == []
+    assert register.known(upload.entry).why == DOES_NOT_OPEN
 
 
 def test_a_second_refusal_never_takes_back_what_was_collected(register, north, south):
@@ -214,6 +322,10 @@ def test_what_is_late_is_refused_unfetched_until_the_deadline_moves(place, north
     assert register.to_fetch() == {}
     assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", LATE)]
     assert register.counts() == (0, 1, 0, 1, 0, 0)
+    # Whoever moves the deadline needs its data.
+    register.logged(register.to_log())
+    assert register.covered("north", EVENT.collect_until_s) == []
+    assert register.covered("north", EVENT.collect_until_s + 1) == [0]
     register.close()
     register = Register(place, replace(EVENT, deadline_s=EVENT.deadline_s + 1))
     register.judge_times()
@@ -284,7 +396,7 @@ def test_an_index_that_lies_brings_nothing_to_open(register, north):
     take_all(register, north)
     timed(register, upload)
     assert [*register.to_open()] == []
-    assert register.covered("north") == []
+    assert register.covered("north", DURING_S) == []
     assert register.incomplete() == [Known(upload.entry, DEADLINE_S, ("north",))]
 
 
@@ -386,7 +498,7 @@ for opening in [*register.to_open()]:
 register.logged(register.to_log())
 register.supersede()
 register.logged(register.to_log())
-assert register.covered("north") == [0], register.covered("north")
+assert register.covered("north", 0) == [0], register.covered("north", 0)
 print(register.counts())
 """
 
