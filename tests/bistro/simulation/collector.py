@@ -158,9 +158,7 @@ class Collector:
 
     def wait(self, is_over: Callable[[], bool], patience_s: float) -> bool:
         """Let time pass; whoever is killed meanwhile goes on with nothing."""
-        found = self.world.wait(
-            lambda: self.log.core is not self._core or is_over(), patience_s
-        )
+        found = self.world.wait(lambda: self.log.core is not self._core or is_over(), patience_s)
         self._live()
         return found
 
@@ -179,7 +177,9 @@ class Collector:
             self.world.ask(
                 self.name,
                 bistro.name,
-                lambda reply, b=bistro: b.fetch(wanted[b.name], self.opener.segments / b.name, reply),
+                lambda reply, b=bistro: b.fetch(
+                    wanted[b.name], self.opener.segments / b.name, reply
+                ),
                 lambda files, b=bistro: answers.append((b.name, files)),
                 PATIENCE_S,
             )

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from bistro.simulation.audits import audited
-from bistro.simulation.bistros import EXPIRE_S, LYING_BISTROS, Bistro, Skipping
+from bistro.simulation.bistros import LYING_BISTROS, Bistro, Skipping
 from bistro.simulation.collector import LYING_COLLECTORS, Collector, Denying, Parties, verdicts_of
 from bistro.simulation.people import HandIn, Person, copy_of, file_of
 from bistro.simulation.seals import open_sealed
@@ -198,7 +198,10 @@ class WholeEvent:
             published = [SignedCheckpoint.parse(note) for note in service.store.published.values()]
             for signed in [*published, *(each for each in handed if each.is_of(service.log))]:
                 size = signed.checkpoint.size
-                if size > max(service.store.published, default=0) or _root(hashes[:size]) != signed.checkpoint.root:
+                if (
+                    size > max(service.store.published, default=0)
+                    or _root(hashes[:size]) != signed.checkpoint.root
+                ):
                     continue
                 said = sorted(cosigned_times(signed.note, EVENT.witness_keys).values())
                 time_s = said[EVENT.quorum - 1]
@@ -212,7 +215,9 @@ class WholeEvent:
 
     def liars(self) -> set[str]:
         """Return who must not be trusted."""
-        liars = {each.name for each in (*self.witnesses, *self.parties.bistros) if not each.is_honest}
+        liars = {
+            each.name for each in (*self.witnesses, *self.parties.bistros) if not each.is_honest
+        }
         if not self.collector.is_honest:
             liars.add("destination")
         if not self.services[1].is_honest:
@@ -346,8 +351,11 @@ class WholeEvent:
         happened = kinds | {name for name, n in found.counts.items() if n}
         names = {each.name: type(each).__name__ for each in parties}
         happened |= {f"{names.get(each, each)} accused" for each in accused}
-        happened |= {f"{names[n]} in dispute" for d in found.disputes for n in d.between if n in names}
+        happened |= {
+            f"{names[n]} in dispute" for d in found.disputes for n in d.between if n in names
+        }
         happened |= {f"refused {why}" for why in found.refused}
+        happened |= {"crash of Service" for each in self.services if each.n_crashes}
         happened |= {"crash of Bistro" for each in self.parties.bistros if each.n_crashes}
         happened |= {"killed Collector"} if self.collector.n_killed else set()
         happened |= {"sealed anew" for one in self.handed_in if one.anew_held_by}
