@@ -445,7 +445,7 @@ class HoldingOther(LyingBistro):
 
 
 class Boasting(LyingBistro):
-    """Says that nothing lies there, or that nobody has room: whatever draws people or drives them."""
+    """Says whatever draws people, or drives them away."""
 
     def tell_facts(self, reply: Callable[[dict[str, float]], None]) -> None:
         stored, free, wait_s = self.world.random.choice([(0, 2**50, 0.0), (2**50, 0, 1e6)])

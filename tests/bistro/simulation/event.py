@@ -312,7 +312,12 @@ class WholeEvent:
         assert theirs[0] not in self.copies
         # Whoever is killed forgets which services have not answered yet: one may prove less.
         assert times[other] >= times[one.entry] or self.collector.n_killed
-        assert self.final[other].word == COLLECTED
+        # That may be superseded itself since; in the end one is collected.
+        verdict = self.final[other]
+        if verdict.word == SUPERSEDED:
+            self._check_superseded(theirs[0], bytes.fromhex(verdict.why), times)
+        else:
+            assert verdict.word == COLLECTED
 
     def _check_copies(self) -> None:
         """Who copies a ciphertext gains nothing."""
