@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,6 +130,7 @@ def run_event(
         )
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
         ready(log.url)
+        times = LogTimes(event, services, said)
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
@@ -152,7 +153,7 @@ def run_event(
                         config.method,
                         given.network,
                     ),
-                    LogTimes(event, services, said),
+                    replace(times, event=event),
                     asking.tell_covered,
                     config.workers,
                 )

@@ -1,4 +1,4 @@
-"""What is said of drafts, in whichever order they come: read in its order it fits, and ends right."""
+"""What is said of drafts, in whichever order they come: it fits as it is read, and ends right."""
 
 from __future__ import annotations
 

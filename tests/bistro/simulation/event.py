@@ -24,11 +24,21 @@ from instances.custody import StoredLog, write_batches
 from datacollect.bistro.accepting import core as accepting
 from datacollect.bistro.audit.custody_audit import Custody
 from datacollect.bistro.custody.batches import read_batch
-from datacollect.bistro.custody.verdicts import COLLECTED, DOES_NOT_OPEN, REFUSED, SUPERSEDED
+from datacollect.bistro.custody.verdicts import (
+    COLLECTED,
+    DOES_NOT_OPEN,
+    REFUSED,
+    SUPERSEDED,
+    Verdict,
+    read_verdict,
+)
 from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times
+from datacollect.bistro.log.tree import leaf_hash
 from datacollect.bistro.opening import opening
 from datacollect.bistro.receipt.receipt import Receipt
 from datacollect.bistro.running import destination_round
+from datacollect.bistro.service.messages import Row
+from datacollect.errors import ProblemError
 
 HEALED_S = 40.0
 LATEST_S = DEADLINE_S + EVENT.lag_s
@@ -80,6 +90,7 @@ class WholeEvent:
         random = world.random
         self.folder = folder
         self.victims: set[bytes] = set()
+        self.handed: dict[bytes, Receipt] = {}
         self.early_drops: list[tuple[str, bytes]] = []
         kind = random.choice(LIARS) if random.random() < 0.3 else None
         self.witnesses = make_witnesses(world, may_fork=kind in (Forker, Restored))
@@ -178,12 +189,20 @@ class WholeEvent:
             self.early_drops += [(bistro.name, entry) for entry in promised]
 
     def times(self, services: list[Service]) -> dict[bytes, int]:
-        """Return by when entries stood in logs, by what these have published."""
+        """Return by when entries stood in logs, by what is published of them, and by receipts."""
+        handed = [proof.signed for each in self.handed.values() for proof in each.proofs]
         found: dict[bytes, int] = {}
         for service in services:
             rows = service.store.rows
-            for size, note in service.store.published.items():
-                signed = SignedCheckpoint.parse(note)
+            hashes = [leaf_hash(row.entry) for row in rows]
+            published = [SignedCheckpoint.parse(note) for note in service.store.published.values()]
+            for signed in [*published, *(each for each in handed if each.is_of(service.log))]:
+                size = signed.checkpoint.size
+                if (
+                    size > max(service.store.published, default=0)
+                    or _root(hashes[:size]) != signed.checkpoint.root
+                ):
+                    continue
                 said = sorted(cosigned_times(signed.note, EVENT.witness_keys).values())
                 time_s = said[EVENT.quorum - 1]
                 for row in rows[:size]:
@@ -267,10 +286,12 @@ class WholeEvent:
         """Whoever holds an honest bistro's receipt is collected, or an own later draft is."""
         honest = {each.name for each in self.parties.bistros if each.is_honest}
         times = self.times(self.services)
+        # What only a lying service has proved, it may take back.
+        sure = self.times([each for each in self.services if each.is_honest])
         own = [one for one in self.handed_in if one not in self.copies]
         for one in own:
             entry, verdict = one.entry, self.final.get(one.entry)
-            if not honest & one.held.keys() or times.get(entry, 2**60) > EVENT.latest_s:
+            if not honest & one.held.keys() or sure.get(entry, 2**60) > EVENT.latest_s:
                 continue
             if not self.collector.is_honest and entry in self.victims:
                 is_unprovable = isinstance(self.collector, Denying)
@@ -289,22 +310,33 @@ class WholeEvent:
         theirs = [each for each in one.person.handed_in if each.entry == other]
         assert theirs, "superseded by somebody else's"
         assert theirs[0] not in self.copies
-        assert times[other] >= times[one.entry]
-        assert self.final[other].word == COLLECTED
+        # Whoever is killed forgets which services have not answered yet: one may prove less.
+        assert times[other] >= times[one.entry] or self.collector.n_killed
+        # That may be superseded itself since; in the end one is collected.
+        verdict = self.final[other]
+        if verdict.word == SUPERSEDED:
+            self._check_superseded(theirs[0], bytes.fromhex(verdict.why), times)
+        else:
+            assert verdict.word == COLLECTED
 
     def _check_copies(self) -> None:
         """Who copies a ciphertext gains nothing."""
         for one in self.copies:
             verdict = self.final.get(one.entry)
-            if self.collector.is_honest and verdict is not None:
+            original = next(each for each in self.files if each.file.data == one.file.data)
+            # Where the original was lost, its content may come as a copy.
+            if self.collector.is_honest and verdict is not None and original.entry in self.final:
                 assert verdict.word in (REFUSED, SUPERSEDED), verdict
 
     def _check_named(self, accused: set[str]) -> None:
         """Who has signed what does not fit together is accused."""
         liar = self.parties.bistros[0]
-        for party in (*self.parties.bistros, self.collector):
+        for party in self.parties.bistros:
             if getattr(party, "has_lied", False):
                 assert party.name in accused
+        log = self.collector.log.store
+        if _contradicts_itself(log.rows[: max(log.published, default=0)]):
+            assert "destination" in accused
         if isinstance(liar, Skipping):
             promised = {
                 entry
@@ -328,12 +360,44 @@ class WholeEvent:
             f"{names[n]} in dispute" for d in found.disputes for n in d.between if n in names
         }
         happened |= {f"refused {why}" for why in found.refused}
+        happened |= {"crash of Service" for each in self.services if each.n_crashes}
         happened |= {"crash of Bistro" for each in self.parties.bistros if each.n_crashes}
         happened |= {"killed Collector"} if self.collector.n_killed else set()
         happened |= {"sealed anew" for one in self.handed_in if one.anew_held_by}
         happened |= {"copied" for one in self.copies if one.held}
         happened |= {"run again" for one in self.handed_in if one.n_starts > 1}
         return happened
+
+
+def _root(hashes: list[bytes]) -> bytes:
+    """Return the root of a tree (RFC 6962)."""
+    if len(hashes) < 2:
+        return hashes[0] if hashes else sha256().digest()
+    half = 1 << (len(hashes) - 1).bit_length() - 1
+    return sha256(b"\1" + _root(hashes[:half]) + _root(hashes[half:])).digest()
+
+
+def _contradicts_itself(rows: list[Row]) -> bool:
+    """Whether a log of verdicts says what cannot be."""
+    collected: set[bytes] = set()
+    ever = {each.entry for each in map(_verdict, rows) if each and each.word == COLLECTED}
+    for verdict in map(_verdict, rows):
+        if verdict is None or (verdict.word == REFUSED and verdict.entry in collected):
+            return True
+        if verdict.word == SUPERSEDED:
+            by = bytes.fromhex(verdict.why)
+            if by == verdict.entry or by not in ever:
+                return True
+        if verdict.word == COLLECTED:
+            collected.add(verdict.entry)
+    return False
+
+
+def _verdict(row: Row) -> Verdict | None:
+    try:
+        return read_verdict(row.entry, EVENT.id)
+    except ProblemError:
+        return None
 
 
 def _opens(data: bytes) -> bool:
