@@ -35,7 +35,6 @@ from datacollect.bistro.custody.verdicts import read_covered, read_verdict  # no
 from datacollect.bistro.event.file import read_event  # noqa: E402
 from datacollect.bistro.log.notes import Note  # noqa: E402
 from datacollect.bistro.log.witnessing import AddCheckpoint  # noqa: E402
-from datacollect.bistro.opening import opening  # noqa: E402
 from datacollect.bistro.opening.opening import Opener  # noqa: E402
 from datacollect.bistro.register.register import Register  # noqa: E402
 from datacollect.bistro.running import destination_round  # noqa: E402
@@ -170,7 +169,7 @@ class Round:
                         (entry, EVENT.latest_s + (entry == LATE.entry)) for entry in entries
                     ],
                     self.tell,
-                    1,
+                    opened_here,
                 )
                 for _ in range(2):
                     while destination.do_round(EVENT.collect_until_s + 1):
@@ -186,8 +185,9 @@ SEGMENTS = {
 }
 
 
-def opened_here(opener: Opener, openings, n_workers: int):
+def opened_here(opener: Opener, openings):
     """Open in this process, where calls fail."""
+    opener.prepare()
     for each in openings:
         yield opener.open(each)
 
@@ -196,7 +196,6 @@ def run(folder: Path, generation: int) -> int:
     """Do rounds once; return how that ended."""
     core.GROUP_S = core.CHECKPOINT_S = sequencer.RETRY_S = 0.005
     destination_round.LOOK_S = 0.01
-    opening._opened_in_processes = opened_here
     verdict_log.WitnessClient = Witnesses(folder)
     VerdictLog.record.__defaults__ = (20.0 if generation else 0.3,)
     try:

@@ -14,7 +14,7 @@ from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.opening.keys import ticket_secrets
-from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.receipt.verify import published
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running.bistro_asking import BistroAsking
@@ -129,6 +129,7 @@ def run_event(
             LoggedEntries(given.tls, said),
         )
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
+        pool = stack.enter_context(OpeningPool(config.workers))
         ready(log.url)
         times = LogTimes(event, services, said)
         while True:
@@ -155,7 +156,7 @@ def run_event(
                     ),
                     replace(times, event=event),
                     asking.tell_covered,
-                    config.workers,
+                    pool.open_all,
                 )
                 began_s = time.monotonic()
                 is_more = destination.do_round(int(time.time()))

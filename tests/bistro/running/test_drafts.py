@@ -65,7 +65,8 @@ class Drafts:
         self.destination = Destination(
             *(self.event, key_of("verdicts"), self.register),
             Opener((), None, folder, folder / "into"),
-            *(self.log, lambda _: None, lambda _: [], lambda _: None, 1),
+            *(self.log, lambda _: None, lambda _: [], lambda _: None),
+            lambda opener, openings: map(opener.open, openings),
         )
 
     def collect(self, number):

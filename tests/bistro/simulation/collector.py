@@ -71,6 +71,11 @@ class VerdictLog(Service):
             self.tell(messages.RecordAsked(self.world.now(), number, entries))
 
 
+def _open_all(opener, openings):
+    opener.prepare()
+    yield from map(opener.open, openings)
+
+
 class Collector:
     """An honest destination; it is killed now and then, most of all in its calls to the register.
 
@@ -138,7 +143,7 @@ class Collector:
             self.bring,
             self._times,
             self.tell,
-            1,
+            _open_all,
         )
         destination.do_round(int(self.world.now().unix_s))
         if self.world.at_s < self.world.healed_s:

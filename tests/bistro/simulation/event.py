@@ -56,14 +56,8 @@ def quick_disks() -> Iterator[Path]:
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(opening, "open_sealed", open_sealed)
-        patch.setattr(destination_round, "open_all", _open_all)
         patch.setattr(destination_round, "ThreadPoolExecutor", OneThread)
         yield Path(name)
-
-
-def _open_all(opener, openings, _):
-    opener.into.mkdir(exist_ok=True)
-    yield from map(opener.open, openings)
 
 
 class OneThread:
