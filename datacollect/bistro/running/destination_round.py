@@ -26,6 +26,7 @@ from datacollect.bistro.custody.segments import (
 )
 from datacollect.bistro.custody.verdicts import Covered, ranges_of
 from datacollect.bistro.opening.opening import open_all
+from datacollect.bistro.store.folder import not_written
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -108,6 +109,12 @@ class Destination:
         StoreError, NotWrittenError, TransferError
             Started again it goes on.
         """
+        try:
+            return self._done(now_s)
+        except OSError as error:
+            raise not_written(self.opener.segments.parent, error) from None
+
+    def _done(self, now_s: int) -> bool:
         names = [bistro.name for bistro in self.event.bistros]
         self.bring(dict.fromkeys(names, REPORTS))
         for name in names:

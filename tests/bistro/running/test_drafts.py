@@ -58,9 +58,7 @@ class Drafts:
             self.uploads.append(Upload("north", 1, code, commitment))
             self.drafts.append(Draft(time_s, commitment.entry, ticket, code))
         rows = [row_of(each.commitment, 1, each.sha256, bytes(16), 0) for each in self.uploads]
-        batch = sign_batch(
-            *(EVENT, "north", 0, bytes(32), 0), np.array(rows, ROW), key_of("north")
-        )
+        batch = sign_batch(*(EVENT, "north", 0, bytes(32), 0), np.array(rows, ROW), key_of("north"))
         self.log = FlakyLog()
         self.register = Register(str(folder / "register"), self.event)
         self.register.take_batch(batch)
