@@ -312,21 +312,19 @@ class WholeEvent:
             else:
                 assert (verdict.word, verdict.why) == (REFUSED, DOES_NOT_OPEN) or one.is_anew
             if verdict.word == SUPERSEDED:
-                self._check_superseded(one, bytes.fromhex(verdict.why), times)
+                self._check_superseded(one, times)
 
-    def _check_superseded(self, one: HandIn, other: bytes, times: dict[bytes, int]) -> None:
-        theirs = [each for each in one.person.handed_in if each.entry == other]
-        assert theirs, "superseded by somebody else's"
-        assert theirs[0] not in self.copies
+    def _check_superseded(self, one: HandIn, times: dict[bytes, int]) -> None:
+        """A later draft of the same person counts; or a copy did, until its original came."""
+        contents = {each.file.commitment.content for each in one.person.handed_in}
+        time_s = times.get(one.entry, 0)
+        while (verdict := self.final[one.entry]).word == SUPERSEDED:
+            (one,) = [each for each in self.handed_in if each.entry.hex() == verdict.why]
+            assert one.file.commitment.content in contents, "superseded by somebody else's"
+        assert verdict.word == COLLECTED
+        assert one not in self.copies
         # Whoever is killed forgets which services have not answered yet: one may prove less.
-        is_later = times.get(other, 2**60) >= times.get(one.entry, 0)
-        assert is_later or self.collector.n_killed
-        # That may be superseded itself since; in the end one is collected.
-        verdict = self.final[other]
-        if verdict.word == SUPERSEDED:
-            self._check_superseded(theirs[0], bytes.fromhex(verdict.why), times)
-        else:
-            assert verdict.word == COLLECTED
+        assert times.get(one.entry, 2**60) >= time_s or self.collector.n_killed
 
     def _check_refusals(self) -> None:
         """An honest destination refuses for what is so, whatever bistros show it."""
