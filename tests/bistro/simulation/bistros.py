@@ -459,7 +459,15 @@ class Refusing(LyingBistro):
         reply(Answer(507, b'{"why": "full"}'))
 
 
+class Lax(LyingBistro):
+    """Takes what is late, too."""
+
+    def tus(self, step: Step, metadata: str, size: int, data: bytes, reply: Reply) -> None:
+        self.admission._require_in_time = lambda *_: None
+        super().tus(step, metadata, size, data, reply)
+
+
 LYING_BISTROS = (
     *(Losing, Altering, Inventing, Stuffing, Hiding, Forking, Unchaining, Skipping),
-    *(HoldingOther, Boasting, Refusing),
+    *(HoldingOther, Boasting, Refusing, Lax),
 )

@@ -168,6 +168,10 @@ class WholeEvent:
             names += ["destination", *(each.name for each in self.parties.bistros)]
             for _ in range(self.world.random.randint(0, 8)):
                 self.world.part(*self.world.random.sample(names, 2))
+            if self.world.random.random() < 0.3:
+                # No verdict can be published meanwhile.
+                names = [each.name for each in self.witnesses]
+                self.world.isolate("destination", names, 2 * HEALED_S)
 
     # What is true -------------------------------------------------------------------------------
 
@@ -252,6 +256,8 @@ class WholeEvent:
         self._check_drops()
         self._check_people(found, accused)
         self._check_copies()
+        self._check_refusals()
+        self._check_late()
         self._check_named(accused)
         return self._happened(found, accused)
 
@@ -283,6 +289,8 @@ class WholeEvent:
         # What only a lying service has proved, it may take back.
         sure = self.times([each for each in self.services if each.is_honest])
         own = [one for one in self.handed_in if one not in self.copies]
+        for person in self.people if self.collector.is_honest else ():
+            self._check_drafts([one for one in own if one.person is person], times)
         for one in own:
             entry, verdict = one.entry, self.final.get(one.entry)
             if not honest & one.held.keys() or sure.get(entry, 2**60) > EVENT.latest_s:
@@ -298,20 +306,50 @@ class WholeEvent:
             else:
                 assert (verdict.word, verdict.why) == (REFUSED, DOES_NOT_OPEN) or one.is_anew
             if verdict.word == SUPERSEDED:
-                self._check_superseded(one, bytes.fromhex(verdict.why), times)
+                self._check_superseded(one, times)
 
-    def _check_superseded(self, one: HandIn, other: bytes, times: dict[bytes, int]) -> None:
-        theirs = [each for each in one.person.handed_in if each.entry == other]
-        assert theirs, "superseded by somebody else's"
-        assert theirs[0] not in self.copies
+    def _check_superseded(self, one: HandIn, times: dict[bytes, int]) -> None:
+        """A later draft of the same person counts; or a copy did, until its original came."""
+        contents = {each.file.commitment.content for each in one.person.handed_in}
+        time_s = times.get(one.entry, 0)
+        while (verdict := self.final[one.entry]).word == SUPERSEDED:
+            (one,) = [each for each in self.handed_in if each.entry.hex() == verdict.why]
+            assert one.file.commitment.content in contents, "superseded by somebody else's"
+        assert verdict.word == COLLECTED
+        assert one not in self.copies
         # Whoever is killed forgets which services have not answered yet: one may prove less.
-        assert times[other] >= times[one.entry] or self.collector.n_killed
-        # That may be superseded itself since; in the end one is collected.
-        verdict = self.final[other]
-        if verdict.word == SUPERSEDED:
-            self._check_superseded(theirs[0], bytes.fromhex(verdict.why), times)
-        else:
-            assert verdict.word == COLLECTED
+        assert times.get(one.entry, 2**60) >= time_s or self.collector.n_killed
+
+    def _check_refusals(self) -> None:
+        """An honest destination refuses for what is so, whatever bistros show it."""
+        opening = {one.entry for one in self.handed_in if _opens(one.file.data)}
+        for row in self.collector.log.store.rows if self.collector.is_honest else ():
+            verdict = read_verdict(row.entry, EVENT.id)
+            assert verdict.why != DOES_NOT_OPEN or verdict.entry not in opening
+
+    def _check_late(self) -> None:
+        """Nobody honest takes what no log proves in time."""
+        times = self.times(self.services)
+        for entry, verdict in self.final.items() if self.collector.is_honest else ():
+            if verdict.word in (COLLECTED, SUPERSEDED) and entry in times:
+                assert times[entry] <= EVENT.latest_s
+        names = {each.name for each in self.parties.bistros if each.is_honest}
+        for one in self.handed_in:
+            time_s = one.time_s
+            assert time_s is None or time_s <= EVENT.latest_s or not names & one.held.keys()
+
+    def _check_drafts(self, own: list[HandIn], times: dict[bytes, int]) -> None:
+        """Of all drafts of a ticket that came, the last one counts, and no other."""
+        came: dict[str, list[HandIn]] = {COLLECTED: [], SUPERSEDED: []}
+        for one in own:
+            verdict = self.final.get(one.entry)
+            if verdict is not None and verdict.word in came:
+                came[verdict.word].append(one)
+        if came[COLLECTED] or came[SUPERSEDED]:
+            (last,) = came[COLLECTED]
+            # Of what a lying service has taken back nobody can say when it was there.
+            known = [times.get(one.entry, 0) for one in (last, *came[SUPERSEDED])]
+            assert known[0] in (0, max(known)) or self.collector.n_killed
 
     def _check_copies(self) -> None:
         """Who copies a ciphertext gains nothing."""

@@ -124,6 +124,8 @@ class HandIn:
         self.anew_held_by: str | None = None
         self.anew_since_s: float | None = None
         self.n_starts = 0
+        # Whoever is late, and pushes all the same.
+        self.is_stubborn = world.random.random() < 0.2
         person.handed_in.append(self)
         delay_s = at_s - world.at_s
         world.after(delay_s, self._run)
@@ -213,7 +215,7 @@ class HandIn:
             self._again()
         elif self.is_anew:
             self._push_anew()
-        elif time_s <= EVENT.latest_s and len(self.held) < self.n_copies:
+        elif (time_s <= EVENT.latest_s or self.is_stubborn) and len(self.held) < self.n_copies:
             self._ask_for_loads()
 
     def _again(self) -> None:
