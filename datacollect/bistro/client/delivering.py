@@ -11,6 +11,7 @@ from datacollect.bistro.client.items import sealed_anew
 from datacollect.bistro.client.pushing import Payload, words_of
 from datacollect.bistro.client.sending import Sender
 from datacollect.bistro.client.verdicts import asked_verdict
+from datacollect.bistro.custody.collected import collected_text
 from datacollect.bistro.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
@@ -153,7 +154,7 @@ class Delivery:
         told = self._told(receipt, troubles)
         is_known = collected_time(receipt, self._event, []) is not None
         if told is not None and told.verdict.word == COLLECTED and not is_known:
-            receipt = replace(receipt, collected=told.proof)
+            receipt = replace(receipt, collected=collected_text(told.proof, told.verdict))
             item.save(receipt)
         if self._is_to_be_sealed_anew(item, kept, receipt, told):
             receipt = self._pushed_anew(item, kept, receipt, troubles)

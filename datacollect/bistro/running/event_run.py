@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,6 +131,7 @@ def run_event(
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
         pool = stack.enter_context(OpeningPool(config.workers))
         ready(log.url)
+        times = LogTimes(event, services, said)
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
@@ -153,7 +154,7 @@ def run_event(
                         config.method,
                         given.network,
                     ),
-                    LogTimes(event, services, said),
+                    replace(times, event=event),
                     asking.tell_covered,
                     pool.open_all,
                 )

@@ -127,7 +127,10 @@ def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(
     assert "held by south since" in " ".join(capsys.readouterr().out.split())
 
 
-def test_the_receipt_of_a_collected_file_proves_it_and_nobody_need_be_asked(world, person, capsys):
+@pytest.mark.parametrize("other", ["", "ab" * 32])
+def test_the_receipt_of_a_collected_file_proves_it_and_nobody_need_be_asked(
+    world, person, capsys, other
+):
     (person / "a.bin").write_bytes(b"income")
     with world.verdict_log(DESTINATION) as log:
         with ExitStack() as held:
@@ -137,9 +140,11 @@ def test_the_receipt_of_a_collected_file_proves_it_and_nobody_need_be_asked(worl
                 *(0, "north"),
                 *(None, None),
             )
-        judge(log, world, told, COLLECTED)
+        # Another draft took its place, and did not count after all.
+        judge(log, world, told, COLLECTED, other)
         code, told = uploaded(capsys)
-        assert (code, told["verdict"], told["held_by"]) == (0, "collected", "north")
+        verdict = f"collected: {other}" if other else "collected"
+        assert (code, told["verdict"], told["held_by"]) == (0, verdict, "north")
         assert abs(told["collected_s"] - time.time()) < 600
         assert "collected: proved by the destination's log" in told["proved"]
     # Offline.

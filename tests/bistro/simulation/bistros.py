@@ -19,7 +19,7 @@ from datacollect.bistro.accepting import messages
 from datacollect.bistro.accepting.admission import Admission
 from datacollect.bistro.accepting.core import Accepting
 from datacollect.bistro.accepting.messages import Append, Cut, Drop, Refuse, Tell, Upload
-from datacollect.bistro.client.pushing import Begin, Look, Step
+from datacollect.bistro.client.pushing import Begin, End, Look, Step
 from datacollect.bistro.custody.batches import FIRST, ROW, Batch, read_batch, row_of, sign_batch
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.custody.segments import PIECE, index_name, number_of
@@ -178,6 +178,9 @@ class Bistro:
             elif isinstance(step, Look):
                 answer = self._told(messages.LookAsked(request, _id(step.path)))
                 self._once_kept(lambda: reply(self._answer(200, answer)))
+            elif isinstance(step, End):
+                answer = self._told(messages.EndAsked(request, _id(step.path)))
+                self._once_kept(lambda: reply(self._answer(204, answer)))
             else:
                 self._write(request, _id(step.path), step.offset, data, 204, reply)
         except RefusedError as error:
@@ -442,7 +445,7 @@ class HoldingOther(LyingBistro):
 
 
 class Boasting(LyingBistro):
-    """Says that nothing lies there, or that nobody has room: whatever draws people or drives them."""
+    """Says whatever draws people, or drives them away."""
 
     def tell_facts(self, reply: Callable[[dict[str, float]], None]) -> None:
         stored, free, wait_s = self.world.random.choice([(0, 2**50, 0.0), (2**50, 0, 1e6)])
@@ -456,7 +459,15 @@ class Refusing(LyingBistro):
         reply(Answer(507, b'{"why": "full"}'))
 
 
+class Lax(LyingBistro):
+    """Takes what is late, too."""
+
+    def tus(self, step: Step, metadata: str, size: int, data: bytes, reply: Reply) -> None:
+        self.admission._require_in_time = lambda *_: None
+        super().tus(step, metadata, size, data, reply)
+
+
 LYING_BISTROS = (
     *(Losing, Altering, Inventing, Stuffing, Hiding, Forking, Unchaining, Skipping),
-    *(HoldingOther, Boasting, Refusing),
+    *(HoldingOther, Boasting, Refusing, Lax),
 )

@@ -92,7 +92,6 @@ class Collector:
     """
 
     is_honest = True
-    has_lied = False
     name = "destination"
 
     def __init__(
@@ -109,6 +108,7 @@ class Collector:
         self.register = Register(str(folder / "register"), EVENT)
         self.opener = Opener((), secrets, folder / "fetched", folder / "opened")
         self.n_killed = self._calls_left = 0
+        self._forget()
         world.after(ROUND_S, self._round)
 
     # Rounds -------------------------------------------------------------------------------------
@@ -124,12 +124,16 @@ class Collector:
                 self.n_killed += 1
                 self.register.close()
                 self.register = Register(str(self.folder / "register"), EVENT)
+                self._forget()
             self._calls_left = 0
         self.world.after(ROUND_S, self._round)
 
+    def _forget(self) -> None:
+        """Have nothing but what is on the disk."""
+        services = {each.name: _Asked(self, each) for each in self.parties.services}
+        self._times = LogTimes(EVENT, services, lambda _: None)
+
     def _do_round(self) -> None:
-        urls = {service.log.name: service for service in self.parties.services}
-        services = {name: _Asked(self, service) for name, service in urls.items()}
         destination = Destination(
             EVENT,
             key_of("dest"),
@@ -137,7 +141,7 @@ class Collector:
             self.opener,
             self,
             self.bring,
-            LogTimes(EVENT, services, lambda _: None),
+            self._times,
             self.tell,
             _open_all,
         )
@@ -304,7 +308,7 @@ class _Killable:
 
 
 class LyingCollector(Collector):
-    """`has_lied` once its log of verdicts does not fit together."""
+    """Treats its victims in another way."""
 
     is_honest = False
 
@@ -343,7 +347,6 @@ class Contradicting(LyingCollector):
     """Takes back what it has collected."""
 
     def instead(self, verdict: Verdict) -> list[bytes]:
-        self.has_lied = True
         refused = Verdict(EVENT.id, verdict.entry, REFUSED, DOES_NOT_OPEN)
         return [verdict.data, refused.data]
 
@@ -352,7 +355,6 @@ class Displacing(LyingCollector):
     """Says that something counts instead that it has not collected."""
 
     def instead(self, verdict: Verdict) -> list[bytes]:
-        self.has_lied = True
         other = bytes(32) if verdict.entry[0] % 2 else verdict.entry
         return [Verdict(EVENT.id, verdict.entry, SUPERSEDED, other.hex()).data]
 
@@ -361,7 +363,6 @@ class Rambling(LyingCollector):
     """Writes what is no verdict."""
 
     def instead(self, verdict: Verdict) -> list[bytes]:
-        self.has_lied = True
         return [b"whatever"]
 
 
