@@ -54,7 +54,7 @@ CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committ
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
     told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
-    PRIMARY KEY (bistro, number));
+    is_covered INTEGER, PRIMARY KEY (bistro, number));
 CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
 CREATE INDEX pieces_of_entries ON pieces (entry);
@@ -181,7 +181,7 @@ class Register:
         ]
         with self._db.transaction():
             self._db.insert("pieces", rows)
-            self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0)])
+            self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0, 0)])
             self._db.rows(
                 f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
                 "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
@@ -467,7 +467,7 @@ class Register:
 
         Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
         were not opened yet, and where an upload goes on that no batch names. What is late stays as
-        long as the deadline may be moved.
+        long as the deadline may be moved. Data that may go once are not looked at again.
 
         Parameters
         ----------
@@ -476,17 +476,23 @@ class Register:
             Seconds since 1970.
         """
         may_move = now_s <= self._event.collect_until_s
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE segments SET is_covered = 1 "
+                "WHERE bistro = ? AND is_covered = 0 AND NOT EXISTS ("
+                "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
+                "WHERE pieces.bistro = segments.bistro AND segment = number "
+                "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
+                "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
+                "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
+                "(SELECT coalesce(sum(size), 0) FROM uploads "
+                "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
+                f"AND outcome <> '{LOST}'))))",
+                (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
+            )
         rows = self._db.rows(
-            "SELECT number FROM segments WHERE bistro = ? AND NOT EXISTS ("
-            "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
-            "WHERE pieces.bistro = segments.bistro AND segment = number "
-            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
-            "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
-            "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
-            "(SELECT coalesce(sum(size), 0) FROM uploads "
-            "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-            f"AND outcome <> '{LOST}')))) ORDER BY number",
-            (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
+            "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 ORDER BY number",
+            (bistro,),
         )
         return [number for (number,) in rows]
 
