@@ -20,6 +20,7 @@ from datacollect.bistro.accepting.messages import Append, Cut, Refuse, Tell
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.custody.verdicts import read_covered
 from datacollect.bistro.event.file import read_event
+from datacollect.bistro.log.notes import MOST_NOTE_BYTES
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.upload_store import UploadStore
 from datacollect.errors import ProblemError, RefusedError, StoreError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 TICK_S = 0.5
 # After the disk has failed it is tried again so much later.
 AGAIN_S = 2.0
-MOST_NOTE_BYTES = 2**20
 
 
 class Bistro:
@@ -126,8 +126,17 @@ class Bistro:
             self._exchanges.pop(request, None)
 
     def free_bytes(self) -> int:
-        """Return how much the disk has left."""
-        return self._store.free_bytes()
+        """Return how much the disk has left.
+
+        Raises
+        ------
+        RefusedError
+            It cannot be asked.
+        """
+        try:
+            return self._store.free_bytes()
+        except StoreError:
+            raise RefusedError("the disk fails; go on elsewhere", NO_ROOM) from None
 
     def ask(self, event: Event, data: bytes | bytearray = b"") -> Tell | None:
         """Tell the core; return what it answers, once all that the answer promises is kept.
@@ -160,7 +169,10 @@ class Bistro:
                 if isinstance(action, Refuse | Tell):
                     answer = action
                 elif isinstance(action, Cut):
-                    self._exchanges[action.request].cut("somebody goes on with its upload")
+                    # It may have left already, by an error of its own.
+                    stale = self._exchanges.get(action.request)
+                    if stale is not None:
+                        stale.cut("somebody goes on with its upload")
                 else:
                     self._store.add(action, data if isinstance(action, Append) else b"")
                     if isinstance(action, messages.Forget):
@@ -212,9 +224,10 @@ class Bistro:
         return digest
 
     def keep_digest(self, upload: str, offset: int, digest: Any) -> None:
-        """Remember the hash of what has come."""
+        """Remember the hash of what has come, while the upload is not forgotten."""
         with self._lock:
-            self._digests[upload] = (offset, digest)
+            if self._core is not None and self._core.is_under_way(upload):
+                self._digests[upload] = (offset, digest)
 
     def receipt_of(self, upload: Upload) -> str:
         """Return the token that says what is held."""
@@ -372,11 +385,11 @@ class Push:
         RefusedError
             These are other bytes than those that were promised.
         """
-        if not is_wrong:
-            self._bistro.keep_digest(self._upload, self._offset, self._digest.copy())
         ended = messages.WriteEnded(
             self._request, time.time(), self._digest.digest(), is_wrong=is_wrong
         )
         found = self._bistro.ask(ended)
         assert found is not None
+        if not is_wrong and not found.upload.is_whole:
+            self._bistro.keep_digest(self._upload, self._offset, self._digest)
         return found
