@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.accepting import messages
@@ -23,14 +23,19 @@ from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.notes import MOST_NOTE_BYTES
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.upload_store import UploadStore
+from datacollect.bistro.taking.amending import Amending
 from datacollect.errors import ProblemError, RefusedError, StoreError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.keys import read_private_key
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
-    from datacollect.bistro.accepting.messages import Event, Upload
+    from datacollect.bistro.accepting.messages import Event as Told
+    from datacollect.bistro.accepting.messages import Upload
+    from datacollect.bistro.event.event import Bistro as EventBistro
+    from datacollect.bistro.event.event import Event
     from datacollect.transfer.agent.config.file import AcceptConfig
     from datacollect.transfer.agent.shell.handling import Exchange
 
@@ -47,12 +52,15 @@ class Bistro:
     config : AcceptConfig
     log : callable
         Takes each line of the log, a JSON object.
+    tls : ssl.SSLContext, optional
+        How the event's services are verified; by default as usual.
 
     Attributes
     ----------
     name : str
         In the event.
     event : Event
+        As far as its services have said that it was amended.
 
     Raises
     ------
@@ -62,22 +70,26 @@ class Bistro:
         The disk is full, or fails.
     """
 
-    def __init__(self, config: AcceptConfig, log: Callable[[str], None]) -> None:
-        self.event = read_event(read_bytes(config.event), document_name(config.event))
+    def __init__(
+        self,
+        config: AcceptConfig,
+        log: Callable[[str], None],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        event = read_event(read_bytes(config.event), document_name(config.event))
         self._key = read_private_key(config.receipt_key)
-        bistros = [each for each in self.event.bistros if each.key == self._key.public]
-        if not bistros:
-            raise ProblemError(
-                f"accept: {document_name(config.event)} must name a bistro with the key "
-                f"{self._key.public}, that of receipt_key, and names none; take the key whose "
-                "public half the organiser has been given"
-            )
-        self.name = bistros[0].name
+        with ExitStack() as undo:
+            held = undo.enter_context(closing(Held(config.folder)))
+            self._amending = Amending(event, config, tls)
+            self.event = self._amending.event
+            own = self._own() or self._added(document_name(config.event))
+            undo.pop_all()
+        self.name = own.name
         self.most_bytes = config.most_bytes
         self.admission = Admission(self.event, config.most_bytes)
         self._expire_s = config.expire_s
         self._log = log
-        self._store = UploadStore(Held(config.folder), self.event, bistros[0], self._key)
+        self._store = UploadStore(held, self.event, own, self._key)
         self._lock = threading.Lock()
         self._work, self._kept = threading.Condition(self._lock), threading.Condition(self._lock)
         self._exchanges: dict[int, Exchange] = {}
@@ -96,6 +108,31 @@ class Bistro:
             raise
         self._thread = threading.Thread(target=self._run, name="bistro", daemon=True)
         self._thread.start()
+        self._amending.begin(self._amend, lambda why: self._note("services", why))
+
+    def _own(self) -> EventBistro | None:
+        """Return what the event says of this bistro."""
+        return next((each for each in self.event.bistros if each.key == self._key.public), None)
+
+    def _added(self, event_file: str) -> EventBistro:
+        """Return the same where an amendment has added this bistro since."""
+        self.event, _ = self._amending.ask()
+        own = self._own()
+        if own is None:
+            raise ProblemError(
+                f"accept: {event_file} must name a bistro with the key {self._key.public}, that of "
+                "receipt_key, and neither it nor an amendment does; take the key whose public half "
+                "the organiser has been given"
+            )
+        return own
+
+    def _amend(self, event: Event) -> None:
+        """Go by the event as it is now."""
+        with self._lock:
+            self.event, self.admission = event, Admission(event, self.most_bytes)
+            if self._core is not None:
+                self._core.amend(event)
+        self._note("amended", f"the deadline is {event.clock_text(event.deadline_s)}")
 
     def _begin(self) -> None:
         kept = self._store.kept(time.time())
@@ -105,6 +142,7 @@ class Bistro:
 
     def close(self) -> None:
         """Have all that was taken on the disk, and let others have the folder."""
+        self._amending.close()
         with self._lock:
             self._is_ended = True
             self._work.notify()
@@ -138,7 +176,7 @@ class Bistro:
         except StoreError:
             raise RefusedError("the disk fails; go on elsewhere", NO_ROOM) from None
 
-    def ask(self, event: Event, data: bytes | bytearray = b"") -> Tell | None:
+    def ask(self, event: Told, data: bytes | bytearray = b"") -> Tell | None:
         """Tell the core; return what it answers, once all that the answer promises is kept.
 
         Raises
@@ -160,7 +198,7 @@ class Bistro:
         if era != self._era:
             raise RefusedError("the disk has failed; go on, here or elsewhere", NO_ROOM)
 
-    def _told(self, event: Event, data: bytes | bytearray) -> tuple[Refuse | Tell | None, int, int]:
+    def _told(self, event: Told, data: bytes | bytearray) -> tuple[Refuse | Tell | None, int, int]:
         if self._core is None or self._is_ended:
             raise RefusedError("the disk has failed; go on elsewhere", NO_ROOM)
         answer: Refuse | Tell | None = None
@@ -184,7 +222,7 @@ class Bistro:
         self._work.notify()
         return answer, self._n_added, self._era
 
-    def tell(self, event: Event, data: bytes | bytearray = b"") -> Tell | None:
+    def tell(self, event: Told, data: bytes | bytearray = b"") -> Tell | None:
         """Tell the core; return what it answers, whether anything is kept yet or not.
 
         Raises
@@ -278,7 +316,7 @@ class Bistro:
                 self._begin()
             self._told(messages.Ticked(time.time()), b"")
         except StoreError as error:
-            self._note(error)
+            self._note("failed", str(error))
         except RefusedError:
             pass  # it has been noted
 
@@ -301,7 +339,7 @@ class Bistro:
 
     def _failed(self, error: BaseException) -> None:
         """Go back to what is on the disk: what was not answered is lost, and asked for again."""
-        self._note(error)
+        self._note("failed", str(error) or type(error).__name__)
         self._era += 1
         self._n_kept = self._n_added
         self._store.take()
@@ -309,13 +347,8 @@ class Bistro:
         self._core = None
         self._kept.notify_all()
 
-    def _note(self, error: BaseException) -> None:
-        facts = {
-            "time_s": round(time.time(), 3),
-            "what": "failed",
-            "why": str(error) or type(error).__name__,
-        }
-        self._log(json.dumps(facts))
+    def _note(self, what: str, why: str) -> None:
+        self._log(json.dumps({"time_s": round(time.time(), 3), "what": what, "why": why}))
 
     # The destination and whoever asks how it is -----------------------------------------------
 
