@@ -287,7 +287,8 @@ class UploadStore:
     def _remove(self, numbers: Sequence[int]) -> None:
         with self._db.errors():
             for number in numbers:
-                for name in (segment_name, index_name):
+                # No index names what is not there.
+                for name in (index_name, segment_name):
                     (self._served / name(number)).unlink(missing_ok=True)
 
     # What is read -----------------------------------------------------------------------------
