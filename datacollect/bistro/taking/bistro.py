@@ -24,7 +24,7 @@ from datacollect.bistro.log.notes import MOST_NOTE_BYTES
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.upload_store import UploadStore
 from datacollect.bistro.taking.amending import Amending
-from datacollect.errors import ProblemError, RefusedError, StoreError
+from datacollect.errors import ProblemError, RefusedError, StoreError, TransferError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.keys import read_private_key
 
@@ -68,6 +68,8 @@ class Bistro:
         The event does not name it, or the folder is another's.
     StoreError
         The disk is full, or fails.
+    TransferError
+        This host has no more threads.
     """
 
     def __init__(
@@ -101,14 +103,17 @@ class Bistro:
         self._group_s = 0.0
         self._is_ended = False
         self._core: Accepting | None = None
+        self._thread = threading.Thread(target=self._run, name="bistro", daemon=True)
         try:
             self._begin()
-        except BaseException:
+            self._amending.begin(self._amend, lambda why: self._note("services", why))
+            self._thread.start()
+        except BaseException as error:
+            self._amending.close()
             self._store.close()
+            if isinstance(error, RuntimeError):  # no more threads to be had
+                raise TransferError(f"accept: {error}; allow for more, and start again") from None
             raise
-        self._thread = threading.Thread(target=self._run, name="bistro", daemon=True)
-        self._thread.start()
-        self._amending.begin(self._amend, lambda why: self._note("services", why))
 
     def _own(self) -> EventBistro | None:
         """Return what the event says of this bistro."""
