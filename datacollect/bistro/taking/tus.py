@@ -116,6 +116,11 @@ class Tus:
         upload = found.upload
         if has_body and not upload.offset:
             upload = self._push(exchange, request, upload.id, 0)
+        elif has_body:
+            # Somebody else has sent some, or all: of that only what is on the disk is told.
+            looked = self._bistro.ask(messages.LookAsked(request, upload.id))
+            assert looked is not None
+            upload = looked.upload
         self._told(exchange, 201, upload, ("Location", PREFIX + upload.id))
 
     def _push(self, exchange: Exchange, request: int, upload: str, offset: int) -> Upload:

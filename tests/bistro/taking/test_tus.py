@@ -6,13 +6,16 @@ import base64
 import hashlib
 import http.client
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 from instances.bistros import (
     PUSH,
+    Client,
     bistro_event,
     commitment_to,
     metadata,
@@ -28,6 +31,8 @@ from datacollect.bistro.custody.segments import read_index
 from datacollect.bistro.custody.verdicts import Covered
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.store.upload_store import UploadStore
+from datacollect.bistro.taking.bistro import Bistro
+from datacollect.bistro.taking.tus import Tus
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, StoreError
 from datacollect.net.tls import fingerprint_of_file
@@ -316,3 +321,67 @@ def test_command_takes_no_other_server_for_a_bistro(body, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert "not as a bistro does" in said.err
+
+
+def test_nobody_is_told_of_what_another_has_sent_before_it_is_kept(event, north, monkeypatch):
+    """Two push the same at once: the second gets no receipt for what the disk then loses."""
+    client, _ = north
+    commitment = commitment_to(event, DATA)
+    fails, n_waiting, waits = threading.Event(), [], Bistro._wait
+
+    def fail(*_):
+        assert fails.wait(60)
+        raise StoreError("no room")
+
+    def wait(*args):
+        n_waiting.append(1)
+        waits(*args)
+
+    monkeypatch.setattr(UploadStore, "commit", fail)
+    monkeypatch.setattr(Bistro, "_wait", wait)
+    with ThreadPoolExecutor(2) as threads:
+        asked, others = [], [Client(client.address) for _ in range(2)]
+        for other in others:
+            asked.append(threads.submit(other.create, event, commitment, DATA))
+            while len(n_waiting) < len(asked) and not asked[-1].done():
+                time.sleep(0.01)
+        fails.set()
+        assert [each.result()[0] for each in asked] == [507, 507]
+    for other in others:
+        other.close()
+
+
+class BrokenError(Exception):
+    """Nobody expects it."""
+
+
+class Broken:
+    """A request whose connection fails in a way that nobody expects."""
+
+    method, body_bytes = "PATCH", len(DATA)
+
+    def __init__(self, path: str) -> None:
+        self.target = path
+        self.headers = {
+            "tus-resumable": "1.0.0",
+            "content-type": PUSH,
+            "upload-offset": "0",
+        }
+
+    def read(self) -> bytes:
+        raise BrokenError
+
+    def answer(self, *_: object) -> None:
+        raise AssertionError
+
+    def cut(self, why: str) -> None:
+        raise AssertionError(why)
+
+
+def test_push_that_ends_by_an_error_of_its_own_harms_nobody(event, north):
+    client, bistro = north
+    path = client.create(event, commitment_to(event, DATA))[1]["location"]
+    with pytest.raises(BrokenError):
+        Tus(bistro).answer(Broken(path))
+    assert client.ask("HEAD", path)[0] == 200
+    assert "datacollect-receipt" in client.patch(path, 0, DATA)[1]
