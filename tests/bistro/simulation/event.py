@@ -43,7 +43,7 @@ from datacollect.errors import ProblemError
 HEALED_S = 40.0
 LATEST_S = DEADLINE_S + EVENT.lag_s
 # By then all that can be done is done, until the collection ends, and at last what is kept goes.
-CALM_S, MORE_S = 105.0, 15.0
+CALM_S, MORE_S = 105.0, 9.0
 LAST_S = [each - EPOCH_S for each in (EVENT.collect_until_s, EVENT.keep_until_s)]
 IN_MEMORY = Path("/dev/shm")
 
