@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 import pytest
 from bistro.simulation.audits import audited
@@ -56,24 +55,15 @@ def quick_disks() -> Iterator[Path]:
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(opening, "open_sealed", open_sealed)
-        patch.setattr(destination_round, "ThreadPoolExecutor", OneThread)
+        patch.setattr(destination_round, "Meanwhile", Afterwards)
         yield Path(name)
 
 
-class OneThread:
-    """Takes the place of a pool: what is handed in is done when somebody waits for it."""
+class Afterwards:
+    """Takes the place of a thread: what is handed in is done when somebody waits for it."""
 
-    def __init__(self, _: int) -> None:
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def submit(self, do, *values):
-        return SimpleNamespace(result=lambda: do(*values))
+    def __init__(self, _: str, call) -> None:
+        self.result = call
 
 
 class WholeEvent:
