@@ -124,7 +124,7 @@ class JudgedEvent(WholeEvent):
                 continue
             if self.collector.is_honest or one.entry not in self.victims:
                 self._check_verdict(one, honest, times)
-            elif not isinstance(self.collector, Denying):
+            elif _opens(one.file.data) and not isinstance(self.collector, Denying):
                 verdict = self.final.get(one.entry)
                 is_kept = verdict is not None and verdict.word in (COLLECTED, SUPERSEDED)
                 assert is_kept or self._is_told(one.entry, found, accused)
