@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from timestamp_demo import Parties, begun, free_ports, shown
 
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 N_PEOPLE, N_LATE = 200, 12
+# By their numbers: who loses what was sealed, never sends it, finds no service.
+N_IN_TIME = N_PEOPLE - N_LATE - 3
+LOST, SILENT, AWAY = N_IN_TIME, N_IN_TIME + 1, N_PEOPLE - 1
 AT_ONCE = 6
 # By name: what the bistro's link carries, bytes per second.
 LINKS = {"north": 4e6, "south": 2e6, "west": 1e6}
@@ -252,32 +255,30 @@ def hold(
 ) -> tuple[People, str]:
     """Let people hand in, before and after the deadline; return them and whom the liar dropped."""
     people = People(folder)
-    away = people.without_network(N_PEOPLE - 1)
-    in_time = N_PEOPLE - N_LATE - 3
-    print(f"{in_time // 2} people hand in; then a witness dies, and {KILLED} is killed", flush=True)
-    people.hand_in(range(in_time // 2))
+    away = people.without_network(AWAY)
+    half = N_IN_TIME // 2
+    print(f"{half} people hand in; then a witness dies, and {KILLED} is killed", flush=True)
+    people.hand_in(range(half))
     witness.kill()
     bistros.running[KILLED].kill()
     bistros.running[KILLED].wait()
-    print(f"{in_time - in_time // 2} more hand in meanwhile", flush=True)
-    people.hand_in(range(in_time // 2, in_time))
-    lost, silent = in_time, in_time + 1
-    people.hand_in([lost, silent], commit_only=True)
-    people.lose_sealed_file(lost)
+    print(f"{N_IN_TIME - half} more hand in meanwhile", flush=True)
+    people.hand_in(range(half, N_IN_TIME))
+    people.hand_in([LOST, SILENT], commit_only=True)
+    people.lose_sealed_file(LOST)
     bistros.begin(KILLED)
     wait_s = deadline.timestamp() + 3 - time.time()
     print(f"the deadline passes in {max(wait_s, 0):.0f} s; {N_LATE} people are late", flush=True)
     time.sleep(max(wait_s, 0))
-    people.hand_in([lost])
-    people.hand_in(range(in_time + 2, N_PEOPLE - 1))
+    people.hand_in([LOST])
+    people.hand_in(range(SILENT + 1, AWAY))
     dropped = bistros.drop_a_row(folder / "people")
     print(f"{LIAR} signs a batch anew, without the row of {dropped}", flush=True)
-    words = away.communicate()[0].decode().strip()
-    people.outcomes[f"p{N_PEOPLE - 1}"] = words
+    people.outcomes[f"p{AWAY}"] = away.communicate()[0].decode().strip()
     return people, dropped
 
 
-def standing_at_the_end(folder: Path, wanted: int, within_s: float) -> dict[str, object]:
+def standing_at_the_end(folder: Path, wanted: int, within_s: float) -> dict[str, Any]:
     """Wait until so much is collected, or for so long; return how far the event is."""
     until_s = time.monotonic() + within_s
     while True:
@@ -346,15 +347,19 @@ def main() -> None:
         people, dropped = hold(folder, deadline, bistros, witnesses[0])
         in_time = sum(each.startswith("in time") for each in people.outcomes.values())
         standing_at_the_end(folder, in_time - 1, COLLECTED_AFTER_S)
-        # Who asks once more learns what became of it.
-        people.hand_in(range(N_PEOPLE - 1))
+        # Who asks once more learns what became of it, but for who keeps silent.
+        people.hand_in(i for i in range(N_PEOPLE - 1) if i != SILENT)
         shown("event", "status", "destination.toml", folder=folder, codes=(0, 1))
-        shown(
-            *("audit", "event.toml", "--verdicts", f"http://127.0.0.1:{port}"),
-            *("--batches", "collected/segments", "--receipts", "people"),
-            folder=folder,
-            codes=(0, 1),
+        audit = ("audit", "event.toml", "--verdicts", f"http://127.0.0.1:{port}")
+        sources = ("--batches", "collected/segments", "--receipts", "people")
+        shown(*audit, *sources, folder=folder, codes=(0, 1))
+        audited = dc.audit_event(
+            folder / "event.toml",
+            verdicts=f"http://127.0.0.1:{port}",
+            batches=folder / "collected/segments",
+            receipts=folder / "people",
         )
+        standing = json.loads((folder / "collected/status.json").read_text())
         run.send_signal(signal.SIGTERM)
         print(f"the destination ends with {run.wait()}", flush=True)
         offline = verified(folder)
@@ -362,6 +367,23 @@ def main() -> None:
         for child in [*children, *bistros.running.values()]:
             child.kill()
     print()
+    assert audited.custody is not None
+    counts = audited.custody.counts
+    n_missing = sum(standing["missing"].values())
+    rows = [
+        ("", "destination", "audit"),
+        ("in time", standing["in_time"] + n_missing, counts["in_time"]),
+        ("collected", standing["collected"], counts["collected"]),
+        ("missing", n_missing, counts["missing"]),
+        ("late", "not sent", counts["late"]),
+        (
+            "who lied",
+            ", ".join(sorted({lie["who"] for lie in standing["lies"]})),
+            ", ".join(sorted({lie.who for lie in audited.evidence})),
+        ),
+    ]
+    for row in rows:
+        print("{:14}{!s:>14}{!s:>14}".format(*row))
     outcomes = Counter(each.partition(",")[0] for each in people.outcomes.values())
     for what, said in (
         ("what people were told", str(dict(outcomes))),
@@ -370,6 +392,12 @@ def main() -> None:
         ("seconds in all", f"{time.monotonic() - began_s:.0f}"),
     ):
         print(f"{what:46} {said}")
+    if (
+        {lie.who for lie in audited.evidence} != {LIAR}
+        or counts["collected"] != in_time - 1
+        or any(str(ours) != str(theirs) for _, ours, theirs in rows[1:4])
+    ):
+        sys.exit("the audit does not say what has happened")
 
 
 if __name__ == "__main__":

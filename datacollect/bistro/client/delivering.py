@@ -11,6 +11,7 @@ from datacollect.bistro.client.items import sealed_anew
 from datacollect.bistro.client.pushing import Payload, words_of
 from datacollect.bistro.client.sending import Sender
 from datacollect.bistro.client.verdicts import asked_verdict
+from datacollect.bistro.custody.collected import collected_text
 from datacollect.bistro.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
@@ -20,7 +21,7 @@ from datacollect.bistro.custody.verdicts import (
     SUPERSEDED,
 )
 from datacollect.bistro.receipt.verify import collected_time
-from datacollect.errors import DatacollectError, ProblemError
+from datacollect.errors import DatacollectError, NotWrittenError, ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,19 +135,26 @@ class Delivery:
 
         Raises
         ------
-        ProblemError
-            The ciphertext cannot be read any more.
         NotWrittenError
             The receipt cannot be written.
         """
+        try:
+            return self._delivered(item, kept, receipt)
+        except NotWrittenError:
+            raise
+        except ProblemError as error:
+            # Other files are still to be sent.
+            return self.known(item, receipt, troubles=[str(error)])
+
+    def _delivered(self, item: Item, kept: Kept, receipt: Receipt) -> Delivered:
         troubles: list[str] = []
-        if self._held(receipt) is None and kept.is_whole and not item.anew.exists():
+        if self._held(receipt) is None and kept.is_whole and not item.is_sealed_anew:
             payload = Payload.committed(receipt.commitment)
             receipt = self._pushed(item, item.keep, kept, receipt, payload, troubles)
         told = self._told(receipt, troubles)
         is_known = collected_time(receipt, self._event, []) is not None
         if told is not None and told.verdict.word == COLLECTED and not is_known:
-            receipt = replace(receipt, collected=told.proof)
+            receipt = replace(receipt, collected=collected_text(told.proof, told.verdict))
             item.save(receipt)
         if self._is_to_be_sealed_anew(item, kept, receipt, told):
             receipt = self._pushed_anew(item, kept, receipt, troubles)
@@ -160,7 +168,7 @@ class Delivery:
             self._held(receipt),
             collected_time(receipt, self._event, []),
             None if told is None else told.verdict,
-            item.anew if item.anew.exists() else None,
+            item.anew if item.is_sealed_anew else None,
             tuple(troubles),
         )
 
@@ -192,7 +200,7 @@ class Delivery:
         if told is not None:
             return told.verdict.why == DOES_NOT_OPEN
         # Begun before; or the bistro is to have at once what it could not have otherwise.
-        return item.anew.exists() or (held is None and not kept.is_whole)
+        return item.is_sealed_anew or (held is None and not kept.is_whole)
 
     def _pushed_anew(
         self, item: Item, kept: Kept, receipt: Receipt, troubles: list[str]

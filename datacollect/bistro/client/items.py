@@ -70,6 +70,11 @@ class Item:
         return self.keep.with_name(f"{self.keep.name}{ANEW_SUFFIX}")
 
     @property
+    def is_sealed_anew(self) -> bool:
+        """Whether that was done."""
+        return os.path.exists(self.anew)  # noqa: PTH110 - what cannot be looked at was not
+
+    @property
     def source(self) -> Path:
         """Where the file itself should be; there is none perhaps where the ``.keep`` was named."""
         return self.file or self.keep.with_name(self.keep.name.removesuffix(SUFFIX))
@@ -349,7 +354,9 @@ def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -
 
 def _require_source(item: Item, kept: Kept) -> None:
     """Reject a ``.keep`` without its ciphertext whose file is not there to be sealed anew."""
-    if not item.source.is_file() or not is_unchanged(item.source, kept):
+    with naming_unread(item.source):
+        is_there = item.source.is_file()
+    if not is_there or not is_unchanged(item.source, kept):
         raise ProblemError(
             f"{document_name(item.keep)}: its ciphertext is damaged, and "
             f"{document_name(item.source)} is not there as it was, to be sealed anew; put it back"
@@ -384,7 +391,9 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
         found = read_keep(item.anew)
         if found.is_whole and _is_for(found, kept):
             return found, False
-    if not item.source.is_file():
+    with naming_unread(item.source):
+        is_there = item.source.is_file()
+    if not is_there:
         raise ProblemError(
             f"{document_name(item.source)}: is not there, and is to be sealed anew; put it back"
         )

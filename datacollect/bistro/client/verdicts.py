@@ -28,13 +28,12 @@ class Told(NamedTuple):
     verdict : Verdict
     time_s : int
         By when it was logged, by the event's witnesses, seconds since 1970.
-    proof : str
-        The tlog-proof.
+    proof : LogProof
     """
 
     verdict: Verdict
     time_s: int
-    proof: str
+    proof: LogProof
 
 
 def asked_verdict(event: Event, entry: bytes, askers: Askers) -> Told | None:
@@ -66,20 +65,19 @@ def read_told(data: bytes, event: Event, entry: bytes, place: str) -> Told | Non
         It is none, of another entry, or its proof does not count.
     """
     tree = parse_json(decode(data, place), place)
-    text, proof = (tree.get("verdict"), tree.get("proof")) if isinstance(tree, dict) else (0, 0)
-    if not isinstance(text, str) or not isinstance(proof, str | None):
+    text, given = (tree.get("verdict"), tree.get("proof")) if isinstance(tree, dict) else (0, 0)
+    if not isinstance(text, str) or not isinstance(given, str | None):
         raise ProblemError(f"{place} must answer JSON with the texts verdict and proof")
     # What no text of a log has in it does not count in any case.
     said = text.encode(errors="replace")
     verdict = read_verdict(said, event.id, f"{place}: the verdict")
     if verdict.entry != entry:
         raise ProblemError(f"{place}: the verdict is on another entry, {verdict.entry.hex()[:16]}…")
-    if proof is None:
+    if given is None:
         return None
     assert event.verdicts is not None
-    found = time_in(
-        event.verdicts, LogProof.parse(proof.encode(errors="replace"), place), said, event
-    )
+    proof = LogProof.parse(given.encode(errors="replace"), place)
+    found = time_in(event.verdicts, proof, said, event)
     if found.time_s is None:
         raise ProblemError(f"{place}: the verdict does not count: {found.why_not}")
     return Told(verdict, found.time_s, proof)

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from datacollect.bistro.custody import verdicts
+from datacollect.bistro.custody.collected import collected_verdict
 from datacollect.bistro.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.event.file import id_advice, read_event
 from datacollect.bistro.log.entry import content_digest
@@ -209,8 +209,8 @@ def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | 
         except ProblemError as error:
             why_not = str(error)
         else:
-            said = verdicts.Verdict(event.id, receipt.entry, verdicts.COLLECTED).data
-            found = time_in(event.verdicts, proof, said, event)
+            said = collected_verdict(receipt.collected, event.id, receipt.entry)
+            found = time_in(event.verdicts, proof, said.data, event)
             if found.time_s is not None:
                 reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
                 return found.time_s

@@ -10,6 +10,7 @@ from datacollect.methods.options.names import ADAPTIVE
 from datacollect.transfer.pull.config.fields import COLLECTION
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.run import pull
+from datacollect.transfer.pull.words import NOTHING_FITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,9 +62,14 @@ class Bringing:
         """
         self.into.mkdir(parents=True, exist_ok=True)
         try:
-            pull(self._collection(wanted), self.into, self.method, tell=self.say)
+            pull(self._collection(wanted), self.into, self.method, tell=self._tell)
         except InfeasibleError as error:
             self.say(str(error))
+
+    def _tell(self, line: str) -> None:
+        # A bistro that has nothing yet is nothing to correct.
+        if NOTHING_FITS not in line:
+            self.say(line)
 
     def _collection(self, wanted: Mapping[str, Sequence[str]]) -> Collection:
         sources = {name: {"files": [*patterns]} for name, patterns in wanted.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.opening.keys import ticket_secrets
-from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.receipt.verify import published
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running.bistro_asking import BistroAsking
@@ -129,7 +129,9 @@ def run_event(
             LoggedEntries(given.tls, said),
         )
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
+        pool = stack.enter_context(OpeningPool(config.workers))
         ready(log.url)
+        times = LogTimes(event, services, said)
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
@@ -152,9 +154,9 @@ def run_event(
                         config.method,
                         given.network,
                     ),
-                    LogTimes(event, services, said),
+                    replace(times, event=event),
                     asking.tell_covered,
-                    config.workers,
+                    pool.open_all,
                 )
                 began_s = time.monotonic()
                 is_more = destination.do_round(int(time.time()))

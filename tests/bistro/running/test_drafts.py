@@ -1,4 +1,4 @@
-"""What is said of drafts, in whichever order they come: read in its order it fits, and ends right."""
+"""What is said of drafts, in whichever order they come: it fits as it is read, and ends right."""
 
 from __future__ import annotations
 
@@ -58,16 +58,15 @@ class Drafts:
             self.uploads.append(Upload("north", 1, code, commitment))
             self.drafts.append(Draft(time_s, commitment.entry, ticket, code))
         rows = [row_of(each.commitment, 1, each.sha256, bytes(16), 0) for each in self.uploads]
-        batch = sign_batch(
-            *(EVENT, "north", 0, bytes(32), 0), np.array(rows, ROW), key_of("north")
-        )
+        batch = sign_batch(*(EVENT, "north", 0, bytes(32), 0), np.array(rows, ROW), key_of("north"))
         self.log = FlakyLog()
         self.register = Register(str(folder / "register"), self.event)
         self.register.take_batch(batch)
         self.destination = Destination(
             *(self.event, key_of("verdicts"), self.register),
             Opener((), None, folder, folder / "into"),
-            *(self.log, lambda _: None, lambda _: [], lambda _: None, 1),
+            *(self.log, lambda _: None, lambda _: [], lambda _: None),
+            lambda opener, openings: map(opener.open, openings),
         )
 
     def collect(self, number):
