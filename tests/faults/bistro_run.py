@@ -252,14 +252,15 @@ def main() -> int:
         record = {"record": str(folder / "counts")}
         assert log_run.in_copy(folder, 1, record, run) == DONE, (folder / "said").read_text()
         plan = experiments(json.loads((folder / "counts").read_text()))[::step]
-        broken = 0
+        broken = n_reached = 0
         for number, experiment in enumerate(plan):
             place = Path(scratch) / str(number)
             if why := judged(experiment, place):
                 broken += 1
                 print(f"{experiment.key}: {why}", flush=True)  # noqa: T201
+            n_reached += (place / "hits").exists()
             shutil.rmtree(place)
-        print(f"{len(plan)} experiments, {broken} with a rule broken")  # noqa: T201
+        print(f"{len(plan)} experiments, {n_reached} reached, {broken} with a rule broken")  # noqa: T201
     return 1 if broken else 0
 
 

@@ -209,6 +209,7 @@ class UploadStore:
                 )
             case Forget(upload_id):
                 self._db.rows("DELETE FROM uploads WHERE id = ?", (upload_id,))
+                self._db.rows("UPDATE pieces SET upload = NULL WHERE upload = ?", (upload_id,))
             case Drop(numbers, contact_s):
                 for number in numbers:
                     self._db.rows("UPDATE segments SET is_gone = 1 WHERE number = ?", (number,))
@@ -330,8 +331,7 @@ class UploadStore:
         batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
         contact = self._db.rows("SELECT time_s FROM contact")
         spoilt = self._db.rows(
-            "SELECT entry, sum(n_bytes) FROM pieces WHERE upload IS NULL "
-            "OR upload NOT IN (SELECT id FROM uploads) GROUP BY entry"
+            "SELECT entry, sum(n_bytes) FROM pieces WHERE upload IS NULL GROUP BY entry"
         )
         return Kept(
             unfinished=unfinished,

@@ -31,6 +31,8 @@ EXTENSIONS = "creation,creation-with-upload,expiration,checksum,termination"
 PUSH_TYPE = "application/offset+octet-stream"
 RECEIPT = "Datacollect-Receipt"
 SUMS = ("sha256", "sha1")
+# When somebody who was refused for want of room may come again.
+AGAIN_S = 30
 # What is written at once.
 BLOCK_BYTES = 256 * 1024
 
@@ -170,6 +172,7 @@ class Tus:
         tree: dict[str, Any] = {"why": str(error)}
         if error.status == NO_ROOM:
             bistros = self._bistro.event.bistros
+            headers.append(("Retry-After", str(AGAIN_S)))
             tree["bistros"] = [each.name for each in bistros if each.name != self._bistro.name]
         headers.append(("Content-Type", "application/json"))
         exchange.answer(error.status, headers, json.dumps(tree).encode())

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from instances.agents import write_agent
 from instances.bistros import (
     PUSH,
     Client,
@@ -35,6 +36,7 @@ from datacollect.bistro.taking.bistro import Bistro
 from datacollect.bistro.taking.tus import Tus
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, StoreError
+from datacollect.files.units import format_bytes
 from datacollect.net.tls import fingerprint_of_file
 
 DATA = bytes(range(256)) * 400
@@ -205,8 +207,9 @@ def test_given_up_upload_gives_its_room_back(event, north):
 def test_full_bistro_names_the_others(event, tmp_path):
     with running_bistro(tmp_path, most_bytes=len(DATA)) as (client, _):
         assert client.create(event, commitment_to(event, DATA))[0] == 201
-        status, _, body = client.create(event, commitment_to(event, DATA, 1))
+        status, headers, body = client.create(event, commitment_to(event, DATA, 1))
         assert (status, json.loads(body)["bistros"]) == (507, ["south"])
+        assert int(headers["retry-after"]) > 0
         client.close()
 
 
@@ -308,7 +311,9 @@ def test_command_says_how_much_room_there_is(event, north, capsys, tmp_path):
     assert (facts["bistro"], facts["stored_bytes"]) == ("north", len(DATA))
     assert facts["last_contact_s"] is None
     assert run(["bistro", "status", url, "--fingerprint", fingerprint]) == 0
-    assert "last contact: none" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"stored: {format_bytes(len(DATA))}\n" in said
+    assert "last contact: none" in said
 
 
 @pytest.mark.parametrize(
@@ -385,3 +390,24 @@ def test_push_that_ends_by_an_error_of_its_own_harms_nobody(event, north):
         Tus(bistro).answer(Broken(path))
     assert client.ask("HEAD", path)[0] == 200
     assert "datacollect-receipt" in client.patch(path, 0, DATA)[1]
+
+
+def test_command_says_what_to_do_where_there_is_nothing_to_ask(event, tmp_path, capsys):
+    relaying = write_agent(tmp_path, "relaying", connect_to={"S": "192.0.2.1:7443"})
+    assert run(["bistro", "status", str(relaying)]) == 2
+    assert "has no table accept" in capsys.readouterr().err
+    with running_bistro(tmp_path) as (client, _):
+        client.close()
+    file = tmp_path / "north.toml"
+    (tmp_path / "north.cert.pem").write_text("nothing")
+    assert run(["bistro", "status", str(file)]) == 2
+    (tmp_path / "north.cert.pem").unlink()
+    assert run(["bistro", "status", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("the agent makes it at its first start") == 2
+
+
+def test_command_says_that_a_bistros_disk_has_failed(capsys):
+    with odd_server(lambda _: Answer(503)) as server:
+        assert run(["bistro", "status", server.url]) == 3
+    assert "its disk is full, or fails" in capsys.readouterr().err
