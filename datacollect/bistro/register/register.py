@@ -42,7 +42,8 @@ LOST = "lost"
 # What may still come, or come sealed anew.
 NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
-# whether the log of verdicts holds it. `ticket`: the number inside the seal. `files`: what was read
+# whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
+# which the bistro was shown. `files`: what was read
 # of those that bistros serve, and by which stamp each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
@@ -51,7 +52,7 @@ CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committ
     committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
     file TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
-    outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
+    told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
     is_covered INTEGER, PRIMARY KEY (bistro, number));
 CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
@@ -495,6 +496,22 @@ class Register:
         )
         return [number for (number,) in rows]
 
+    def done_with(self, bistro: str) -> list[int]:
+        """Return the fetched segments of a bistro of which nothing is needed any more."""
+        rows = self._db.rows(
+            "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 AND is_fetched = 1",
+            (bistro,),
+        )
+        return [number for (number,) in rows]
+
+    def drop_segments(self, bistro: str, numbers: Iterable[int]) -> None:
+        """Take note that segments are not here any more."""
+        with self._db.transaction():
+            self._db.many(
+                "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
+                ((bistro, number) for number in numbers),
+            )
+
     # What is known ----------------------------------------------------------------------------
 
     def known(self, entry: bytes) -> Known:
@@ -515,14 +532,17 @@ class Register:
         """
         last = b""
         while rows := self._db.rows(
-            "SELECT entry, time_s, word, why, bistro FROM (SELECT entry, time_s, word, why "
+            "SELECT entry, time_s, word, why, bistro, told_ticket "
+            "FROM (SELECT entry, time_s, word, why "
             f"FROM entries WHERE {NOT_HERE} AND entry > ? ORDER BY entry LIMIT ?) AS page "
             "JOIN uploads USING (entry) ORDER BY entry, bistro",
             (last, MOST_AT_ONCE),
         ):
             for (entry, time_s, word, why), some in groupby(rows, lambda row: row[:4]):
-                bistros = dict.fromkeys(bistro for *_, bistro in some)
-                yield Known(entry, time_s, tuple(bistros), word or "", why or "")
+                of_entry = [*some]
+                bistros = dict.fromkeys(row[4] for row in of_entry)
+                ticket = next((row[5] for row in of_entry if row[5]), None)
+                yield Known(entry, time_s, tuple(bistros), word or "", why or "", ticket)
             last = rows[-1][0]
 
     def known_among(self, entries: Iterable[bytes]) -> set[bytes]:
@@ -569,8 +589,8 @@ def _word(why: str) -> tuple[str, str]:
 
 
 def _hashes(rows: np.ndarray, name: str) -> list[bytes]:
-    data = np.ascontiguousarray(rows[name]).tobytes()
-    return [data[i : i + 32] for i in range(0, len(data), 32)]
+    data, n_bytes = np.ascontiguousarray(rows[name]).tobytes(), rows.dtype[name].itemsize
+    return [data[i : i + n_bytes] for i in range(0, len(data), n_bytes)]
 
 
 def _entry_rows(rows: np.ndarray) -> Iterator[tuple[object, ...]]:
@@ -590,8 +610,17 @@ def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]
         _hashes(rows, "entry"),
         _hashes(rows, "sha256"),
         rows["size"].tolist(),
+        _hashes(rows, "ticket"),
     )
     return (
-        (entry, batch.bistro, sha256, size, batch.number, None)
-        for entry, sha256, size in zip(*columns, strict=True)
+        (
+            entry,
+            batch.bistro,
+            sha256,
+            size,
+            batch.number,
+            ticket.hex() if any(ticket) else None,
+            None,
+        )
+        for entry, sha256, size, ticket in zip(*columns, strict=True)
     )

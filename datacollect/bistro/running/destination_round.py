@@ -7,7 +7,7 @@ that is killed is gone on with by the next one. What has come is opened while mo
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
@@ -23,6 +23,7 @@ from datacollect.bistro.custody.segments import (
 from datacollect.bistro.custody.verdicts import Covered, ranges_of
 from datacollect.bistro.store.folder import not_written
 from datacollect.errors import ProblemError
+from datacollect.net.fan_out import Meanwhile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -124,6 +125,8 @@ class Destination:
             # Each is about what is logged, and logged itself before the next.
             while self.register.supersede():
                 self._log_verdicts()
+        for name in names:
+            self._remove(name)
         return is_more
 
     def _judge(self, now_s: int) -> None:
@@ -136,6 +139,13 @@ class Destination:
             # Again each time: a note that was lost is made up for.
             names = [bistro.name for bistro in self.event.bistros]
             self.tell({name: self._covered(name, size, now_s) for name in names})
+
+    def _remove(self, bistro: str) -> None:
+        """Remove segments of which nothing is needed any more: what was opened lies elsewhere."""
+        if numbers := self.register.done_with(bistro):
+            for number in numbers:
+                (self.opener.segments / bistro / segment_name(number)).unlink(missing_ok=True)
+            self.register.drop_segments(bistro, numbers)
 
     def _take_reports(self, bistro: str, folder: Path) -> None:
         """Take batches and indices that are new, or lie there anew: a bistro may have changed them.
@@ -173,24 +183,30 @@ class Destination:
         absent: set[tuple[str, int]] = set()
         while wanted := self.register.to_fetch(absent):
             chosen = some_of_each(wanted, MOST_FETCHED_AT_ONCE)
-            with ThreadPoolExecutor(1) as pool:
-                is_over = threading.Event()
-                judging = pool.submit(self._judge_what_comes, chosen, is_over, now_s)
-                try:
-                    self.bring(
-                        {
-                            name: [segment_name(number) for number in numbers]
-                            for name, numbers in chosen.items()
-                        }
-                    )
-                finally:
-                    is_over.set()
-            left, n_chosen = judging.result(), sum(map(len, chosen.values()))
+            left = self._brought_and_judged(chosen, now_s)
+            n_chosen = sum(map(len, chosen.values()))
             absent |= left
             # Where nothing has come, the next ones are tried: others wait for nobody.
             if len(left) < n_chosen < sum(map(len, wanted.values())):
                 return True
         return False
+
+    def _brought_and_judged(
+        self, chosen: Mapping[str, Sequence[int]], now_s: int
+    ) -> set[tuple[str, int]]:
+        """Fetch segments, and judge what has come while more is on its way."""
+        is_over = threading.Event()
+        judging = Meanwhile("judging", lambda: self._judge_what_comes(chosen, is_over, now_s))
+        try:
+            self.bring({name: [*map(segment_name, numbers)] for name, numbers in chosen.items()})
+        except BaseException:
+            # Whoever is told so may close the register: nobody is at work with it any more.
+            is_over.set()
+            with suppress(Exception):
+                judging.result()
+            raise
+        is_over.set()
+        return judging.result()
 
     def _judge_what_comes(
         self, chosen: Mapping[str, Sequence[int]], is_over: threading.Event, now_s: int

@@ -38,7 +38,7 @@ from datacollect.net.keys import PrivateKey
 
 T = TypeVar("T")
 PATIENCE_S, PUBLISHED_WITHIN_S = 2.0, 12.0
-ROUND_S = 14.0
+ROUND_S = 16.0
 
 
 @dataclass
