@@ -496,6 +496,22 @@ class Register:
         )
         return [number for (number,) in rows]
 
+    def done_with(self, bistro: str) -> list[int]:
+        """Return the fetched segments of a bistro of which nothing is needed any more."""
+        rows = self._db.rows(
+            "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 AND is_fetched = 1",
+            (bistro,),
+        )
+        return [number for (number,) in rows]
+
+    def drop_segments(self, bistro: str, numbers: Iterable[int]) -> None:
+        """Take note that segments are not here any more."""
+        with self._db.transaction():
+            self._db.many(
+                "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
+                ((bistro, number) for number in numbers),
+            )
+
     # What is known ----------------------------------------------------------------------------
 
     def known(self, entry: bytes) -> Known:
