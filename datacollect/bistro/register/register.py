@@ -269,6 +269,19 @@ class Register:
             yield from (entry for (entry,) in rows)
             last = rows[-1][0]
 
+    def unsure(self) -> list[bytes]:
+        """Return the entries in time whose least time matters, should logs not all have been asked.
+
+        Those that share a ticket or a content with others, and those that may.
+        """
+        rows = self._db.rows(
+            "SELECT entry FROM entries WHERE time_s <= ? AND (word IS NULL OR word = ? OR "
+            f"ticket IN ({_SHARED.format('ticket')}) "
+            f"OR content_p IN ({_SHARED.format('content_p')}))",
+            (self._event.latest_s, REFUSED),
+        )
+        return [entry for (entry,) in rows]
+
     def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
         """Keep by when entries stood in a log; the least counts."""
         with self._db.transaction():
@@ -427,7 +440,10 @@ class Register:
         standing = {
             Draft(*row): word == SUPERSEDED
             for *row, word in self._db.rows(
-                "SELECT time_s, entry, ticket, content_p, word FROM entries "
+                "WITH contents AS (SELECT content_p, min(time_s) AS since_s FROM entries "
+                "GROUP BY content_p HAVING count(*) > 1) "
+                "SELECT time_s, entry, ticket, content_p, since_s, word "
+                "FROM entries LEFT JOIN contents USING (content_p) "
                 "WHERE word IN (?, ?) AND time_s <= ? AND ("
                 f"ticket IN ({_SHARED.format('ticket')}) "
                 f"OR content_p IN ({_SHARED.format('content_p')}))",

@@ -134,11 +134,15 @@ def run_event(
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
         pool = stack.enter_context(OpeningPool(config.workers))
         ready(log.url)
-        times = LogTimes(event, services, said)
+        times: LogTimes | None = None
         look_s, standing = -math.inf, None
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
+                if times is None:
+                    # Whom it has not asked before it was ended, nobody knows.
+                    left = dict.fromkeys(register.unsure(), frozenset(services))
+                    times = LogTimes(event, services, said, left)
                 destination = Destination(
                     event,
                     config.key,

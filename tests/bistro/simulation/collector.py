@@ -131,7 +131,8 @@ class Collector:
     def _forget(self) -> None:
         """Have nothing but what is on the disk."""
         services = {each.name: _Asked(self, each) for each in self.parties.services}
-        self._times = LogTimes(EVENT, services, lambda _: None)
+        left = dict.fromkeys(self.register.unsure(), frozenset(services))
+        self._times = LogTimes(EVENT, services, lambda _: None, left)
 
     def _do_round(self) -> None:
         destination = Destination(

@@ -147,8 +147,7 @@ class JudgedEvent(WholeEvent):
             assert one.file.commitment.content in contents, "superseded by somebody else's"
         assert verdict.word == COLLECTED
         assert one not in self.copies
-        # Whoever is killed forgets which services have not answered yet: one may prove less.
-        assert times.get(one.entry, 2**60) >= time_s or self.collector.n_killed
+        assert times.get(one.entry, 2**60) >= time_s
 
     def _check_refusals(self) -> None:
         """An honest destination refuses for what is so, whatever bistros show it."""
@@ -179,7 +178,7 @@ class JudgedEvent(WholeEvent):
             (last,) = came[COLLECTED]
             # Of what a lying service has taken back nobody can say when it was there.
             known = [times.get(one.entry, 0) for one in (last, *came[SUPERSEDED])]
-            assert known[0] in (0, max(known)) or self.collector.n_killed
+            assert known[0] in (0, max(known))
 
     def _check_copies(self) -> None:
         """Who copies a ciphertext gains nothing."""
