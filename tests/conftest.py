@@ -39,6 +39,9 @@ NO_NAMESPACES = (
 NO_CURL = "no curl here: apt install curl"
 NO_GO = "no Go here: https://go.dev/dl"
 NO_FSCK = "no Tessera here: Go cannot fetch it"
+NO_TUSD = "no tusd here: Go cannot fetch it"
+NO_NODE = "no node here: apt install nodejs npm"
+NO_TUS_JS = "no tus-js-client here: npm cannot fetch it"
 NO_AGE = "no age here: apt install age"
 NO_OPENSSL = "no openssl here: apt install openssl"
 NO_NGINX = "no nginx here: apt install nginx-light"
@@ -66,6 +69,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
     *(NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),
+    *(NO_NODE, NO_TUS_JS, NO_TUSD),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code. The same

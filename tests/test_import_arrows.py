@@ -91,7 +91,10 @@ WITHIN = {
     "bistro.store": (
         "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
     ),
-    "bistro.taking": ("bistro.log bistro.event bistro.custody bistro.accepting bistro.store"),
+    "bistro.taking": (
+        "bistro.log bistro.event bistro.receipt bistro.custody bistro.accepting bistro.client "
+        "bistro.store"
+    ),
     "bistro.register": (
         "bistro.log bistro.event bistro.receipt bistro.custody bistro.destination bistro.store"
     ),
@@ -105,7 +108,7 @@ WITHIN = {
     ),
     "bistro.running": (
         "bistro.log bistro.event bistro.custody bistro.receipt bistro.assignment bistro.sealing "
-        "bistro.client bistro.audit bistro.taking bistro.destination bistro.register "
+        "bistro.client bistro.audit bistro.store bistro.taking bistro.destination bistro.register "
         "bistro.opening bistro.config bistro.serving"
     ),
     "control": "",

@@ -7,6 +7,7 @@ which the log takes once.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from datacollect.bistro.custody.batch_chain import Link
 from datacollect.bistro.custody.verdicts import (
     COLLECTED,
+    DOES_NOT_OPEN,
     LATE,
     REASONS,
     REFUSED,
@@ -30,15 +32,19 @@ from datacollect.bistro.receipt.evidence import Lie
 from datacollect.bistro.register.databases import open_database
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from datacollect.bistro.custody.batches import Batch
     from datacollect.bistro.event.event import Event
 
 # Where the bytes that a bistro shows are not those that it has signed for.
 LOST = "lost"
+# What may still come, or come sealed anew.
+NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
-# whether the log of verdicts holds it. `ticket`: the number inside the seal.
+# whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
+# which the bistro was shown. `files`: what was read
+# of those that bistros serve, and by which stamp each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
@@ -46,9 +52,9 @@ CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committ
     committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
     file TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
-    told_s BIGINT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
+    told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
-    PRIMARY KEY (bistro, number));
+    is_covered INTEGER, PRIMARY KEY (bistro, number));
 CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
 CREATE INDEX pieces_of_entries ON pieces (entry);
@@ -56,8 +62,14 @@ CREATE INDEX not_tried ON uploads (entry) WHERE outcome IS NULL;
 CREATE INDEX lost ON uploads (bistro, entry) WHERE outcome = '{LOST}';
 CREATE INDEX not_logged ON entries (entry) WHERE is_logged = 0;
 CREATE INDEX without_time ON entries (entry) WHERE time_s IS NULL;
+CREATE INDEX not_here ON entries (entry) WHERE {NOT_HERE};
+CREATE INDEX of_tickets ON entries (ticket);
+CREATE INDEX of_contents ON entries (content_p);
+CREATE TABLE files (bistro TEXT, name TEXT, stamp TEXT, PRIMARY KEY (bistro, name));
 CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 """
+# Nearly all drafts are alone with their ticket and their content: those are not looked at.
+_SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 MOST_AT_ONCE = 10_000
 
 
@@ -139,7 +151,7 @@ class Register:
             self._db.insert("batches", [chain])
         return True
 
-    def take_index(self, bistro: str, number: int, pieces: np.ndarray, n_bytes: int) -> bool:
+    def take_index(self, bistro: str, number: int, pieces: np.ndarray) -> bool:
         """Take what lies in a segment of a bistro; return whether it was new.
 
         What was not as its bistro has signed may be made of these pieces: it is tried again.
@@ -150,8 +162,7 @@ class Register:
         number : int
             Of the segment.
         pieces : ndarray of dtype ``PIECE`` in `datacollect.bistro.custody.segments`
-        n_bytes : int
-            Of the segment.
+            That fill it.
         """
         if self._db.rows(
             "SELECT 1 FROM segments WHERE bistro = ? AND number = ?", (bistro, number)
@@ -170,7 +181,7 @@ class Register:
         ]
         with self._db.transaction():
             self._db.insert("pieces", rows)
-            self._db.insert("segments", [(bistro, number, n_bytes, 0)])
+            self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0, 0)])
             self._db.rows(
                 f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
                 "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
@@ -178,28 +189,44 @@ class Register:
             )
         return True
 
-    def take_segment(self, bistro: str, number: int) -> None:
-        """Take note that a segment is here."""
+    def take_segment(self, bistro: str, number: int, n_bytes: int) -> bool:
+        """Take note that a segment is here, and so long; return whether it is as its index says."""
+        ((expected,),) = self._db.rows(
+            "SELECT n_bytes FROM segments WHERE bistro = ? AND number = ?", (bistro, number)
+        )
+        if n_bytes != expected:
+            text = f"Its segment {number} has {n_bytes} bytes, and by its index {expected}."
+            self.take_lie(bistro, text)
+            return False
         with self._db.transaction():
             self._db.rows(
                 "UPDATE segments SET is_fetched = 1 WHERE bistro = ? AND number = ?",
                 (bistro, number),
             )
+        return True
 
     def take_lie(self, who: str, text: str) -> None:
         """Keep what somebody has served that cannot be, as a sentence."""
         with self._db.transaction():
             self._db.insert("lies", [(who, text)])
 
-    def known_batches(self, bistro: str) -> set[int]:
-        """Return the numbers of the batches that were taken."""
-        rows = self._db.rows("SELECT number FROM batches WHERE bistro = ?", (bistro,))
-        return {number for (number,) in rows}
+    def files_of(self, bistro: str) -> dict[str, str]:
+        """Return the files of a bistro that were read, each with its stamp, by name."""
+        return dict(self._db.rows("SELECT name, stamp FROM files WHERE bistro = ?", (bistro,)))
 
-    def known_segments(self, bistro: str) -> dict[int, int]:
-        """Return the bytes of the segments whose indices were taken, by number."""
-        rows = self._db.rows("SELECT number, n_bytes FROM segments WHERE bistro = ?", (bistro,))
-        return dict(rows)
+    def take_files(self, bistro: str, stamps: Mapping[str, str]) -> None:
+        """Keep that files of a bistro were read, by name, each with what tells it from others."""
+        with self._db.transaction():
+            self._db.many(
+                "INSERT INTO files VALUES (?, ?, ?) "
+                "ON CONFLICT (bistro, name) DO UPDATE SET stamp = excluded.stamp",
+                ((bistro, name, stamp) for name, stamp in stamps.items()),
+            )
+
+    def last_batch(self, bistro: str) -> int:
+        """Return the number of the last batch of a bistro that was taken; -1: none was."""
+        rows = self._db.rows("SELECT max(number) FROM batches WHERE bistro = ?", (bistro,))
+        return -1 if rows[0][0] is None else rows[0][0]
 
     def lies(self) -> list[Lie]:
         """Return who has signed what cannot be, in words."""
@@ -218,7 +245,17 @@ class Register:
             "SELECT bistro, number, digest, previous FROM batches ORDER BY bistro, number"
         ):
             links.setdefault(bistro, []).append(Link(*link))
-        return found + [lie for name, some in links.items() for lie in chain_lies(name, some)]
+        for bistro, some in links.items():
+            found += chain_lies(bistro, some, partial(self._note, bistro))
+        return found
+
+    def _note(self, bistro: str, digest: bytes) -> bytes:
+        """Return a batch's note as it was signed."""
+        rows = self._db.rows(
+            "SELECT note FROM batches WHERE bistro = ? AND digest = ?", (bistro, digest)
+        )
+        note: bytes = rows[0][0]
+        return note
 
     # What logs say ----------------------------------------------------------------------------
 
@@ -391,7 +428,9 @@ class Register:
             Draft(*row): word == SUPERSEDED
             for *row, word in self._db.rows(
                 "SELECT time_s, entry, ticket, content_p, word FROM entries "
-                "WHERE word IN (?, ?) AND time_s <= ?",
+                "WHERE word IN (?, ?) AND time_s <= ? AND ("
+                f"ticket IN ({_SHARED.format('ticket')}) "
+                f"OR content_p IN ({_SHARED.format('content_p')}))",
                 (COLLECTED, SUPERSEDED, self._event.latest_s),
             )
         }
@@ -428,7 +467,7 @@ class Register:
 
         Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
         were not opened yet, and where an upload goes on that no batch names. What is late stays as
-        long as the deadline may be moved.
+        long as the deadline may be moved. Data that may go once are not looked at again.
 
         Parameters
         ----------
@@ -437,19 +476,41 @@ class Register:
             Seconds since 1970.
         """
         may_move = now_s <= self._event.collect_until_s
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE segments SET is_covered = 1 "
+                "WHERE bistro = ? AND is_covered = 0 AND NOT EXISTS ("
+                "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
+                "WHERE pieces.bistro = segments.bistro AND segment = number "
+                "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
+                "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
+                "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
+                "(SELECT coalesce(sum(size), 0) FROM uploads "
+                "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
+                f"AND outcome <> '{LOST}'))))",
+                (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
+            )
         rows = self._db.rows(
-            "SELECT number FROM segments WHERE bistro = ? AND NOT EXISTS ("
-            "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
-            "WHERE pieces.bistro = segments.bistro AND segment = number "
-            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
-            "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
-            "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
-            "(SELECT coalesce(sum(size), 0) FROM uploads "
-            "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-            f"AND outcome <> '{LOST}')))) ORDER BY number",
-            (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
+            "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 ORDER BY number",
+            (bistro,),
         )
         return [number for (number,) in rows]
+
+    def done_with(self, bistro: str) -> list[int]:
+        """Return the fetched segments of a bistro of which nothing is needed any more."""
+        rows = self._db.rows(
+            "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 AND is_fetched = 1",
+            (bistro,),
+        )
+        return [number for (number,) in rows]
+
+    def drop_segments(self, bistro: str, numbers: Iterable[int]) -> None:
+        """Take note that segments are not here any more."""
+        with self._db.transaction():
+            self._db.many(
+                "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
+                ((bistro, number) for number in numbers),
+            )
 
     # What is known ----------------------------------------------------------------------------
 
@@ -464,10 +525,25 @@ class Register:
         time_s, word, why = rows[0]
         return Known(entry, time_s, tuple(name for (name,) in bistros), word or "", why or "")
 
-    def incomplete(self) -> list[Known]:
-        """Return what is known of the entries that were neither collected nor judged otherwise."""
-        rows = self._db.rows("SELECT entry FROM entries WHERE word IS NULL ORDER BY entry")
-        return [self.known(entry) for (entry,) in rows]
+    def incomplete(self) -> Iterator[Known]:
+        """Yield what is known of the entries that are not here, by entry.
+
+        They have no verdict, or do not open and may come sealed anew.
+        """
+        last = b""
+        while rows := self._db.rows(
+            "SELECT entry, time_s, word, why, bistro, told_ticket "
+            "FROM (SELECT entry, time_s, word, why "
+            f"FROM entries WHERE {NOT_HERE} AND entry > ? ORDER BY entry LIMIT ?) AS page "
+            "JOIN uploads USING (entry) ORDER BY entry, bistro",
+            (last, MOST_AT_ONCE),
+        ):
+            for (entry, time_s, word, why), some in groupby(rows, lambda row: row[:4]):
+                of_entry = [*some]
+                bistros = dict.fromkeys(row[4] for row in of_entry)
+                ticket = next((row[5] for row in of_entry if row[5]), None)
+                yield Known(entry, time_s, tuple(bistros), word or "", why or "", ticket)
+            last = rows[-1][0]
 
     def known_among(self, entries: Iterable[bytes]) -> set[bytes]:
         """Return which of some entries batches name."""
@@ -513,8 +589,8 @@ def _word(why: str) -> tuple[str, str]:
 
 
 def _hashes(rows: np.ndarray, name: str) -> list[bytes]:
-    data = np.ascontiguousarray(rows[name]).tobytes()
-    return [data[i : i + 32] for i in range(0, len(data), 32)]
+    data, n_bytes = np.ascontiguousarray(rows[name]).tobytes(), rows.dtype[name].itemsize
+    return [data[i : i + n_bytes] for i in range(0, len(data), n_bytes)]
 
 
 def _entry_rows(rows: np.ndarray) -> Iterator[tuple[object, ...]]:
@@ -534,9 +610,17 @@ def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]
         _hashes(rows, "entry"),
         _hashes(rows, "sha256"),
         rows["size"].tolist(),
-        rows["time_s"].tolist(),
+        _hashes(rows, "ticket"),
     )
     return (
-        (entry, batch.bistro, sha256, size, batch.number, time_s, None)
-        for entry, sha256, size, time_s in zip(*columns, strict=True)
+        (
+            entry,
+            batch.bistro,
+            sha256,
+            size,
+            batch.number,
+            ticket.hex() if any(ticket) else None,
+            None,
+        )
+        for entry, sha256, size, ticket in zip(*columns, strict=True)
     )

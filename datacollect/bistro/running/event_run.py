@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.opening.keys import ticket_secrets
-from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.receipt.verify import published
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running.bistro_asking import BistroAsking
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 LOADS_EVERY_S = 10.0
 # A service that takes longer is asked in the next round.
 SERVICE_S = 5.0
+# For each second that it takes to look how far the event is, so many seconds of rounds.
+LOOKS_FOR = 10.0
 # What was said is said again after this time, if it is still so.
 SAY_AGAIN_S = 3600.0
 
@@ -129,7 +132,10 @@ def run_event(
             LoggedEntries(given.tls, said),
         )
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
+        pool = stack.enter_context(OpeningPool(config.workers))
         ready(log.url)
+        times = LogTimes(event, services, said)
+        look_s, standing = -math.inf, None
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
@@ -152,14 +158,18 @@ def run_event(
                         config.method,
                         given.network,
                     ),
-                    LogTimes(event, services, said),
+                    replace(times, event=event),
                     asking.tell_covered,
-                    config.workers,
+                    pool.open_all,
                 )
                 began_s = time.monotonic()
                 is_more = destination.do_round(int(time.time()))
-                standing = _stand(given, event, register, loads, log, seen)
-            if not is_more and (once or standing.is_settled):
+                if once or time.monotonic() >= look_s:
+                    looked_s = time.monotonic()
+                    standing = _stand(given, event, register, loads, log, seen)
+                    # Where much is to be counted, that is a small part of all work.
+                    look_s = looked_s + LOOKS_FOR * (time.monotonic() - looked_s)
+            if not is_more and standing is not None and (once or standing.is_settled):
                 return standing
             if not is_more:
                 time.sleep(max(config.every_s - (time.monotonic() - began_s), 0.0))

@@ -113,11 +113,10 @@ class LogStore:
             n_entries=0 if last is None else last + 1,
             head=head[0][0] if head else None,
             published_size=-1 if published is None else published,
-            amendments=tuple(entry for _, entry in self.amendments()),
         )
 
     def amendments(self) -> list[tuple[int, bytes]]:
-        """Return index and note of each amendment."""
+        """Return index and entry of all that are longer than 32 bytes: of a service, amendments."""
         rows = self._db.rows(
             f"SELECT position, entry FROM entries WHERE length(entry) > {ENTRY_BYTES} "
             "ORDER BY position"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from dataclasses import replace
@@ -73,11 +74,15 @@ def take_all(register, *bistros, fetched=True):
         for path in sorted((bistro.folder / "batches").glob("*")):
             register.take_batch(read_batch(path.read_bytes(), EVENT))
         for number in range(bistro.n_segments):
-            n_bytes = (bistro.folder / segment_name(number)).stat().st_size
-            pieces = read_index((bistro.folder / index_name(number)).read_bytes(), n_bytes)
-            register.take_index(bistro.name, number, pieces, n_bytes)
+            pieces = read_index((bistro.folder / index_name(number)).read_bytes())
+            register.take_index(bistro.name, number, pieces)
             if fetched:
-                register.take_segment(bistro.name, number)
+                fetch(register, bistro, number)
+
+
+def fetch(register, bistro, number):
+    n_bytes = (bistro.folder / segment_name(number)).stat().st_size
+    assert register.take_segment(bistro.name, number, n_bytes)
 
 
 def timed(register, *uploads, time_s=DEADLINE_S):
@@ -99,14 +104,22 @@ def test_twice_the_same_batch_and_index_is_nothing_new(register, north):
     batch = north.batch(upload.row(), upload.row())
     assert register.take_batch(batch)
     assert not register.take_batch(batch)
-    pieces = read_index((north.folder / index_name(0)).read_bytes(), len(upload.sealed))
-    assert register.take_index("north", 0, pieces, len(upload.sealed))
-    assert not register.take_index("north", 0, pieces, len(upload.sealed))
-    assert register.known_batches("north") == {0}
-    assert register.known_segments("north") == {0: len(upload.sealed)}
+    pieces = read_index((north.folder / index_name(0)).read_bytes())
+    assert register.last_batch("south") == -1
+    assert register.take_index("north", 0, pieces)
+    assert not register.take_index("north", 0, pieces)
+    assert register.last_batch("north") == 0
     assert register.counts().waiting == 1
     assert register.to_fetch() == {"north": {0}}
     assert register.lies() == []
+
+
+def test_what_was_read_of_a_bistros_files_is_known_by_its_latest_stamp(register):
+    register.take_files("north", {"a": "1", "b": "1"})
+    register.take_files("north", {"b": "2"})
+    register.take_files("south", {"a": "3"})
+    assert register.files_of("north") == {"a": "1", "b": "2"}
+    assert register.files_of("south") == {"a": "3"}
 
 
 def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
@@ -116,7 +129,7 @@ def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
     assert [*register.without_time()] == [upload.entry]
     # Its data come before logs have answered, and are opened only once its time is known.
     assert register.to_fetch() == {"north": {0}}
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     assert register.to_fetch() == {}
     assert opened_as(register) == []
     timed(register, upload)
@@ -140,7 +153,7 @@ def test_what_lies_at_two_bistros_is_fetched_and_opened_once(register, north, so
     south.push(upload)
     take_all(register, north, south, fetched=False)
     assert register.to_fetch() == {"north": {0}}
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     timed(register, upload)
     assert opened_as(register) == [upload.entry]
     assert register.to_fetch() == {}
@@ -155,12 +168,12 @@ def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, n
     south.push(upload)
     take_all(register, north, south, fetched=False)
     timed(register, upload)
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     assert opened_as(register, LOST) == [upload.entry]
     assert [lie.who for lie in register.lies()] == ["north"]
     assert register.to_log() == []
     assert register.to_fetch() == {"south": {0}}
-    register.take_segment("south", 0)
+    fetch(register, south, 0)
     assert opened_as(register) == [upload.entry]
     assert register.counts().collected == 1
 
@@ -183,7 +196,7 @@ def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
     take_all(register, north, fetched=False)
     assert register.lies() == []
     assert register.to_fetch() == {"north": {2}}
-    register.take_segment("north", 2)
+    fetch(register, north, 2)
     assert opened_as(register) == [upload.entry]
 
 
@@ -331,7 +344,7 @@ def test_what_is_late_is_refused_unfetched_until_the_deadline_moves(place, north
     register.judge_times()
     assert register.to_log() == []
     assert register.to_fetch() == {"north": {0}}
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     assert opened_as(register) == [upload.entry]
     register.close()
 
@@ -380,7 +393,9 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     texts = [lie.text for lie in register.lies()]
     assert {lie.who for lie in register.lies()} == {"north"}
     assert len(texts) == 3
-    assert any("2 batches of number 0" in text for text in texts)
+    (fork,) = [text for text in texts if "2 batches of number 0" in text]
+    for batch in (first, forked):
+        assert json.dumps(batch.note.data.decode()) in fork
     assert "It has signed batch 2 and shows no batch 1." in texts
     assert any("open no commitment" in text for text in texts)
     assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
@@ -397,7 +412,7 @@ def test_an_index_that_lies_brings_nothing_to_open(register, north):
     timed(register, upload)
     assert [*register.to_open()] == []
     assert register.covered("north", DURING_S) == []
-    assert register.incomplete() == [Known(upload.entry, DEADLINE_S, ("north",))]
+    assert [*register.incomplete()] == [Known(upload.entry, DEADLINE_S, ("north",))]
 
 
 def test_the_register_of_another_event_is_refused(place):
@@ -428,6 +443,40 @@ def test_more_entries_than_one_page_are_all_opened(register, north, monkeypatch)
     assert [*register.without_time()] == sorted(each.entry for each in uploads)
     timed(register, *uploads)
     assert sorted(opened_as(register)) == sorted(each.entry for each in uploads)
+
+
+def test_what_is_not_here_is_listed_some_at_a_time_with_all_its_bistros(
+    register, north, south, monkeypatch
+):
+    uploads = sorted((HandedIn(EVENT, n) for n in range(7)), key=lambda each: each.entry)
+    collected, refused, late, *waiting = uploads
+    north.push(*uploads)
+    south.batch(*(each.row() for each in uploads[4:]), uploads[4].row(b"anew"))
+    take_all(register, north, south)
+    timed(register, *uploads[:2], *uploads[3:6])
+    timed(register, late, time_s=EVENT.latest_s + 1)
+    for opening in [*register.to_open()]:
+        reasons = {collected.entry: "", refused.entry: DOES_NOT_OPEN}
+        if opening.upload.commitment.entry in reasons:
+            register.opened(opening.upload, reasons[opening.upload.commitment.entry])
+    monkeypatch.setattr("datacollect.bistro.register.register.MOST_AT_ONCE", 2)
+    plain, n_asked = register._db.rows, []
+
+    def counting(*args):
+        n_asked.append(args)
+        return plain(*args)
+
+    monkeypatch.setattr(register._db, "rows", counting)
+    both = ("north", "south")
+    assert [*register.incomplete()] == [
+        Known(refused.entry, DEADLINE_S, ("north",), "refused", DOES_NOT_OPEN),
+        Known(waiting[0].entry, DEADLINE_S, ("north",)),
+        Known(waiting[1].entry, DEADLINE_S, both),
+        Known(waiting[2].entry, DEADLINE_S, both),
+        Known(waiting[3].entry, None, both),
+    ]
+    # Three pages, and one to see that there is no more.
+    assert len(n_asked) == 4
 
 
 def test_two_machines_take_the_same_batch_once(server, tmp_path):
@@ -487,10 +536,10 @@ event = read_event(Path(sys.argv[2], "event.toml").read_bytes())
 register = Register(sys.argv[3], event)
 north = Path(sys.argv[2], "north")
 register.take_batch(read_batch((north / "batches/0000000000.batch").read_bytes(), event))
+pieces = read_index((north / "segments/0000000000.index").read_bytes())
+register.take_index("north", 0, pieces)
 n_bytes = (north / "segments/0000000000.segment").stat().st_size
-pieces = read_index((north / "segments/0000000000.index").read_bytes(), n_bytes)
-register.take_index("north", 0, pieces, n_bytes)
-register.take_segment("north", 0)
+register.take_segment("north", 0, n_bytes)
 register.take_times([(entry, 5) for entry in register.without_time()])
 register.judge_times()
 for opening in [*register.to_open()]:

@@ -1,4 +1,4 @@
-"""What is said of drafts, in whichever order they come: read in its order it fits, and ends right."""
+"""What is said of drafts, in whichever order they come: it fits as it is read, and ends right."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class Drafts:
         self.destination = Destination(
             *(self.event, key_of("verdicts"), self.register),
             Opener((), None, folder, folder / "into"),
-            *(self.log, lambda _: None, lambda _: [], lambda _: None, 1),
+            *(self.log, lambda _: None, lambda _: [], lambda _: None),
+            lambda opener, openings: map(opener.open, openings),
         )
 
     def collect(self, number):

@@ -19,7 +19,7 @@ from datacollect.bistro.accepting import messages
 from datacollect.bistro.accepting.admission import Admission
 from datacollect.bistro.accepting.core import Accepting
 from datacollect.bistro.accepting.messages import Append, Cut, Drop, Refuse, Tell, Upload
-from datacollect.bistro.client.pushing import Begin, Look, Step
+from datacollect.bistro.client.pushing import Begin, End, Look, Step
 from datacollect.bistro.custody.batches import FIRST, ROW, Batch, read_batch, row_of, sign_batch
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.custody.segments import PIECE, index_name, number_of
@@ -133,7 +133,9 @@ class Bistro:
     def _entries_in(self, segments: tuple[int, ...]) -> set[bytes]:
         paths = [self.folder / "served" / index_name(number) for number in segments]
         return {
-            row["entry"].tobytes() for path in paths for row in np.frombuffer(path.read_bytes(), PIECE)
+            row["entry"].tobytes()
+            for path in paths
+            for row in np.frombuffer(path.read_bytes(), PIECE)
         }
 
     def _commit_soon(self) -> None:
@@ -176,6 +178,9 @@ class Bistro:
             elif isinstance(step, Look):
                 answer = self._told(messages.LookAsked(request, _id(step.path)))
                 self._once_kept(lambda: reply(self._answer(200, answer)))
+            elif isinstance(step, End):
+                answer = self._told(messages.EndAsked(request, _id(step.path)))
+                self._once_kept(lambda: reply(self._answer(204, answer)))
             else:
                 self._write(request, _id(step.path), step.offset, data, 204, reply)
         except RefusedError as error:
@@ -184,9 +189,7 @@ class Bistro:
     def _create(self, request: int, metadata: str, size: int, data: bytes, reply: Reply) -> None:
         wish = self.admission.wish_of(metadata, size, self._now_s)
         upload_id = self.world.random.randbytes(8).hex()
-        answer = self._told(
-            messages.CreateAsked(request, self._now_s, wish, upload_id, DISK_BYTES)
-        )
+        answer = self._told(messages.CreateAsked(request, self._now_s, wish, upload_id, DISK_BYTES))
         if isinstance(answer, Tell) and data and not answer.upload.offset:
             self._write(request, answer.upload.id, 0, data, 201, reply)
         else:
@@ -319,7 +322,9 @@ class Losing(LyingBistro):
 
     def served(self, pattern: str) -> dict[str, bytes]:
         return {
-            path: data for path, data in super().served(pattern).items() if not self._is_victims(path)
+            path: data
+            for path, data in super().served(pattern).items()
+            if not self._is_victims(path)
         }
 
     def _is_victims(self, path: str) -> bool:
@@ -440,7 +445,7 @@ class HoldingOther(LyingBistro):
 
 
 class Boasting(LyingBistro):
-    """Says that nothing lies there, or that nobody has room: whatever draws people or drives them."""
+    """Says whatever draws people, or drives them away."""
 
     def tell_facts(self, reply: Callable[[dict[str, float]], None]) -> None:
         stored, free, wait_s = self.world.random.choice([(0, 2**50, 0.0), (2**50, 0, 1e6)])
@@ -454,7 +459,15 @@ class Refusing(LyingBistro):
         reply(Answer(507, b'{"why": "full"}'))
 
 
+class Lax(LyingBistro):
+    """Takes what is late, too."""
+
+    def tus(self, step: Step, metadata: str, size: int, data: bytes, reply: Reply) -> None:
+        self.admission._require_in_time = lambda *_: None
+        super().tus(step, metadata, size, data, reply)
+
+
 LYING_BISTROS = (
     *(Losing, Altering, Inventing, Stuffing, Hiding, Forking, Unchaining, Skipping),
-    *(HoldingOther, Boasting, Refusing),
+    *(HoldingOther, Boasting, Refusing, Lax),
 )

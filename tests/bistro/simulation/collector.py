@@ -38,7 +38,7 @@ from datacollect.net.keys import PrivateKey
 
 T = TypeVar("T")
 PATIENCE_S, PUBLISHED_WITHIN_S = 2.0, 12.0
-ROUND_S = 14.0
+ROUND_S = 16.0
 
 
 @dataclass
@@ -71,6 +71,11 @@ class VerdictLog(Service):
             self.tell(messages.RecordAsked(self.world.now(), number, entries))
 
 
+def _open_all(opener, openings):
+    opener.prepare()
+    yield from map(opener.open, openings)
+
+
 class Collector:
     """An honest destination; it is killed now and then, most of all in its calls to the register.
 
@@ -87,7 +92,6 @@ class Collector:
     """
 
     is_honest = True
-    has_lied = False
     name = "destination"
 
     def __init__(
@@ -104,6 +108,7 @@ class Collector:
         self.register = Register(str(folder / "register"), EVENT)
         self.opener = Opener((), secrets, folder / "fetched", folder / "opened")
         self.n_killed = self._calls_left = 0
+        self._forget()
         world.after(ROUND_S, self._round)
 
     # Rounds -------------------------------------------------------------------------------------
@@ -119,12 +124,16 @@ class Collector:
                 self.n_killed += 1
                 self.register.close()
                 self.register = Register(str(self.folder / "register"), EVENT)
+                self._forget()
             self._calls_left = 0
         self.world.after(ROUND_S, self._round)
 
+    def _forget(self) -> None:
+        """Have nothing but what is on the disk."""
+        services = {each.name: _Asked(self, each) for each in self.parties.services}
+        self._times = LogTimes(EVENT, services, lambda _: None)
+
     def _do_round(self) -> None:
-        urls = {service.log.name: service for service in self.parties.services}
-        services = {name: _Asked(self, service) for name, service in urls.items()}
         destination = Destination(
             EVENT,
             key_of("dest"),
@@ -132,9 +141,9 @@ class Collector:
             self.opener,
             self,
             self.bring,
-            LogTimes(EVENT, services, lambda _: None),
+            self._times,
             self.tell,
-            1,
+            _open_all,
         )
         destination.do_round(int(self.world.now().unix_s))
         if self.world.at_s < self.world.healed_s:
@@ -154,9 +163,7 @@ class Collector:
 
     def wait(self, is_over: Callable[[], bool], patience_s: float) -> bool:
         """Let time pass; whoever is killed meanwhile goes on with nothing."""
-        found = self.world.wait(
-            lambda: self.log.core is not self._core or is_over(), patience_s
-        )
+        found = self.world.wait(lambda: self.log.core is not self._core or is_over(), patience_s)
         self._live()
         return found
 
@@ -175,7 +182,9 @@ class Collector:
             self.world.ask(
                 self.name,
                 bistro.name,
-                lambda reply, b=bistro: b.fetch(wanted[b.name], self.opener.segments / b.name, reply),
+                lambda reply, b=bistro: b.fetch(
+                    wanted[b.name], self.opener.segments / b.name, reply
+                ),
                 lambda files, b=bistro: answers.append((b.name, files)),
                 PATIENCE_S,
             )
@@ -299,7 +308,7 @@ class _Killable:
 
 
 class LyingCollector(Collector):
-    """`has_lied` once its log of verdicts does not fit together."""
+    """Treats its victims in another way."""
 
     is_honest = False
 
@@ -338,7 +347,6 @@ class Contradicting(LyingCollector):
     """Takes back what it has collected."""
 
     def instead(self, verdict: Verdict) -> list[bytes]:
-        self.has_lied = True
         refused = Verdict(EVENT.id, verdict.entry, REFUSED, DOES_NOT_OPEN)
         return [verdict.data, refused.data]
 
@@ -347,7 +355,6 @@ class Displacing(LyingCollector):
     """Says that something counts instead that it has not collected."""
 
     def instead(self, verdict: Verdict) -> list[bytes]:
-        self.has_lied = True
         other = bytes(32) if verdict.entry[0] % 2 else verdict.entry
         return [Verdict(EVENT.id, verdict.entry, SUPERSEDED, other.hex()).data]
 
@@ -356,7 +363,6 @@ class Rambling(LyingCollector):
     """Writes what is no verdict."""
 
     def instead(self, verdict: Verdict) -> list[bytes]:
-        self.has_lied = True
         return [b"whatever"]
 
 

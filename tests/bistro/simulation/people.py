@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from types import SimpleNamespace
 
 from bistro.simulation.collector import Parties
 from bistro.simulation.seals import commitment_to, content_of, sealed
@@ -15,12 +16,12 @@ from bistro.simulation.services import Said
 from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 
-from datacollect.bistro.accepting.admission import commitment_json, metadata_text
 from datacollect.bistro.assignment.assigning import assign, by_rendezvous
 from datacollect.bistro.assignment.loads import read_loads
 from datacollect.bistro.client.handing_in import HandingIn
 from datacollect.bistro.client.messages import Answered, AskProof, Commit, Question, Save, Ticked
-from datacollect.bistro.client.pushing import Begin, Pushing, Send
+from datacollect.bistro.client.pushing import Begin, Payload, Pushing, Send
+from datacollect.bistro.client.sending import _metadata
 from datacollect.bistro.custody.verdicts import DOES_NOT_OPEN, REFUSED
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.log.entry import Commitment, header_bytes
@@ -46,6 +47,7 @@ class Person:
         self.secret = sha256(self.name.encode()).digest()
         self.ticket = new_ticket(EVENT, bytes([number]) * 16, self.secret, key_of("organiser"))
         self.ticket_id = (bytes([number]) * 16).hex()
+        self.ticket_kept = SimpleNamespace(ticket=self.ticket.token)
         self.handed_in: list[HandIn] = []
 
     def inner(self, text: str) -> Inner:
@@ -122,6 +124,8 @@ class HandIn:
         self.anew_held_by: str | None = None
         self.anew_since_s: float | None = None
         self.n_starts = 0
+        # Whoever is late, and pushes all the same.
+        self.is_stubborn = world.random.random() < 0.2
         person.handed_in.append(self)
         delay_s = at_s - world.at_s
         world.after(delay_s, self._run)
@@ -211,7 +215,7 @@ class HandIn:
             self._again()
         elif self.is_anew:
             self._push_anew()
-        elif time_s <= EVENT.latest_s and len(self.held) < self.n_copies:
+        elif (time_s <= EVENT.latest_s or self.is_stubborn) and len(self.held) < self.n_copies:
             self._ask_for_loads()
 
     def _again(self) -> None:
@@ -242,18 +246,19 @@ class HandIn:
                     first = []
                 order = [*first, *(name for name in order if name not in first)]
         left = [names.index(name) for name in order if name not in self.held]
-        self._begin_push(Pushing(EVENT, replace(self.receipt, bistro_receipts=()), left))
+        receipt = replace(self.receipt, bistro_receipts=())
+        self._begin_push(receipt, left, Payload.committed(self.file.commitment))
 
     def _push_anew(self) -> None:
         if self.anew_since_s is None:
-            data, theirs = self.file.anew, self.file.commitment
+            data = self.file.anew
             assert data is not None
-            now = (theirs.event, theirs.salt, len(data), sha256(data).digest(), theirs.content)
             order = self.world.random.sample(range(len(EVENT.bistros)), len(EVENT.bistros))
-            self._begin_push(Pushing(EVENT, Receipt(Anew(*now, self.entry)), order))
+            payload = Payload(len(data), sha256(data).digest(), sealed_anew=True)
+            self._begin_push(self.receipt, order, payload)
 
-    def _begin_push(self, pushing: Pushing) -> None:
-        self._pushing = pushing
+    def _begin_push(self, receipt: Receipt, order: list[int], payload: Payload) -> None:
+        self._pushing, self._payload = Pushing(EVENT, receipt, order, payload), payload
         self._step()
 
     def _step(self) -> None:
@@ -262,8 +267,9 @@ class HandIn:
             self._pushed(pushing)
             return
         bistro = self.parties.bistros[step.bistro]
-        data = self.file.anew if self.is_anew else self.file.data
+        data = self.file.anew if self._payload.sealed_anew else self.file.data
         assert data is not None
+        metadata = _metadata(EVENT, self.receipt, self.person.ticket_kept, self._payload)
         sent = b""
         if isinstance(step, Begin):
             sent = data[: step.n_bytes]
@@ -271,31 +277,20 @@ class HandIn:
             sent = data[step.offset :]
 
         def asked(reply: Callable[[Answer], None]) -> None:
-            bistro.tus(step, self._metadata(), len(data), sent, reply)
+            bistro.tus(step, metadata, len(data), sent, reply)
 
         def answered(answer: Answer | None) -> None:
             pushing.take(answer, "" if answer else "no answer")
             self._later(pushing.wait_s, self._step)
 
-        self.world.ask(
-            *(self.person.name, bistro.name, asked, self._if_same(answered), PATIENCE_S)
-        )
-
-    def _metadata(self) -> str:
-        proofs = [(proved_time(p, self.entry, EVENT).time_s, p.data) for p in self.receipt.proofs]
-        values = {
-            "commitment": commitment_json(self.file.commitment),
-            "proof": min((t, data) for t, data in proofs if t is not None)[1],
-            "ticket": self.person.ticket.token.encode(),
-        }
-        return metadata_text(values | ({"sealed_anew": b"1"} if self.is_anew else {}))
+        self.world.ask(*(self.person.name, bistro.name, asked, self._if_same(answered), PATIENCE_S))
 
     def _pushed(self, pushing: Pushing) -> None:
         if pushing.holder is None:
             self._again()
             return
         self.receipt = self.receipt.with_more(bistro_receipts=pushing.receipt.bistro_receipts)
-        if self.is_anew:
+        if self._payload.sealed_anew:
             self.anew_held_by, self.anew_since_s = pushing.holder[0], self.world.at_s
             return
         self.held.setdefault(pushing.holder[0], self.world.at_s)
@@ -325,17 +320,6 @@ class HandIn:
             self.is_anew = True
             self.n_starts += 1
             self._push()
-
-
-@dataclass(frozen=True)
-class Anew(Commitment):
-    """A commitment whose ciphertext is another one by now."""
-
-    committed: bytes = b""
-
-    @property
-    def entry(self) -> bytes:
-        return self.committed
 
 
 def _answer(said: Said) -> Answer:

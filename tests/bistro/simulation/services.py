@@ -145,7 +145,11 @@ class Service:
         """Take an entry; `reply` is told what it is answered."""
         if self.core is not None:
             random = self.world.random
-            if self.world.at_s < self.world.healed_s and self.world.has_faults and random.random() < 0.2:
+            if (
+                self.world.at_s < self.world.healed_s
+                and self.world.has_faults
+                and random.random() < 0.2
+            ):
                 # When it hurts most: while the entry is on its way to the disk, and its word out.
                 self.world.after(random.uniform(0, 0.06), self.crash)
             number = self._number(client, reply)
@@ -174,7 +178,9 @@ class Service:
         if self.core is not None:
             proof = self.prove(client, entry)
             is_known = proof is not None or self.store.index_of(entry) is not None
-            reply(Answer(202 if is_known else 404, b"") if proof is None else Answer(200, proof.data))
+            reply(
+                Answer(202 if is_known else 404, b"") if proof is None else Answer(200, proof.data)
+            )
 
 
 class LyingService(Service):

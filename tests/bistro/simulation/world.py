@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import TypeVar
@@ -138,9 +138,14 @@ class World:
 
     def part(self, one: str, other: str) -> None:
         """Cut two hosts off from each other for a while."""
-        start_s = self.random.uniform(0, self.healed_s)
-        stop_s = self.random.uniform(0, self.healed_s)
-        self._parted[min(one, other), max(one, other)] = (start_s, stop_s)
+        self.isolate(one, [other], self.healed_s)
+
+    def isolate(self, one: str, others: Iterable[str], latest_s: float) -> None:
+        """Cut a host off from several others for the same while, which ends by then."""
+        start_s = self.random.uniform(0, latest_s)
+        stop_s = self.random.uniform(0, latest_s)
+        for other in others:
+            self._parted[min(one, other), max(one, other)] = (start_s, stop_s)
 
     def send(self, sender: str, receiver: str, deliver: Callable[[], None]) -> None:
         """Deliver a message some time later, or never."""
