@@ -58,7 +58,9 @@ class HttpChannel:
     @property
     def is_quiet(self) -> bool:
         """Whether a request may be sent: nothing has come since the last answer, no end either."""
-        if self._ahead:
+        if self._ahead or (
+            isinstance(self._connection, ssl.SSLSocket) and self._connection.pending()
+        ):
             return False
         # Not `select`, which knows a thousand descriptors.
         polling = select.poll()

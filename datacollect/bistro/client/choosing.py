@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.assignment.assigning import assign, by_rendezvous
-from datacollect.bistro.assignment.loads import MOST_LOADS_BYTES, Loads, read_loads
+from datacollect.bistro.assignment.loads import MOST_AGE_S, MOST_LOADS_BYTES, Loads, read_loads
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.net.fan_out import fan_out
 from datacollect.net.http_asking import address_of
@@ -45,6 +46,7 @@ class Chooser:
         self._urls = {bistro.name: bistro.url for bistro in event.bistros}
         self._numbers = {bistro.name: i for i, bistro in enumerate(event.bistros)}
         self._loads: Loads | None = None
+        self._asked_s = -math.inf
         self._round_trips_s: dict[str, float | None] = {}
 
     def order(self, receipt: Receipt, size_bytes: int) -> list[int]:
@@ -58,8 +60,10 @@ class Chooser:
             Of what is to be pushed.
         """
         spread = by_rendezvous(receipt.entry, self._numbers)
-        names = dict.fromkeys([*self._assigned(receipt, spread, size_bytes), *spread])
-        return [self._numbers[name] for name in names]
+        first = self._assigned(receipt, spread, size_bytes)
+        # Who was silent just now is tried last.
+        rest = sorted(spread, key=lambda name: self._round_trips_s.get(name, 0.0) is None)
+        return [self._numbers[name] for name in dict.fromkeys([*first, *rest])]
 
     def _assigned(self, receipt: Receipt, spread: Sequence[str], size_bytes: int) -> list[str]:
         """Return the best of those that are near, by the table; none where no table counts."""
@@ -78,9 +82,14 @@ class Chooser:
     def _fresh_loads(self, receipt: Receipt) -> Loads | None:
         if self._event.verdicts is None:
             return None
-        if self._loads is None or not self._loads.is_fresh(time.time()):
+        if self._loads is not None and self._loads.is_fresh(time.time()):
+            return self._loads
+        # Where there was none, it is not asked for again with each file.
+        if time.monotonic() - self._asked_s >= MOST_AGE_S:
             self._loads = self._asked_loads(receipt)
-        return self._loads
+            self._asked_s = time.monotonic()
+            return self._loads
+        return None
 
     def _asked_loads(self, receipt: Receipt) -> Loads | None:
         """Ask services in turn, those first that have answered before."""

@@ -21,7 +21,7 @@ from datacollect.bistro.custody.verdicts import (
     SUPERSEDED,
 )
 from datacollect.bistro.receipt.verify import collected_time
-from datacollect.errors import DatacollectError, NotWrittenError, ProblemError
+from datacollect.errors import DatacollectError, NotWrittenError, ProblemError, TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,6 +116,8 @@ class Delivery:
         self._event, self._askers, self._say = event, askers, say
         self._chooser = Chooser(event, askers)
         self._sender = Sender(event, say)
+        # Of a log of verdicts that does not answer: it is not waited for with each file.
+        self._away: TransferError | None = None
 
     def __enter__(self) -> Delivery:
         """Return itself."""
@@ -186,8 +188,12 @@ class Delivery:
             return None
         self._say("asking what became of it")
         try:
+            if self._away is not None:
+                raise self._away
             return asked_verdict(self._event, receipt.entry, self._askers)
         except DatacollectError as error:
+            if isinstance(error, TransferError):
+                self._away = error
             troubles.append(str(error))
             return None
 

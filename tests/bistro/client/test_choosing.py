@@ -93,6 +93,13 @@ def test_who_is_silent_is_not_near(near):
         assert chosen(event)[0] == BISTROS.index("north")
 
 
+def test_who_is_silent_is_tried_last(near):
+    near |= {"north": None, "west": None}
+    with serving(lambda _: Answer(200, table(event, bistros=ROOMY))) as (event, _):
+        for number in range(5):
+            assert chosen(event, receipt_of(event, number))[0] == BISTROS.index("south")
+
+
 def test_only_the_nearest_are_compared(near, monkeypatch):
     monkeypatch.setattr(choosing, "NEAR", 1)
     with serving(lambda _: Answer(200, table(event))) as (event, _):
@@ -104,6 +111,9 @@ def test_who_makes_people_wait_is_left_for_another():
         rows = (BistroLoad("north", 9, 1.0), BistroLoad("west", 0, 1.0, wait_s=60.0))
         made = table(event, bistros=rows, wires=())
         assert chosen(event)[0] == BISTROS.index("north")
+
+
+ROOMY = tuple(BistroLoad(name, 0, 1.0) for name in BISTROS)
 
 
 def hour_from_now(hours: int) -> int:
@@ -168,6 +178,17 @@ def test_a_table_and_round_trips_count_for_all_files_of_an_upload():
         chooser = Chooser(event, askers)
         for number in range(3):
             assert chooser.order(receipt_of(event, number), SIZE)[0] == BISTROS.index("west")
+        askers.close()
+    assert len(server.requests) == 1
+
+
+def test_where_there_is_no_table_it_is_not_asked_for_with_each_file():
+    with serving(lambda _: Answer(404)) as (event, server):
+        askers = Askers(web_context())
+        chooser = Chooser(event, askers)
+        for number in range(3):
+            receipt = receipt_of(event, number)
+            assert chooser.order(receipt, SIZE) == spread_of(event, receipt)
         askers.close()
     assert len(server.requests) == 1
 

@@ -285,3 +285,18 @@ def test_the_bistro_that_the_destinations_table_favours_is_pushed_to(world, pers
             run_bistro(world, each, held)
         code, told = uploaded(capsys, "--ticket", "my.ticket")
     assert (code, told["held_by"]) == (0, name)
+
+
+def test_a_log_of_verdicts_that_is_away_is_asked_once_for_all_files(world, person, capsys, dialled):
+    for name in ("a.bin", "b.bin", "c.bin"):
+        (person / name).write_bytes(name.encode())
+    with ExitStack() as held:
+        run_bistro(world, "north", held)
+        names = ["b.bin", "c.bin", "--ticket", "my.ticket"]
+        assert run([*ARGUMENTS, *names]) == 0
+    told = json.loads(capsys.readouterr().out)["files"]
+    assert [each["held_by"] for each in told] == ["north"] * 3
+    assert all("cannot be reached" in each["troubles"][-1] for each in told)
+    assert dialled.count(int(world.event.verdicts_url.rpartition(":")[2])) == 1
+    # All three went over one connection.
+    assert dialled.count(port_of(world, "north")) == 1
