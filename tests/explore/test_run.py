@@ -79,7 +79,7 @@ def test_it_goes_on_where_it_ended_and_repeats_what_was_wrong(family, tmp_path, 
 def test_a_family_that_is_not_there_is_named(capsys, tmp_path):
     with pytest.raises(SystemExit):
         run.main(["--families", "nothing", "--folder", str(tmp_path)])
-    assert "no family nothing; there are built_programs, connections, " in capsys.readouterr().err
+    assert "no family nothing; there are bistro_words, built_programs, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,10 @@ class Fetched:
     def require_whole(self) -> None:
         """No index names bytes that are not there, and batches follow one another."""
         for path in self._served.glob("segments/*.index"):
-            read_index(path.read_bytes(), path.with_suffix(".segment").stat().st_size)
+            pieces = read_index(path.read_bytes())
+            segment = path.with_suffix(".segment")
+            assert segment.exists(), f"{segment} is not there, and its index is"
+            assert pieces["n_bytes"].sum() == segment.stat().st_size
         previous = FIRST
         for number, path in enumerate(sorted(self._served.glob("batches/*"))):
             batch = read_batch(path.read_bytes(), self._event)
@@ -141,7 +144,7 @@ class Fetched:
             rows |= {bytes(row["entry"]): batch.number for row in batch.rows}
         for path in sorted(self._copy.glob("segments/*.index")):
             segment = path.with_suffix(".segment").read_bytes()
-            for piece in read_index(path.read_bytes(), len(segment)):
+            for piece in read_index(path.read_bytes()):
                 at, start, n = (int(piece[f]) for f in piece.dtype.names[1:])
                 data = found.setdefault(bytes(piece["entry"]), bytearray(BYTES))
                 data[at : at + n] = segment[start : start + n]

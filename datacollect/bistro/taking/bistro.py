@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 TICK_S = 0.5
 # After the disk has failed it is tried again so much later.
 AGAIN_S = 2.0
+# How long a note of the destination may take to come.
+NOTE_S = 20.0
 
 
 class Bistro:
@@ -363,9 +365,11 @@ class Bistro:
         try:
             if exchange.method != "POST" or exchange.body_bytes > MOST_NOTE_BYTES:
                 raise RefusedError("a note is to be sent by POST", 405)
-            data = b""
+            data, end_s = b"", time.monotonic() + NOTE_S
             while part := exchange.read():
                 data += part
+                if time.monotonic() > end_s:  # anybody may send one, and hold a connection so
+                    raise RefusedError("it comes too slowly", 408)
             covered = read_covered(data, self.event)
             self.ask(messages.CoveredSaid(request, time.time(), covered))
             exchange.answer(200)

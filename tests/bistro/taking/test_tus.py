@@ -32,6 +32,7 @@ from datacollect.bistro.custody.segments import read_index
 from datacollect.bistro.custody.verdicts import Covered
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.store.upload_store import UploadStore
+from datacollect.bistro.taking import bistro as taking
 from datacollect.bistro.taking.bistro import Bistro
 from datacollect.bistro.taking.tus import Tus
 from datacollect.commands.main import run
@@ -411,3 +412,9 @@ def test_command_says_that_a_bistros_disk_has_failed(capsys):
     with odd_server(lambda _: Answer(503)) as server:
         assert run(["bistro", "status", server.url]) == 3
     assert "its disk is full, or fails" in capsys.readouterr().err
+
+
+def test_note_that_comes_by_and_by_holds_no_connection(event, north, monkeypatch):
+    client, _ = north
+    monkeypatch.setattr(taking, "NOTE_S", -1.0)
+    assert client.ask("POST", "/covered", b"a note")[0] == 408
