@@ -43,8 +43,8 @@ LOST = "lost"
 NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
-# which the bistro was shown. `files`: what was read
-# of those that bistros serve, and by which stamp each is known again.
+# which the bistro was shown. `files`: what was read of those that bistros serve, and by which stamp
+# each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
