@@ -59,8 +59,9 @@ def changes(superseded_already: Mapping[Draft, bool], counts: str) -> Changes:
     counts is a copy of it. Whoever reads the verdicts in their order must never be led in a
     circle: an entry is superseded only by one that is said to be collected, and by nothing since.
     So what counts again is said first. An entry that is superseded stays so by the same one,
-    whatever becomes of that, until it counts again itself; no verdict ever comes back, for who has
-    lost a place to an earlier commitment of the same content never counts again.
+    whatever becomes of that, until it counts again itself. As long as times stay, no verdict ever
+    comes back, for who has lost a place to an earlier commitment of the same content never counts
+    again.
 
     Parameters
     ----------

@@ -43,14 +43,14 @@ LOST = "lost"
 NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
-# which the bistro was shown. `files`: what was read
-# of those that bistros serve, and by which stamp each is known again.
+# which the bistro was shown; `beaten_by`: all entries by which it was ever superseded.
+# `files`: what was read of those that bistros serve, and by which stamp each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
     committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
-    file TEXT);
+    file TEXT, beaten_by TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
     told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
@@ -434,33 +434,37 @@ class Register:
 
         To be called once no more entries can be in time, and, each time that some are new, again
         once the log holds them. While it does not hold all verdicts, there are no new ones.
+
+        Times of drafts may still be proved to be less. The log holds no verdict twice: where one
+        would have to come back by that, the draft counts as well.
         """
         if self.to_log(1):
             return 0
-        standing = {
-            Draft(*row): word == SUPERSEDED
-            for *row, word in self._db.rows(
-                "WITH contents AS (SELECT content_p, min(time_s) AS since_s FROM entries "
-                "GROUP BY content_p HAVING count(*) > 1) "
-                "SELECT time_s, entry, ticket, content_p, since_s, word "
-                "FROM entries LEFT JOIN contents USING (content_p) "
-                "WHERE word IN (?, ?) AND time_s <= ? AND ("
-                f"ticket IN ({_SHARED.format('ticket')}) "
-                f"OR content_p IN ({_SHARED.format('content_p')}))",
-                (COLLECTED, SUPERSEDED, self._event.latest_s),
-            )
-        }
+        rows = self._db.rows(
+            "WITH contents AS (SELECT content_p, min(time_s) AS since_s FROM entries "
+            "GROUP BY content_p HAVING count(*) > 1) "
+            "SELECT time_s, entry, ticket, content_p, since_s, word, coalesce(beaten_by, '') "
+            "FROM entries LEFT JOIN contents USING (content_p) "
+            "WHERE word IN (?, ?) AND time_s <= ? AND ("
+            f"ticket IN ({_SHARED.format('ticket')}) "
+            f"OR content_p IN ({_SHARED.format('content_p')}))",
+            (COLLECTED, SUPERSEDED, self._event.latest_s),
+        )
+        standing = {Draft(*row[:5]): row[5] == SUPERSEDED for row in rows}
+        before = {row[1]: row[6] for row in rows}
         again, beaten = changes(standing, self._event.counts)
+        new = {each: by.hex() for each, by in beaten.items() if by.hex() not in before[each]}
         with self._db.transaction():
             self._db.many(
                 "UPDATE entries SET word = ?, is_logged = 0 WHERE entry = ?",
                 ((COLLECTED, entry) for entry in again),
             )
             self._db.many(
-                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
-                ((SUPERSEDED, by.hex(), entry) for entry, by in beaten.items()),
+                "UPDATE entries SET word = ?, why = ?, is_logged = 0, "
+                "beaten_by = coalesce(beaten_by, '') || ? WHERE entry = ?",
+                ((SUPERSEDED, by, by, entry) for entry, by in new.items()),
             )
-        return len(again) + len(beaten)
+        return len(again) + len(new)
 
     def to_log(self, n_most: int = MOST_AT_ONCE) -> list[Verdict]:
         """Return the verdicts that the log of verdicts is not known to hold."""
@@ -617,7 +621,7 @@ def _entry_rows(rows: np.ndarray) -> Iterator[tuple[object, ...]]:
         rows["committed_size"].tolist(),
         _hashes(rows, "committed_sha256"),
     )
-    empty = (None,) * 6
+    empty = (None,) * 7
     return ((*values, *empty) for values in zip(*columns, strict=True))
 
 

@@ -92,18 +92,26 @@ class Drafts:
 
     def judge(self):
         """What is said last is what the register holds, and leads to the drafts that count."""
+        self.judge_log()
         last, instead = self.last(), superseded(self.drafts, self.event.counts)
+        for draft in self.drafts:
+            assert self.end_of(draft.entry, last) == instead.get(draft.entry, draft.entry)
+
+    def judge_log(self):
+        """What is said last is what the register holds, and leads to a draft that counts."""
+        last = self.last()
         assert len(last) == len(self.drafts)
         for draft in self.drafts:
             verdict = last[draft.entry]
             known = self.register.known(draft.entry)
             assert (known.word, known.why) == (verdict.word, verdict.why)
-            entry = draft.entry
-            for _ in self.drafts:  # as many steps as there are at most without a circle
-                if last[entry].word == SUPERSEDED:
-                    entry = bytes.fromhex(last[entry].why)
-            assert entry == instead.get(draft.entry, draft.entry)
-            assert last[entry].word == COLLECTED
+            assert last[self.end_of(draft.entry, last)].word == COLLECTED
+
+    def end_of(self, entry, last):
+        for _ in self.drafts:  # as many steps as there are at most without a circle
+            if last[entry].word == SUPERSEDED:
+                entry = bytes.fromhex(last[entry].why)
+        return entry
 
 
 # What a ticket is, lies inside the content.
@@ -141,6 +149,45 @@ def test_whatever_the_order_in_which_drafts_come_the_same_ones_count(arrivals, c
                 drafts.last()
             drafts.do_round(-1)
             drafts.judge()
+
+
+@settings(max_examples=many(200))
+@given(
+    arrivals(),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9), st.integers(0, 4)), max_size=8),
+    st.sampled_from(["last", "first", "all"]),
+)
+def test_times_that_are_proved_to_be_less_afterwards_lead_in_no_circle(arrivals, less, counts):
+    made, steps = arrivals
+    with TemporaryDirectory() as folder:
+        drafts = Drafts(made, counts, Path(folder))
+        with closing(drafts.register):
+            for number, n_logged in steps:
+                drafts.collect(number)
+                drafts.do_round(n_logged)
+            for number, time_s, n_logged in less:
+                entry = drafts.drafts[number % len(made)].entry
+                drafts.register.take_times([(entry, time_s)])
+                drafts.do_round(n_logged)
+                drafts.last()
+            drafts.do_round(-1)
+            drafts.judge_log()
+
+
+def test_a_verdict_that_would_come_back_is_left_out(tmp_path):
+    """A service that was away proves less for the second draft, and then for the first one."""
+    drafts = Drafts([(10, "a", "1"), (20, "b", "1")], "last", tmp_path)
+    first, second = (each.entry for each in drafts.drafts)
+    with closing(drafts.register):
+        drafts.collect(0)
+        drafts.collect(1)
+        drafts.do_round(-1)
+        assert drafts.last()[first].why == second.hex()
+        for entry, time_s in ((second, 5), (first, 3)):
+            drafts.register.take_times([(entry, time_s)])
+            drafts.do_round(-1)
+        drafts.judge_log()
+        assert {each.word for each in drafts.last().values()} == {COLLECTED}
 
 
 def test_a_draft_counts_again_once_the_later_one_turns_out_to_be_a_copy(tmp_path):
