@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.event_page import page
 from datacollect.commands.event_run import run, status
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Force, Json, require_new
@@ -144,5 +145,6 @@ def extend(
     return done.exit_code
 
 
+event.command(cls=Command)(page)
 event.command(cls=Command)(run)
 event.command(cls=Command)(status)
