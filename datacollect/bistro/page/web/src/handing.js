@@ -17,7 +17,7 @@ export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_5
 
 export class Handing {
   // `original`: the event as its file says. `changed` is told that something is to be shown anew.
-  constructor(original, store, newWorker, clock, changed) {
+  constructor(original, store, helper, clock, changed) {
     this.original = original;
     this.event = original;
     this.store = store;
@@ -27,7 +27,7 @@ export class Handing {
     // By item: what is under way in this tab, as `{ what, part }`.
     this.progress = new Map();
     this.amendments = [];
-    this.newWorker = newWorker;
+    this.helper = helper;
     this.clock = clock;
     this.changed = changed;
     this.others = new BroadcastChannel(`datacollect-${original.id}`);
@@ -171,7 +171,7 @@ export class Handing {
     const { id, event, header, secret, ticket_secret } = item;
     const inner = { header, secret, ticket_secret };
     const order = { id, event, inner, file, recipients: this.event.recipients };
-    return ask(this.newWorker(), { seal: order }, (nRead) => {
+    return this.helper.ask({ seal: order }, (nRead) => {
       this.#progressed(id, "sealing", nRead / Math.max(file.size, 1));
     }).finally(() => this.progress.delete(id));
   }
@@ -240,17 +240,4 @@ export class Handing {
       await sleep(COLLECTED_AGAIN_S);
     }
   }
-}
-
-// Has a worker do something, and ends it.
-export function ask(worker, order, progressed = () => {}) {
-  return new Promise((resolve, reject) => {
-    worker.onmessage = ({ data }) => {
-      if (data.nRead !== undefined) progressed(data.nRead);
-      else if (data.failed) reject(Object.assign(new Error(data.failed.message), { name: data.failed.name }));
-      else resolve(data.done);
-    };
-    worker.onerror = (event) => reject(new Error(event.message || "the worker does not start"));
-    worker.postMessage(order);
-  }).finally(() => worker.terminate());
 }

@@ -24,7 +24,7 @@ export function publicKey(text) {
 
 // A key with its name and the kind of signatures that count.
 export function verifierKey(name, key, kind) {
-  const id = sha256(joined(utf8(`${name}\n`), [kind], key)).slice(0, 4);
+  const id = sha256(joined(utf8(`${name}\n`), Uint8Array.of(kind), key)).slice(0, 4);
   return { name, key, id };
 }
 

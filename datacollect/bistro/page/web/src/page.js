@@ -2,7 +2,8 @@
 import { base64, base64urlnopad, textOf } from "./bytes.js";
 import { checkReceipt } from "./checking.js";
 import { readEvent, readTicket } from "./event.js";
-import { ask, Handing, sealedBytes } from "./handing.js";
+import { Handing, sealedBytes } from "./handing.js";
+import { Helper } from "./helper.js";
 import { Items } from "./items.js";
 import { Clock } from "./services.js";
 import { Store } from "./store.js";
@@ -17,22 +18,25 @@ const byId = (id) => document.getElementById(id);
 function newWorker() {
   const create = (url) => url;
   const policy = globalThis.trustedTypes?.createPolicy("datacollect", { createScriptURL: create });
-  const make = policy ? policy.createScriptURL("page.js") : "page.js";
-  return () => new Worker(make, { type: "module" });
+  return new Worker(policy ? policy.createScriptURL("page.js") : "page.js", { type: "module" });
 }
 
 export async function show() {
   const event = readEvent(base64.decode(byId("event").textContent.trim()));
   const page = new Page(event);
-  await page.begin();
+  try {
+    await page.begin();
+  } catch (error) {
+    write("refusal", page.texts.say("stopped", { words: error.message }));
+  }
 }
 
 class Page {
   constructor(event) {
     this.clock = new Clock();
     this.store = new Store(event.id);
-    this.worker = newWorker();
-    this.handing = new Handing(event, this.store, this.worker, this.clock, () => this.draw());
+    this.helper = new Helper(newWorker());
+    this.handing = new Handing(event, this.store, this.helper, this.clock, () => this.draw());
     this.ticket = null;
     this.items = new Items(byId("items"), this.handing);
     this.setLanguage(storedLanguage() ?? navigator.language.slice(0, 2));
@@ -158,7 +162,7 @@ class Page {
   async check() {
     const [receipt, shown] = ["receipt", "shown"].map((id) => byId(id).files[0]);
     if (!receipt) return;
-    const digest = (blob, inner) => ask(this.worker(), { digest: { blob, inner } });
+    const digest = (blob, inner) => this.helper.ask({ digest: { blob, inner } });
     const items = [...this.handing.items.values()];
     let lines;
     try {

@@ -23,14 +23,14 @@ export function readProof(text) {
   };
 }
 
-const node = (left, right) => sha256(joined([1], left, right));
+const node = (left, right) => sha256(joined(Uint8Array.of(1), left, right));
 
 // RFC 9162, 2.1.3.2. `entry`: its bytes.
 function includes({ index, hashes, checkpoint }, entry) {
   if (index >= checkpoint.size) return false;
   let at = index;
   let last = checkpoint.size - 1;
-  let found = sha256(joined([0], entry));
+  let found = sha256(joined(Uint8Array.of(0), entry));
   for (const sibling of hashes) {
     if (last === 0) return false;
     if (at % 2 || at === last) {
