@@ -9,8 +9,7 @@ const AGE = "age-encryption.org/v1\n";
 export async function checkReceipt(bytes, file, handing, items, digest, texts) {
   const receipt = readReceipt(bytes);
   const shown = file && (await shownOf(file, receipt, items, digest));
-  const amendments = handing.amendments.length ? handing.amendments : null;
-  const found = verdictOf(receipt, handing.original, amendments, shown);
+  const found = verdictOf(receipt, handing.original, handing.amendments, shown);
   const written = (values) => ({ ...values, time: values.time && texts.instant(values.time) });
   const covers = texts.say(`covers_${found.covers ?? "bytes"}`);
   return [

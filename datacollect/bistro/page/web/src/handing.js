@@ -26,7 +26,8 @@ export class Handing {
     this.saved = new Set();
     // By item: what is under way in this tab, as `{ what, part }`.
     this.progress = new Map();
-    this.amendments = [];
+    // Null: no service has answered yet.
+    this.amendments = null;
     this.helper = helper;
     this.clock = clock;
     this.changed = changed;
@@ -36,8 +37,8 @@ export class Handing {
 
   // Goes on with all that is kept here.
   async start() {
-    this.amendments = (await this.store.said("amendments")) ?? [];
-    this.event = amended(this.original, this.amendments);
+    this.amendments = (await this.store.said("amendments")) ?? null;
+    this.event = amended(this.original, this.amendments ?? []);
     await this.read();
     this.learnAmendments();
     for (const id of this.items.keys()) this.#goOn(id);
@@ -55,14 +56,17 @@ export class Handing {
   async learnAmendments() {
     const { signal } = new AbortController();
     const asked = this.original.services.map((each) => amendmentsOf(each, this.original, signal));
-    const rows = (await Promise.allSettled(asked)).flatMap((each) => each.value ?? []);
-    this.amendments = [...this.amendments, ...rows];
-    try {
-      this.event = amended(this.original, this.amendments);
-      await this.store.say("amendments", this.amendments);
-    } catch {
-      // A service says what is none: the event stays as it was.
+    for (const { value } of await Promise.allSettled(asked)) {
+      if (!value) continue;
+      const rows = united([...(this.amendments ?? []), ...value]);
+      try {
+        this.event = amended(this.original, rows);
+        this.amendments = rows;
+      } catch {
+        // This service says what is none: the event stays as it was.
+      }
     }
+    if (this.amendments) await this.store.say("amendments", this.amendments);
     this.changed();
   }
 
@@ -240,4 +244,13 @@ export class Handing {
       await sleep(COLLECTED_AGAIN_S);
     }
   }
+}
+
+// Each amendment once, with all its proofs.
+function united(rows) {
+  const proofs = new Map();
+  for (const row of rows) {
+    proofs.set(row.note, new Set([...(proofs.get(row.note) ?? []), ...row.proofs]));
+  }
+  return [...proofs].map(([note, found]) => ({ note, proofs: [...found] }));
 }
