@@ -66,7 +66,8 @@ export class Handing {
         // This service says what is none: the event stays as it was.
       }
     }
-    if (this.amendments) await this.store.say("amendments", this.amendments);
+    // Where there is no room they are asked for again.
+    if (this.amendments) await this.store.say("amendments", this.amendments).catch(() => null);
     this.changed();
   }
 

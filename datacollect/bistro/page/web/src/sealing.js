@@ -4,8 +4,9 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { asciiJson, bigEndian, hex, joined, utf8 } from "./bytes.js";
 import { contentCode } from "./commitment.js";
 
-// What is kept at once.
+// What is kept at once; what is read at once.
 const PART_BYTES = 4 * 2 ** 20;
+const BLOCK_BYTES = 2 ** 20;
 
 function headOf(inner) {
   const told = utf8(asciiJson(inner));
@@ -17,7 +18,7 @@ export async function seal(file, inner, recipients, keep, say) {
   const code = contentCode(inner.secret, inner.header);
   const encrypter = new Encrypter();
   for (const recipient of recipients) encrypter.addRecipient(recipient);
-  const source = blocksOf(file.stream());
+  const source = bytesOf(file);
   let head = headOf(inner);
   let nRead = 0;
   const plain = new ReadableStream({
@@ -66,6 +67,13 @@ export async function seal(file, inner, recipients, keep, say) {
   };
 }
 
+// Not by `stream()`: where the file has gone or was changed, that does not say so.
+async function* bytesOf(blob) {
+  for (let at = 0; at < blob.size; at += BLOCK_BYTES) {
+    yield new Uint8Array(await blob.slice(at, at + BLOCK_BYTES).arrayBuffer());
+  }
+}
+
 async function* blocksOf(stream) {
   const reader = stream.getReader();
   for (;;) {
@@ -78,6 +86,6 @@ async function* blocksOf(stream) {
 // The hash of some bytes; or, given what is sealed beside them, the code of a content.
 export async function digestOf(blob, inner) {
   const digest = inner ? contentCode(inner.secret, inner.header) : sha256.create();
-  for await (const block of blocksOf(blob.stream())) digest.update(block);
+  for await (const block of bytesOf(blob)) digest.update(block);
   return hex(digest.digest());
 }
