@@ -332,21 +332,22 @@ def test_of_three_tabs_one_works_and_another_goes_on_when_it_is_closed(
     first, second, third = (opened(context, world) for _ in range(3))
     hand_in(first, person)
     for page in (first, second, third):
-        wait_for_line(page, "Nothing is proved yet")
+        wait_for_line(page, "Sealed and kept here")
     leave(first)
     context.unroute(is_commit)
     wait_for_line(second, HELD)
     wait_for_line(third, HELD)
     texts = [saved(page, "Save the receipt", person).read_text() for page in (second, third)]
     assert texts[0] == texts[1]
-    receipt = json.loads(texts[0])
-    assert len(receipt["acknowledgements"]) == len(receipt["bistro_receipts"]) == 1
+    assert len(json.loads(texts[0])["bistro_receipts"]) == 1
     leave(second)
     leave(third)
 
 
 @pytest.mark.slow
-def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(browser, world, person):
+def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(
+    browser, world, both_bistros, person
+):
     """No bistro is there at first; before one comes the browser has lost the ciphertext."""
     with browser.new_context(viewport=WIDE, locale="en", **CONTEXT) as context:
         context.route("**/tus/**", lambda route: route.abort())
@@ -372,10 +373,9 @@ def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(browser, worl
         page.set_input_files("article input[type=file]", person / "other.txt")
         wait_until(page, "document.querySelector('article .hint').textContent.includes('another')")
         context.unroute("**/tus/**")
-        with world.bistro("north"):
-            page.set_input_files("article input[type=file]", person / "Übung 1.txt")
-            wait_for_line(page, HELD)
-            receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+        page.set_input_files("article input[type=file]", person / "Übung 1.txt")
+        wait_for_line(page, HELD)
+        receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
         word = read_bistro_receipt(receipt.bistro_receipts[0], world.event)
         assert word.sealed_anew
         assert word.sha256 != receipt.commitment.ciphertext_sha256
@@ -384,7 +384,7 @@ def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(browser, worl
 
 @pytest.mark.slow
 def test_what_the_page_keeps_is_gone_on_with_by_the_command(
-    browser, world, person, monkeypatch, capsys
+    browser, world, both_bistros, person, monkeypatch, capsys
 ):
     """The page finds no bistro; `upload` sends what it has saved."""
     monkeypatch.setenv("SSL_CERT_FILE", str(world.world.authority))
@@ -396,11 +396,10 @@ def test_what_the_page_keeps_is_gone_on_with_by_the_command(
         saved(page, "Save the receipt", person)
         keep = saved(page, r"\.keep$", person)
         leave(page)
-    with world.bistro("south"):
-        arguments = ["upload", keep.name, "--event", str(world.event_file), "--json"]
-        assert run(arguments) == 0
+    assert run(["upload", keep.name, "--event", str(world.event_file), "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["files"]
-    assert (told["outcome"], told["held_by"]) == ("in time", "south")
+    assert told["outcome"] == "in time"
+    assert told["held_by"] in ("north", "south")
 
 
 # Who cannot see it, or has no mouse -----------------------------------------------------------
@@ -443,7 +442,7 @@ def test_the_keyboard_alone_hands_in_and_saves(context, world, both_bistros, per
     for name, path in (("#file", "Übung 1.txt"), ("#ticket", "my.ticket")):
         tab_to(name)
         with page.expect_file_chooser() as waiting:
-            page.keyboard.press("Enter")
+            page.keyboard.press("Space")
         waiting.value.set_files(person / path)
     wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
     tab_to("#submit")

@@ -16,6 +16,9 @@ const COLLECTED_AGAIN_S = 30;
 export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
 
 export class Handing {
+  // For which this tab works, or waits for its turn.
+  #queued = new Set();
+
   // `original`: the event as its file says. `changed` is told that something is to be shown anew.
   constructor(original, store, helper, clock, changed) {
     this.original = original;
@@ -41,14 +44,14 @@ export class Handing {
     this.event = amended(this.original, this.amendments ?? []);
     await this.read();
     this.learnAmendments();
-    for (const id of this.items.keys()) this.#goOn(id);
   }
 
-  // Reads what is kept: another tab has written there.
+  // Reads what is kept, and waits for its turn with each: another tab may be at work there, and go.
   async read() {
     const found = await this.store.items();
     this.saved = (await this.store.said("saved")) ?? new Set();
     this.items = new Map(found.sort((a, b) => a.created - b.created).map((item) => [item.id, item]));
+    for (const item of this.items.values()) if (this.#hasMore(item)) this.#goOn(item.id);
     this.changed();
   }
 
@@ -187,10 +190,14 @@ export class Handing {
   }
 
   #goOn(id) {
-    this.#alone(id, () => this.#work(id)).catch((error) => {
-      this.progress.set(id, { what: "stopped", words: error.message });
-      this.changed();
-    });
+    if (this.#queued.has(id)) return;
+    this.#queued.add(id);
+    this.#alone(id, () => this.#work(id))
+      .catch((error) => {
+        this.progress.set(id, { what: "stopped", words: error.message });
+        this.changed();
+      })
+      .finally(() => this.#queued.delete(id));
   }
 
   // Does what is left to be done for an item, as it is on the disk.
@@ -200,11 +207,11 @@ export class Handing {
     if (!item) return;
     if (item.state === "sealing") await save({ ...item, state: "interrupted" });
     if (item.state !== "sealed") return;
-    if (!(await prove(item, () => this.event, save))) {
-      await save({ ...item, state: "refused" });
-      return;
+    if (this.standing(item).time === undefined) {
+      const isProved = await prove(item, () => this.event, save);
+      await save(isProved ? item : { ...item, state: "refused" });
+      if (!isProved) return;
     }
-    await save(item);
     while (this.#isToBePushed(item)) {
       const ciphertext = await this.store.ciphertext(item);
       if (!ciphertext) {
@@ -218,6 +225,14 @@ export class Handing {
       if (!isHeld) await sleep(PUSH_AGAIN_S);
     }
     await this.#askCollected(item, save);
+  }
+
+  // Whether something is left to be done, as far as is known here.
+  #hasMore(item) {
+    if (item.state !== "sealed") return item.state === "sealing";
+    const { time, holder, collected } = this.standing(item);
+    const isAsked = holder && this.event.verdicts?.url && collected === undefined;
+    return time === undefined || this.#isToBePushed(item) || isAsked;
   }
 
   #isToBePushed(item) {
