@@ -65,7 +65,7 @@ def policy_of(event: Event) -> str:
 
     The script speaks to the event's services, bistros and log of verdicts alone.
     """
-    urls = [each.url for each in (*event.services, *event.bistros)]
+    urls = [each.url for each in event.services] + [each.url for each in event.bistros]
     if event.verdicts_url is not None:
         urls.append(event.verdicts_url)
     origins = dict.fromkeys("{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls)

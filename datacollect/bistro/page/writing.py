@@ -126,9 +126,7 @@ def _compared(made: dict[str, bytes], read: Callable[[str], bytes | None]) -> li
     return found
 
 
-def _made(
-    event: str | PathLike[str], amendments: str | PathLike[str] | None
-) -> dict[str, bytes]:
+def _made(event: str | PathLike[str], amendments: str | PathLike[str] | None) -> dict[str, bytes]:
     data = read_bytes(event)
     found = read_event(data, document_name(event))
     if amendments is not None:

@@ -55,7 +55,11 @@ def resigned(found: LogProof) -> LogProof:
     other = proof(service="s1").signed.note.signatures[0]
     note = found.signed.note
     lines = (replace(note.signatures[0], signature=other.signature), *note.signatures[1:])
-    return LogProof(found.index, found.hashes, SignedCheckpoint(found.signed.checkpoint, replace(note, signatures=lines)))
+    return LogProof(
+        found.index,
+        found.hashes,
+        SignedCheckpoint(found.signed.checkpoint, replace(note, signatures=lines)),
+    )
 
 
 def collected() -> str:
@@ -74,7 +78,9 @@ CASES = {
     "a second late": RECEIPT.with_more(proofs=[proof(LATEST_S - 1)]),
     "late, and in time by another": RECEIPT.with_more(proofs=[proof(LATEST_S), proof()]),
     "too few": RECEIPT.with_more(proofs=[proof(n_witnesses=2)]),
-    "four, of which the third counts": RECEIPT.with_more(proofs=[proof(LATEST_S - 2, n_witnesses=4)]),
+    "four, of which the third counts": RECEIPT.with_more(
+        proofs=[proof(LATEST_S - 2, n_witnesses=4)]
+    ),
     "a forged cosignature": RECEIPT.with_more(proofs=[forged(proof())]),
     "another log's key": RECEIPT.with_more(proofs=[resigned(proof())]),
     "another entry": RECEIPT.with_more(proofs=[proof(entry=bytes(32))]),
@@ -83,7 +89,9 @@ CASES = {
     "a word alone": RECEIPT.with_more(acknowledgements=[word()]),
     "another's word": RECEIPT.with_more(acknowledgements=[word("s1")], proofs=[proof()]),
     "collected": replace(RECEIPT.with_more(proofs=[proof()]), collected=collected()),
-    "another's verdict": replace(RECEIPT.with_more(proofs=[proof()]), collected=proof().data.decode()),
+    "another's verdict": replace(
+        RECEIPT.with_more(proofs=[proof()]), collected=proof().data.decode()
+    ),
     "of another event": replace(RECEIPT, commitment=replace(COMMITMENT, event=bytes(32))),
 }
 
@@ -165,7 +173,9 @@ def test_without_a_file_it_is_of_some_bytes(page):
     assert "No file was given." in reasons
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b'{"format": "datacollect-receipt/1"}', b"\xff"])
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b"[]", b'{"format": "datacollect-receipt/1"}', b"\xff"]
+)
 def test_what_is_no_receipt_is_said_to_be_none(page, text):
     (line,) = checked(page, text)
     assert line.startswith("This is no receipt: ")

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from instances.handing_pages import CONTEXT, NARROW, WIDE, PageWorld
-from instances.web_packages import package_file
 from instances.watched_pages import wait_until
+from instances.web_packages import package_file
 
 from datacollect.bistro.client.items import commitment_of
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
@@ -127,7 +127,11 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     assert kept.inner.ticket_secret == bytes(32)
     assert kept.version.n_bytes == len(CONTENT)
     header = json.loads(kept.inner.header)
-    assert header == {"event": world.event.id.hex(), "name": "Übung 1.txt", "ticket": header["ticket"]}
+    assert header == {
+        "event": world.event.id.hex(),
+        "name": "Übung 1.txt",
+        "ticket": header["ticket"],
+    }
 
     out = io.BytesIO()
     with ciphertext_of(keep_path, kept) as blocks:
@@ -280,9 +284,11 @@ def test_reloaded_in_mid_upload_it_goes_on_from_where_it_was(
     offsets = []
     context.on(
         "request",
-        lambda request: offsets.append(int(request.headers.get("upload-offset", -1)))
-        if request.method == "PATCH"
-        else None,
+        lambda request: (
+            offsets.append(int(request.headers.get("upload-offset", -1)))
+            if request.method == "PATCH"
+            else None
+        ),
     )
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
@@ -408,9 +414,7 @@ def test_what_the_page_keeps_is_gone_on_with_by_the_command(
 @pytest.mark.slow
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_to_object_to(
-    browser, world, both_bistros, person, viewport, scheme
-):
+def test_axe_finds_nothing_to_object_to(browser, world, both_bistros, person, viewport, scheme):
     source = package_file("axe-core/axe.min.js").read_text()
     look = {"viewport": viewport, "color_scheme": scheme, "locale": "en"}
     with browser.new_context(**look, **CONTEXT) as context:
@@ -473,7 +477,7 @@ def test_a_large_file_takes_little_memory(browser, world, both_bistros, person):
         while not any(HELD in line for line in lines(page)):
             heaps.look()
             time.sleep(0.1)
-            assert "" == page.text_content("#refusal")
+            assert page.text_content("#refusal") == ""
         assert heaps.most_bytes["page"] < 100_000_000
         assert heaps.most_bytes["worker"] < 100_000_000
         leave(page)

@@ -46,7 +46,9 @@ def files_in(folder):
 def test_reports_and_then_wanted_segments_come(served, tmp_path):
     event, made, ends = served
     said = []
-    bring = Bringing(event, tmp_path / "collector.key", tmp_path / "into", said.append, patience_s=1.0)
+    bring = Bringing(
+        event, tmp_path / "collector.key", tmp_path / "into", said.append, patience_s=1.0
+    )
     for number in range(2):
         made["north"].push(HandedIn(EVENT, number))
     bring({"north": REPORTS, "south": REPORTS})
