@@ -29,7 +29,7 @@ def shared(exposed: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def allowed(methods: Sequence[str], headers: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the headers that answer a browser's question beforehand: may a page ask so?"""
+    """Return the headers that answer a browser's question whether a page may ask in such a way."""
     return [
         ("Access-Control-Allow-Methods", ", ".join(methods)),
         ("Access-Control-Allow-Headers", ", ".join(headers)),

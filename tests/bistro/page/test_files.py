@@ -144,15 +144,12 @@ def test_the_script_and_what_is_painted_first_are_small():
     assert len(made["index.html"]) + len(made["style.css"]) <= MOST_OTHER_BYTES
 
 
-def test_the_lock_names_a_hash_for_each_package_and_the_wheel_takes_none_of_the_sources():
-    web = REPOSITORY / "datacollect" / "bistro" / "page" / "web"
-    lock = json.loads((web / "package-lock.json").read_text())
+def test_the_lock_names_a_hash_for_each_package_and_licences_those_that_are_in():
+    lock = json.loads((REPOSITORY / "web" / "package-lock.json").read_text())
     packages = {path: each for path, each in lock["packages"].items() if path}
     assert all(each["integrity"].startswith("sha512-") for each in packages.values())
-    licences = (web.parent / "static" / "licences.txt").read_text()
+    event_data = event_bytes()
+    licences = page_files(event_data, read_event(event_data))["licences.txt"].decode()
     for name in ("age-encryption", "tus-js-client", "@noble/hashes", "smol-toml"):
         version = packages[f"node_modules/{name}"]["version"]
         assert f"{name} {version} (" in licences
-    config = (REPOSITORY / "setup.cfg").read_text()
-    assert "datacollect.bistro.page = static/*" in config
-    assert "bistro.page.web" not in config

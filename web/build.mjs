@@ -1,4 +1,4 @@
-// Makes the files that are served, into the folder that is named: `npm ci && node build.mjs ../static`.
+// Makes the files that are served, into the folder that is named: `npm ci`, then `npm run build`.
 import { build } from "esbuild";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
