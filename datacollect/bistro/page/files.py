@@ -1,8 +1,8 @@
 """The files of an event's page: the same ones for the same event, so that anybody can compare them.
 
 The script is built beforehand, and is part of this package (`static`): its sources, and the lock
-file of what is in it, are in the folder `web` of the repository. Only the page itself is made for an event: it holds the event's
-file, and names those whom the script may speak to.
+file of what is in it, are in the folder `web` of the repository. Only the page itself is made for
+an event: it holds the event's file, and names those whom the script may speak to.
 """
 
 from __future__ import annotations
