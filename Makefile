@@ -60,6 +60,9 @@ demo: $(VENV)/.installed ## plan shipped examples, compare, draw, simulate; move
 timestamp-demo: $(VENV)/.installed-test ## hand in by a deadline: services, witnesses, 50 people, receipts verified offline
 	@$(BIN)/python experiments/timestamp_demo.py demo/timestamp
 
+bistro-demo: $(VENV)/.installed-test ## hand in by a deadline, to bistros; collect, prove, audit: 200 people
+	@$(BIN)/python experiments/bistro_demo.py demo/bistro
+
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo
 	@for method in direct best-path coordinated; do \
@@ -96,10 +99,11 @@ MUTANTS ?= 60
 FAULTS ?=
 FAULTS_FOLDER ?= faults
 
-faults: $(VENV)/.installed-test ## fail the n-th call of a pull, a service, an upload, each call and error once; hours, goes on
+faults: $(VENV)/.installed-test ## fail the n-th call of a pull, a service, an upload, a destination, each call and error once; hours, goes on
 	$(BIN)/python tests/faults/run.py --folder $(FAULTS_FOLDER) $(FAULTS) --table docs/faults_table.md
 	$(BIN)/python tests/faults/log_run.py
 	$(BIN)/python tests/faults/client_run.py
+	$(BIN)/python tests/faults/destination_run.py
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=

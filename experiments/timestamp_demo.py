@@ -140,8 +140,15 @@ class Parties:
         write_private_key(self.folder / f"{name}.key", key)
         return key
 
-    def write_draft(self, deadline: datetime) -> None:
-        """Write the draft of the event; the destination's two identities lie beside it."""
+    def write_draft(self, deadline: datetime, more: str = "") -> None:
+        """Write the draft of the event; the destination's two identities lie beside it.
+
+        Parameters
+        ----------
+        deadline : datetime
+        more : str
+            Further tables of the draft.
+        """
         recipients = []
         for name in ("destination", "kept-offline"):
             identity = pyrage.x25519.Identity.generate()
@@ -161,13 +168,14 @@ class Parties:
             f"lag_s = {LAG_S}\ncollect_until = {(deadline + timedelta(days=2)).isoformat()}\n"
             f"keep_until = {(deadline + timedelta(days=30)).isoformat()}\n"
             f'organiser = "{self.organiser.public}"\nrecipients = {json.dumps(recipients)}\n'
-            f"quorum = 3\n{services}{witnesses}"
+            f"quorum = 3\n{services}{witnesses}{more}"
         )
 
     def start(self) -> tuple[list[subprocess.Popen[str]], list[subprocess.Popen[str]]]:
         """Start witnesses, then services; return both."""
-        logs = [each.log for each in read_event((self.folder / "event.toml").read_bytes()).services]
-        texts = json.dumps([log.text for log in logs])
+        event = read_event((self.folder / "event.toml").read_bytes())
+        logs = [*(each.log for each in event.services), event.verdicts]
+        texts = json.dumps([log.text for log in logs if log is not None])
         for i, port in enumerate(self.witness_ports):
             (self.folder / f"witness{i}.toml").write_text(
                 f'format = "datacollect-witness/1"\nname = "w{i}.example"\nkey = "witness{i}.key"\n'

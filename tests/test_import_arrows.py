@@ -106,7 +106,7 @@ WITHIN = {
     ),
     "bistro.running": (
         "bistro.log bistro.event bistro.custody bistro.receipt bistro.assignment bistro.sealing "
-        "bistro.client bistro.audit bistro.taking bistro.destination bistro.register "
+        "bistro.client bistro.audit bistro.store bistro.taking bistro.destination bistro.register "
         "bistro.opening bistro.config bistro.serving"
     ),
     "control": "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.config.fields import SERVICE, WITNESS
+from datacollect.bistro.config.fields import DESTINATION, SERVICE, WITNESS
 from datacollect.bistro.event.fields import EVENT
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
@@ -153,6 +153,17 @@ def witness_schema() -> Schema:
     return _document("datacollect witness", WITNESS)
 
 
+def destination_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of destinations' files, TOML.
+
+    Examples
+    --------
+    >>> destination_schema()["properties"]["every_s"]["default"]
+    10.0
+    """
+    return _document("datacollect destination", DESTINATION)
+
+
 def hosts_schema() -> Schema:
     """Return the JSON Schema (draft 2020-12) of files of measured hosts, TOML or JSON.
 
@@ -174,6 +185,7 @@ SCHEMAS = {
     "event": event_schema,
     "service": service_schema,
     "witness": witness_schema,
+    "destination": destination_schema,
     "hosts": hosts_schema,
 }
 

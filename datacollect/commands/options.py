@@ -28,6 +28,7 @@ FileKind: TypeAlias = Literal[
     "event",
     "service",
     "witness",
+    "destination",
     "hosts",
 ]
 

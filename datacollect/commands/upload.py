@@ -37,9 +37,9 @@ def upload(
 ) -> int:
     """Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.
 
-    Keep NAME.keep and NAME.receipt.json. Run again it goes on, and hands nothing in twice. Exit 0:
-    all in time and sent; 1: late, not proved, or not sent yet; 2: refused for what was given; 3:
-    no service answers.
+    Keep NAME.keep and NAME.receipt.json. Run again it goes on, hands nothing in twice, and asks
+    whether it was collected. Exit 0: all in time and sent; 1: late, not proved, or not sent yet; 2:
+    refused for what was given; 3: no service answers.
     """
     from datacollect.bistro.client.upload import kept_words
     from datacollect.bistro.client.upload import upload as hand_in
@@ -62,6 +62,7 @@ def _show(done: Uploaded) -> None:
             for trouble in each.troubles:
                 note_text(trouble)
         if each.keep is not None:
-            note_text(f"keep {each.keep} and {each.receipt}")
+            kept = [each.keep, each.receipt, *filter(None, [each.sealed_anew])]
+            note_text(f"keep {' and '.join(map(str, kept))}")
     if done.amendments is not None:
         note_text(f"the event was changed since it was published: {done.amendments} proves how")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from datacollect.errors import TransferError
@@ -66,12 +68,50 @@ class Begun(Generic[T]):
 
     def _fail(self, error: Exception) -> None:
         self._has_reported = True
-        why = f"{self._name}: this host has no more threads to give: {error}; end what takes them"
-        self._report(Outcome(self._name, None, TransferError(why)))
+        self._report(Outcome(self._name, None, _without_thread(self._name, error)))
 
 
-def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome[T]]:
-    """Call for every name at once; return an outcome for each.
+def start_thread(thread: threading.Thread) -> None:
+    """Start a thread; raise `TransferError`, which has its name, where none is to be had."""
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError) as error:
+        raise _without_thread(thread.name, error) from None
+
+
+def _without_thread(name: str, error: Exception) -> TransferError:
+    return TransferError(
+        f"{name}: this host has no more threads to give: {error}; end what takes them"
+    )
+
+
+class Meanwhile(Generic[T]):
+    """A call in a thread of its own, while who has begun it does something else.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    call : callable
+    """
+
+    def __init__(self, name: str, call: Callable[[], T]) -> None:
+        self._arrived: queue.SimpleQueue[Outcome[T]] = queue.SimpleQueue()
+        self._begun = Begun(name, lambda _: call(), self._arrived.put)
+
+    def result(self) -> T:
+        """Wait for its end; return what it has returned, or raise what has ended it."""
+        while True:
+            try:
+                return self._arrived.get(timeout=LOOK_S).result()
+            except queue.Empty:
+                self._begun.look()
+
+
+def fan_out(
+    names: Iterable[str], call: Callable[[str], T], within_s: float = math.inf
+) -> dict[str, Outcome[T]]:
+    """Call for every name at once; return an outcome for each that has one in time.
 
     Whoever interrupts the waiting thread ends the wait; calls under way end by themselves, and
     tell nobody.
@@ -85,9 +125,10 @@ def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome
     arrived: queue.SimpleQueue[Outcome[T]] = queue.SimpleQueue()
     begun = {name: Begun(name, call, arrived.put) for name in dict.fromkeys(names)}
     outcomes: dict[str, Outcome[T]] = {}
-    while len(outcomes) < len(begun):
+    end_s = time.monotonic() + within_s
+    while len(outcomes) < len(begun) and (left_s := end_s - time.monotonic()) > 0:
         try:
-            outcome = arrived.get(timeout=LOOK_S)
+            outcome = arrived.get(timeout=min(LOOK_S, left_s))
         except queue.Empty:
             for name in begun.keys() - outcomes.keys():
                 begun[name].look()

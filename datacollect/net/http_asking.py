@@ -77,7 +77,7 @@ class Asker:
         self._fingerprint = fingerprint
         parts = urlsplit(url)
         self._is_tls = parts.scheme == "https"
-        self._address = host_and_port(parts.netloc, default_port=443 if self._is_tls else 80)
+        self._address = address_of(url)
         self._path = parts.path.rstrip("/")
         self._name = host_port_text(*self._address)
         self._tls, self._timeout_s = tls, timeout_s
@@ -122,6 +122,8 @@ class Asker:
     ) -> Answer:
         """Return the answer to any request, which is sent once: it may change something.
 
+        A connection that the server has ended meanwhile is made again before anything is sent.
+
         Parameters
         ----------
         method, path : str
@@ -131,10 +133,13 @@ class Asker:
         n_bytes : int, optional
             Of the body; None: there is none.
         """
-        self.close()
+        if self._channel is not None and not self._channel.is_quiet:
+            self.close()
         length = {} if n_bytes is None else {"Content-Length": str(n_bytes)}
         try:
-            channel = self._channel = self._opened(Deadline(self._timeout_s))
+            if self._channel is None:
+                self._channel = self._opened(Deadline(self._timeout_s))
+            channel = self._channel
             channel.send(self._request(method, path, None, {**headers, **length}))
             try:
                 for block in blocks:
@@ -142,7 +147,9 @@ class Asker:
             except TransferError:
                 # A server that refuses answers before it has all of it.
                 with suppress(TransferError):
-                    return self._answered(channel, MOST_ANSWER_BYTES, Deadline(GOODBYE_S))
+                    answer = self._answered(channel, MOST_ANSWER_BYTES, Deadline(GOODBYE_S))
+                    self.close()
+                    return answer
                 raise
             deadline = Deadline(self._timeout_s)
             return self._answered(channel, MOST_ANSWER_BYTES, deadline, is_head=method == "HEAD")
@@ -280,6 +287,16 @@ class Askers:
             idle, self._idle = self._idle or [], None
         for _, asker in idle:
             asker.close()
+
+
+def address_of(url: str) -> tuple[str, int]:
+    """Return host and port of a server by its URL, of https or http.
+
+    >>> address_of("https://s.example/a"), address_of("http://[::1]:8080")
+    (('s.example', 443), ('::1', 8080))
+    """
+    parts = urlsplit(url)
+    return host_and_port(parts.netloc, default_port=443 if parts.scheme == "https" else 80)
 
 
 def _seconds(text: str) -> float | None:

@@ -7,6 +7,7 @@ waits gives up after `timeout_s` seconds in which nothing arrives.
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 from contextlib import suppress
@@ -53,6 +54,16 @@ class HttpChannel:
         self._connection, self._name, self._timeout_s = connection, name, timeout_s
         self._ahead = b""
         connection.settimeout(timeout_s)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a request may be sent: nothing has come since the last answer, no end either."""
+        if self._ahead:
+            return False
+        # Not `select`, which knows a thousand descriptors.
+        polling = select.poll()
+        polling.register(self._connection, select.POLLIN)
+        return not polling.poll(0)
 
     def send(self, raw: bytes) -> None:
         """Send a request."""

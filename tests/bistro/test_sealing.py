@@ -7,6 +7,7 @@ import io
 import os
 import random
 import stat
+from dataclasses import replace
 
 import pyrage
 import pytest
@@ -285,11 +286,15 @@ def test_a_disk_that_fails_while_the_file_is_read_is_not_said_of_the_keep(tmp_pa
 
 
 def test_damage_to_a_keep_is_found_wherever_it_is(tmp_path):
-    kept_file(tmp_path, DATA[:300])
+    kept = kept_file(tmp_path, DATA[:300])
     path = tmp_path / "thesis.pdf.keep"
     whole = path.read_bytes()
     for i in range(len(whole)):
         path.write_bytes(whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :])
+        if i < kept.sealed.n_bytes:
+            # The secrets are there still: the file can be sealed anew.
+            assert read_keep(path) == replace(kept, is_whole=False)
+            continue
         with pytest.raises(ProblemError, match=r"thesis\.pdf\.keep: "):
             read_keep(path)
     for cut in range(0, len(whole), 11):

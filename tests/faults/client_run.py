@@ -1,13 +1,16 @@
 """Fail the n-th call of somebody who hands in: nothing is lost, nothing is handed in twice.
 
 Run as a script in a process of its own, as `log_run`. A service beside it signs all that it is
-asked for, and remembers it. Afterwards the same command without a fault must end well, and all that
-the service was ever asked for must be what lies in ``NAME.keep``.
+asked for, and remembers it; it is a bistro, too, and the destination, which refuses what was
+committed to and collects what was sealed anew. Afterwards the same command without a fault must end
+well, all that the service was ever asked for must be what lies in ``NAME.keep``, and all that was
+ever sealed anew one ciphertext.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import shutil
@@ -25,20 +28,38 @@ shim.install()
 
 from faults import log_run  # noqa: E402
 from faults.experiments import Experiment, shimmed  # noqa: E402
+from instances.custody import CHANGES, verdict_log  # noqa: E402
 from instances.events import event_bytes, key_of, proof_of  # noqa: E402
 
+from datacollect.bistro.accepting.admission import commitment_of, metadata_of  # noqa: E402
+from datacollect.bistro.client import pushing  # noqa: E402
 from datacollect.bistro.client import upload as uploading  # noqa: E402
 from datacollect.bistro.client.verify_receipt import verify_receipt  # noqa: E402
+from datacollect.bistro.custody.bistro_receipt import BistroReceipt  # noqa: E402
+from datacollect.bistro.custody.verdicts import (  # noqa: E402
+    COLLECTED,
+    DOES_NOT_OPEN,
+    REFUSED,
+    Verdict,
+)
 from datacollect.bistro.event.file import read_event  # noqa: E402
 from datacollect.bistro.log.acknowledgement import acknowledge  # noqa: E402
 from datacollect.bistro.receipt.receipt import read_receipt  # noqa: E402
+from datacollect.bistro.sealing.keep import read_keep  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
 
 DONE, SAID, BROKEN = log_run.DONE, log_run.SAID, log_run.BROKEN
 
 
 class Service(ThreadingHTTPServer):
-    """Signs what it is asked for, as if each entry had a log of its own."""
+    """Signs what it is asked for, as if each entry had a log of its own, and holds what is pushed.
+
+    Attributes
+    ----------
+    entries : set of str
+    held : set of (str, bool, bytes)
+        Entry, whether it was sealed anew, and the hash of what was pushed.
+    """
 
     daemon_threads = True
 
@@ -46,9 +67,16 @@ class Service(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         url = f"http://127.0.0.1:{self.server_port}"
         services = [{"url": url, "key": key_of("s0").public}]
-        self.data = event_bytes(admission="open", services=services)
+        changes = {
+            "admission": "open",
+            "services": services,
+            "verdicts": CHANGES["verdicts"] | {"url": f"{url}/v"},
+            "bistros": [CHANGES["bistros"][0] | {"url": url}],
+        }
+        self.data = event_bytes(**changes)
         self.event = read_event(self.data)
         self.entries: set[str] = set()
+        self.held: set[tuple[str, bool, bytes]] = set()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_: object) -> None:
@@ -59,7 +87,28 @@ class Handler(BaseHTTPRequestHandler):
     server: Service
 
     def do_POST(self) -> None:
-        entry = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["entry"]
+        n_bytes = int(self.headers["Content-Length"])
+        body = self.rfile.read(n_bytes)
+        if len(body) < n_bytes:
+            return
+        if self.path == "/tus/":
+            self._hold(body)
+        else:
+            self._commit(json.loads(body)["entry"])
+
+    def _hold(self, body: bytes) -> None:
+        event = self.server.event
+        said = metadata_of(self.headers["Upload-Metadata"])
+        entry = commitment_of(said["commitment"], event.id).entry
+        digest = hashlib.sha256(body).digest()
+        anew = said.get("sealed_anew") == b"1"
+        self.server.held.add((entry.hex(), anew, digest))
+        word = BistroReceipt(
+            event.id, "north", entry, len(body), digest, anew, 0, 1_800_000_001
+        ).signed(key_of("north"))
+        self._answer(201, b"", {"Datacollect-Receipt": word})
+
+    def _commit(self, entry: str) -> None:
         self.server.entries.add(entry)
         log = self.server.event.services[0].log.name
         word = acknowledge(log, bytes.fromhex(entry), 0, 1_800_000_000, key_of("s0"))
@@ -69,14 +118,33 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         name, _, rest = self.path[1:].partition("/")
+        if name == "v":
+            self._judge(rest.removeprefix("verdict/"))
+            return
         if name != "proof":
             self._answer(404, b"")
             return
         log = self.server.event.services[0].log.name
         self._answer(200, proof_of(bytes.fromhex(rest), log, 1_800_000_000).data)
 
-    def _answer(self, status: int, body: bytes) -> None:
+    def _judge(self, entry: str) -> None:
+        """Refuse what was committed to, collect what was sealed anew."""
+        event = self.server.event
+        anew = [found for of, found, _ in self.server.held if of == entry]
+        if not anew:
+            self._answer(404, b"")
+            return
+        said = Verdict(event.id, bytes.fromhex(entry), REFUSED, DOES_NOT_OPEN)
+        if any(anew):
+            said = Verdict(event.id, bytes.fromhex(entry), COLLECTED)
+        proof = verdict_log(event, [said]).proof(said.data)
+        tree = {"verdict": said.data.decode(), "proof": proof.data.decode()}
+        self._answer(200, json.dumps(tree).encode())
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -86,11 +154,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def run(folder: Path, generation: int) -> int:
-    """Hand in once; return how that ended."""
+    """Hand in, and come again to ask what became of it; return how that ended."""
     # Whoever has a fault waits in vain; without one, slow machines take a while.
     uploading.PATIENCE_S = 30.0 if generation else 1.5
+    pushing.AGAIN_S = 0.01
     try:
-        done = uploading.upload(folder / "a.txt", folder / "event.toml")
+        for _ in range(2):
+            done = uploading.upload(folder / "a.txt", folder / "event.toml")
     except DatacollectError as error:
         return SAID if str(error) else BROKEN
     return DONE if done.exit_code == 0 else SAID
@@ -102,10 +172,14 @@ def lost_or_twice(folder: Path, service: Service) -> str:
     if service.entries != {read_receipt(receipt.read_bytes()).entry.hex()}:
         return f"the service was asked for {len(service.entries)} entries"
     verdict = verify_receipt(receipt, folder / "event.toml", file=folder / "a.txt")
-    if (verdict.outcome, verdict.covers) != ("in time", "the file"):
+    if (verdict.outcome, verdict.covers) != ("in time", "the file") or not verdict.collected_s:
         return f"the receipt proves: {verdict}"
+    anew = {digest for _, is_anew, digest in service.held if is_anew}
+    if anew != {read_keep(folder / "a.txt.keep.anew").sealed.sha256}:
+        return f"{len(anew)} ciphertexts were sealed anew"
     names = {path.name for path in folder.iterdir()}
-    left = names - {"a.txt", "a.txt.keep", receipt.name, "event.toml", "said", "hits", "counts"}
+    ours = {"a.txt", "a.txt.keep", "a.txt.keep.anew", receipt.name, "event.toml"}
+    left = names - ours - {"said", "hits", "counts"}
     # What a process that was killed was writing stays beside.
     left = {name for name in left if not name.endswith(".tmp")}
     return f"there is left: {left}" if left else ""
@@ -114,6 +188,7 @@ def lost_or_twice(folder: Path, service: Service) -> str:
 def judged(experiment: Experiment, folder: Path, service: Service) -> str:
     """Carry out an experiment; return what is wrong, if anything is."""
     service.entries.clear()
+    service.held.clear()
     prepare(folder, service)
     fault = {
         "call": experiment.call,

@@ -8,11 +8,13 @@ import json
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from instances.agents import running, write_agent
 from instances.events import counting_bytes, draft, key_of, proof_of
+from instances.ports import free_port
+from instances.timestamping import World
 
 from datacollect.bistro.accepting.admission import commitment_json, metadata_text
 from datacollect.bistro.event.draft import complete
@@ -23,9 +25,11 @@ from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.taking.bistro import Bistro
 from datacollect.bistro.taking.tus import handlers_of
 from datacollect.net.keys import write_private_key
+from datacollect.net.tls import fingerprint_of_file, make_certificate
 from datacollect.transfer.agent.config.file import AgentConfig
 
 NAMES = ("north", "south")
+BYTES = 100_000_000
 PUSH = "application/offset+octet-stream"
 
 
@@ -78,6 +82,43 @@ def metadata(event: Event, commitment: Commitment, number: int = 1, **more: byte
         "ticket": ticket_of(event, number).token.encode(),
     }
     return metadata_text(values | more)
+
+
+def rows_with_certificates(folder: Path) -> list[dict[str, str]]:
+    """Make keys and certificates of two bistros; return their rows in the draft of an event."""
+    rows = []
+    for name in NAMES:
+        certificate, key = make_certificate(name, "127.0.0.1")
+        (folder / f"{name}.pem").write_bytes(certificate)
+        (folder / f"{name}.key").write_bytes(key)
+        write_private_key(folder / f"{name}.receipts", key_of(name))
+        rows.append(
+            {
+                "name": name,
+                "url": f"https://127.0.0.1:{free_port()}",
+                "key": key_of(name).public,
+                "fingerprint": fingerprint_of_file(folder / f"{name}.pem"),
+            }
+        )
+    return rows
+
+
+def run_bistro(world: World, name: str, held: ExitStack) -> Bistro:
+    """Run a bistro of a world's event where the event says, until the stack ends."""
+    place = next(each for each in world.event.bistros if each.name == name).url
+    port = place.rpartition(":")[2]
+    path = write_agent(
+        world.folder,
+        name,
+        more=f'tls = {{ certificate = "{name}.pem", key = "{name}.key" }}\n[accept]\n'
+        f'event = "event.toml"\nfolder = "{name}-up"\nbytes = {BYTES}\n'
+        f'receipt_key = "{name}.receipts"\n',
+    )
+    path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+    accept = AgentConfig.from_file(path).accept
+    bistro = held.enter_context(closing(Bistro(accept, lambda _: None)))
+    held.enter_context(running(path, handlers_of(bistro)))
+    return bistro
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from instances.events import event_bytes, event_of, key_of, witness_names
+from instances.log_store import LogStore
 
 from datacollect.bistro.custody.batches import ROW, Batch, row_of, sign_batch
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
@@ -26,6 +27,7 @@ from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.log.tiles import Edge, Tile, TileReader, bundle_of, tiles_of
 from datacollect.bistro.log.tree import inclusion_proof, leaf_hash, tree_root
 from datacollect.bistro.receipt.receipt import amendments_data
+from datacollect.bistro.service.proving import proof_of
 from datacollect.net.http_asking import Answer
 
 BISTROS = ("north", "south", "west")
@@ -52,8 +54,75 @@ def custody_event_bytes(**changes: object) -> bytes:
     return event_bytes(**CHANGES, **changes)
 
 
-class SignedLog:
-    """A log in memory that answers as a service does.
+class Answering:
+    """Answers as a service does, for a log of whose subclass these are."""
+
+    event: Event
+    entries: list[bytes]
+
+    def head(self) -> bytes | None:
+        raise NotImplementedError
+
+    def tile(self, tile: Tile) -> bytes:
+        raise NotImplementedError
+
+    def proof(self, entry: bytes) -> LogProof | None:
+        raise NotImplementedError
+
+    def get(self, path: str, most_bytes: int = 0) -> Answer:
+        name, _, rest = path[1:].partition("/")
+        if name == "checkpoint":
+            head = self.head()
+            return Answer(404, b"") if head is None else Answer(200, head)
+        if name == "amendments":
+            return Answer(200, amendments_data(self.event.id, []))
+        if name == "proof":
+            found = self.proof(bytes.fromhex(rest))
+            return Answer(404, b"") if found is None else Answer(200, found.data)
+        tile = Tile.parse(path[1:])
+        if tile.level < 0:
+            first = tile.index * 256
+            return Answer(200, bundle_of(self.entries[first : first + tile.width]))
+        return Answer(200, self.tile(tile))
+
+    def write(self, folder: Path) -> Path:
+        """Write the files from which it can be read."""
+        folder.mkdir(parents=True, exist_ok=True)
+        head = self.head()
+        if head is None:
+            return folder
+        size = SignedCheckpoint.parse(head).checkpoint.size
+        for path in ["checkpoint", *(tile.path for tile in tiles_of(size))]:
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(self.get(f"/{path}").body)
+        return folder
+
+
+class StoredLog(Answering):
+    """A log as its store holds it."""
+
+    def __init__(self, event: Event, store: LogStore) -> None:
+        self.event, self._store = event, store
+
+    @property
+    def entries(self) -> list[bytes]:
+        return [row.entry for row in self._store.rows]
+
+    def head(self) -> bytes | None:
+        published = self._store.published
+        return published[max(published)] if published else None
+
+    def tile(self, tile: Tile) -> bytes:
+        return self._store.tile(tile)
+
+    def proof(self, entry: bytes) -> LogProof | None:
+        index = self._store.index_of(entry)
+        return None if index is None else proof_of(index, self._store)
+
+
+class SignedLog(Answering):
+    """A log in memory.
 
     Parameters
     ----------
@@ -108,29 +177,11 @@ class SignedLog:
         hashes = inclusion_proof(index, head.checkpoint.size, self.node)
         return LogProof(index, tuple(hashes), head)
 
-    def get(self, path: str, most_bytes: int = 0) -> Answer:
-        name, _, rest = path[1:].partition("/")
-        if name == "checkpoint":
-            return Answer(200, self.heads[-1].note.data) if self.heads else Answer(404, b"")
-        if name == "amendments":
-            return Answer(200, amendments_data(self.event.id, []))
-        if name == "proof":
-            found = self.proof(bytes.fromhex(rest))
-            return Answer(404, b"") if found is None else Answer(200, found.data)
-        tile = Tile.parse(path[1:])
-        if tile.level < 0:
-            first = tile.index * 256
-            return Answer(200, bundle_of(self.entries[first : first + tile.width]))
-        return Answer(200, self._tiles[tile])
+    def head(self) -> bytes | None:
+        return self.heads[-1].note.data if self.heads else None
 
-    def write(self, folder: Path) -> Path:
-        """Write the files from which it can be read."""
-        paths = ["checkpoint", *(tile.path for tile in tiles_of(len(self.entries)))]
-        for path in paths:
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(self.get(f"/{path}").body)
-        return folder
+    def tile(self, tile: Tile) -> bytes:
+        return self._tiles[tile]
 
 
 def service_log(

@@ -52,8 +52,10 @@ class LogStore:
             len(self.rows),
             head,
             max(self.published, default=-1),
-            tuple(row.entry for row in self.rows if len(row.entry) > 32),
         )
+
+    def amendments(self) -> list[tuple[int, bytes]]:
+        return [(i, row.entry) for i, row in enumerate(self.rows) if len(row.entry) > 32]
 
     def index_of(self, entry: bytes) -> int | None:
         return self.indices.get(entry)

@@ -26,16 +26,17 @@ import trustme
 from instances.events import counting_bytes, draft, key_of
 from instances.ports import free_port
 
-from datacollect.bistro.config.file import Listening, WitnessConfig
+from datacollect.bistro.config.file import Listening, ServiceConfig, WitnessConfig
 from datacollect.bistro.event.draft import complete
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.log.checkpoints import witness_key
 from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.serving.verdict_log import VerdictLog
 from datacollect.bistro.serving.web import WebServer, bound_socket
 from datacollect.bistro.serving.witness import WitnessServer
 from datacollect.bistro.store.witness_store import WitnessStore
-from datacollect.net.keys import write_private_key
+from datacollect.net.keys import PrivateKey, write_private_key
 
 WITHIN_S = 120.0
 NAME = "localhost"
@@ -155,6 +156,8 @@ class World:
         tree = draft(n_services=n_services, **changes)
         for row, port in zip([*tree["services"], *tree["witnesses"]], ports, strict=True):
             row["url"] = f"https://{NAME}:{port}"
+        if "key" in tree.get("verdicts", {}):
+            tree["verdicts"]["url"] = f"https://{NAME}:{free_port()}"
         organiser = key_of("organiser")
         data = complete(tree, organiser.public, counting_bytes(), {})
         (self.folder / "event.toml").write_bytes(data)
@@ -182,6 +185,8 @@ class World:
         port = int(self.event.witnesses[i].url.rpartition(":")[2])
         listening = Listening(("127.0.0.1", port), self.tls)
         logs = tuple(service.log for service in self.event.services)
+        if self.event.verdicts is not None:
+            logs += (self.event.verdicts,)
         config = WitnessConfig(name, key_of(name), listening, self.folder / f"w{i}", True, logs)
         store = WitnessStore(config.folder, witness_key(name, config.key.public).text)
         server = WebServer(listening, WitnessServer(config, store, lambda _: None).handle)
@@ -240,20 +245,41 @@ class World:
         service.process = None
         return code
 
+    # The destination --------------------------------------------------------------------------
+
+    def verdict_log(self, key: PrivateKey) -> VerdictLog:
+        """Return the log of verdicts, to be entered; it trusts witnesses by SSL_CERT_FILE."""
+        port = int(self.event.verdicts_url.rpartition(":")[2])
+        config = ServiceConfig(
+            event=self.event,
+            event_data=(self.folder / "event.toml").read_bytes(),
+            key=key,
+            listening=Listening(("127.0.0.1", port), self.tls),
+            folder=self.folder / "verdicts",
+            workers=0,
+            behind=(),
+        )
+        return VerdictLog(config, lambda _: None, is_served=True)
+
     # People -----------------------------------------------------------------------------------
 
     def ticket(self, number: int = 1) -> str:
         made = new_ticket(self.event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
         return made.token
 
-    def connection(self, service: Service) -> http.client.HTTPSConnection:
-        port = int(service.url.rpartition(":")[2])
+    def connection(self, url: str) -> http.client.HTTPSConnection:
+        port = int(url.rpartition(":")[2])
         return http.client.HTTPSConnection(NAME, port, context=self.trusting, timeout=WITHIN_S)
 
     def ask(
         self, service: Service, method: str, path: str, body: bytes | None = None, **headers: str
     ) -> Answer:
-        with closing(self.connection(service)) as connection:
+        return self.asked(service.url, method, path, body, **headers)
+
+    def asked(
+        self, url: str, method: str, path: str, body: bytes | None = None, **headers: str
+    ) -> Answer:
+        with closing(self.connection(url)) as connection:
             connection.request(method, path, body, headers)
             # An answer that is cut off keeps the socket open as long as nobody closes it.
             with closing(connection.getresponse()) as response:

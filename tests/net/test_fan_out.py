@@ -31,6 +31,14 @@ def test_every_name_has_one_outcome():
         found["bad 1"].result()
 
 
+def test_who_takes_too_long_has_no_outcome():
+    end = threading.Event()
+    try:
+        assert fan_out(["slow"], lambda _: end.wait(60), within_s=0.05) == {}
+    finally:
+        end.set()
+
+
 def test_all_are_called_at_once():
     meet = threading.Barrier(50, timeout=60)
     found = fan_out(map(str, range(50)), lambda _: meet.wait() >= 0)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from datacollect.errors import TransferError
+from datacollect.net.dialling import dial
 from datacollect.net.http_asking import Answer, Asker, Askers
 from datacollect.net.tls import web_context
 
@@ -134,6 +135,47 @@ def test_connection_is_kept_for_the_next_question_of_whoever_asks():
             assert asker.get("/x").body == b"ok"
         assert asker._channel is None
     assert len(asked) == 3
+
+
+@pytest.fixture
+def dialled(monkeypatch):
+    """Yield the connections that were made, by number."""
+    made = []
+
+    def counting(*args, **how):
+        made.append(len(made))
+        return dial(*args, **how)
+
+    monkeypatch.setattr("datacollect.net.http_asking.dial", counting)
+    return made
+
+
+def test_any_requests_share_a_connection(dialled):
+    with answering(OK, OK, closes=False) as (url, asked), Asker(url) as asker:
+        assert asker.ask("POST", "/1", {"A": "b"}, (), 0).body == b"ok"
+        assert asker.ask("DELETE", "/2", {}).body == b"ok"
+    assert len(dialled) == 1
+    assert [each.split()[0] for each in asked] == [b"POST", b"DELETE"]
+
+
+def test_connection_that_has_ended_meanwhile_is_made_again_before_a_request_is_sent(dialled):
+    """A request that may change something is sent once: none is lost on a dead connection."""
+    with answering(OK, OK) as (url, asked), Asker(url) as asker:
+        assert asker.ask("POST", "/1", {}, (), 0).body == b"ok"
+        while asker._channel is not None and asker._channel.is_quiet:
+            pass  # until the end has come
+        assert asker.ask("POST", "/2", {}, (), 0).body == b"ok"
+    assert len(dialled) == 2
+    assert len(asked) == 2
+
+
+def test_what_comes_unasked_is_no_answer_to_the_next_request(dialled):
+    """A server that answers twice would else answer the next request beforehand."""
+    false = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse"
+    with answering(OK + false, OK, closes=False) as (url, _), Asker(url) as asker:
+        assert asker.ask("POST", "/1", {}, (), 0).body == b"ok"
+        assert asker.ask("POST", "/2", {}, (), 0).body == b"ok"
+    assert len(dialled) == 2
 
 
 def test_redirection_is_an_answer_that_nobody_follows():

@@ -176,6 +176,9 @@ class _Rows:
             self._n_others += 1
             self._first_other = self._first_other or f"{index}: {error}"
             return
+        if verdict.word == COLLECTED:  # again
+            self._add(verdict.entry, index, COLLECTED_CODE, 0)
+            return
         assert verdict.word == SUPERSEDED
         self._add(verdict.entry, index, SUPERSEDED_CODE, 0)
         self._displaced.append((bytes.fromhex(verdict.why), verdict.entry, index))

@@ -12,17 +12,15 @@ from datacollect.bistro.log.proofs import MOST_PROOF_BYTES
 from datacollect.bistro.receipt.tokens import query_of
 from datacollect.errors import DatacollectError
 from datacollect.net.fan_out import LOOK_S, Begun
-from datacollect.net.http_asking import Askers
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
 
     from datacollect.bistro.client.messages import Question
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.receipt.receipt import Receipt
     from datacollect.net.fan_out import Outcome
-    from datacollect.net.http_asking import Answer
+    from datacollect.net.http_asking import Answer, Askers
 
 JSON_TYPE = "application/json"
 QUERY_TYPE = "application/timestamp-query"
@@ -34,11 +32,11 @@ class Driver:
     Parameters
     ----------
     event : Event
-    tls : ssl.SSLContext
+    askers : Askers
     """
 
-    def __init__(self, event: Event, tls: ssl.SSLContext) -> None:
-        self._event, self._askers = event, Askers(tls)
+    def __init__(self, event: Event, askers: Askers) -> None:
+        self._event, self._askers = event, askers
         self._cores: list[HandingIn] = []
         self._save: list[Callable[[Receipt], None]] = []
         self._tickets: list[str | None] = []
@@ -47,10 +45,6 @@ class Driver:
         self._asked: dict[str, tuple[int, Question]] = {}
         self._begun: dict[str, Begun[Answer]] = {}
         self._n_calls = 0
-
-    def close(self) -> None:
-        """Close connections; nothing is asked any more."""
-        self._askers.close()
 
     def add(self, core: HandingIn, ticket: str | None, save: Callable[[Receipt], None]) -> None:
         """Begin to hand something in; `save` has the receipt on the disk when it returns."""

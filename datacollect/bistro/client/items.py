@@ -1,4 +1,4 @@
-"""What is handed in: a file, its ``.keep`` and its receipt.
+"""What is handed in: a file, its ``.keep`` and its receipt, and what was sealed anew.
 
 ``NAME.keep`` is written before anything is committed, ``NAME.receipt.json`` after each step. What
 is there already is gone on with: the entry of a ``.keep`` never changes. One process at a time
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.event.tickets import Ticket
 
-RECEIPT_SUFFIX = ".receipt.json"
+RECEIPT_SUFFIX, ANEW_SUFFIX = ".receipt.json", ".anew"
 # Of a file's name, where the system does not say.
 MOST_NAME_BYTES = 255
 BLOCK_BYTES = 2**20
@@ -63,6 +63,21 @@ class Item:
     def name(self) -> str:
         """What messages call it."""
         return document_name(self.file or self.keep)
+
+    @property
+    def anew(self) -> Path:
+        """Where it stands sealed anew, where that was needed; no ``.keep``, which is handed in."""
+        return self.keep.with_name(f"{self.keep.name}{ANEW_SUFFIX}")
+
+    @property
+    def is_sealed_anew(self) -> bool:
+        """Whether that was done."""
+        return os.path.exists(self.anew)  # noqa: PTH110 - what cannot be looked at was not
+
+    @property
+    def source(self) -> Path:
+        """Where the file itself should be; there is none perhaps where the ``.keep`` was named."""
+        return self.file or self.keep.with_name(self.keep.name.removesuffix(SUFFIX))
 
     def save(self, receipt: Receipt) -> None:
         """Have the receipt on the disk.
@@ -326,13 +341,91 @@ def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -
             f"{name}: was sealed with another ticket; to hand the file in with this one, name "
             "another folder with -o"
         )
-    if item.file is not None and not is_unchanged(item.file, kept):
+    if not kept.is_whole:
+        _require_source(item, kept)
+    elif item.file is not None and not is_unchanged(item.file, kept):
         raise ProblemError(
             f"{item.name}: was changed since it was sealed as {name}; to go on with what was "
             f"sealed, name {name} instead of the file; to hand in the file as it is now, name "
             "another folder with -o"
         )
     return kept
+
+
+def _require_source(item: Item, kept: Kept) -> None:
+    """Reject a ``.keep`` without its ciphertext whose file is not there to be sealed anew."""
+    with naming_unread(item.source):
+        is_there = item.source.is_file()
+    if not is_there or not is_unchanged(item.source, kept):
+        raise ProblemError(
+            f"{document_name(item.keep)}: its ciphertext is damaged, and "
+            f"{document_name(item.source)} is not there as it was, to be sealed anew; put it back"
+        )
+
+
+def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
+    """Seal a file once more for the same commitment, durably, unless that was done before.
+
+    Parameters
+    ----------
+    item : Item
+    kept : Kept
+        Of what was committed to: its secrets bind the content.
+    event : Event
+
+    Returns
+    -------
+    Kept
+        Of what stands at ``item.anew``.
+    bool
+        Whether it was sealed just now.
+
+    Raises
+    ------
+    ProblemError
+        The file is not there as it was.
+    NotWrittenError
+        It cannot be written.
+    """
+    with suppress(ProblemError):
+        found = read_keep(item.anew)
+        if found.is_whole and _is_for(found, kept):
+            return found, False
+    with naming_unread(item.source):
+        is_there = item.source.is_file()
+    if not is_there:
+        raise ProblemError(
+            f"{document_name(item.source)}: is not there, and is to be sealed anew; put it back"
+        )
+    with suppress(OSError):  # said below, where it is still there
+        item.anew.unlink(missing_ok=True)
+    made = keep(
+        item.source,
+        item.anew,
+        event=kept.event,
+        salt=kept.salt,
+        inner=kept.inner,
+        ticket=kept.ticket,
+        recipients=event.recipients,
+    )
+    if not _is_for(made, kept):
+        with suppress(OSError):  # found out again the next time
+            item.anew.unlink()
+        raise ProblemError(
+            f"{document_name(item.source)}: was changed since it was handed in, and is to be "
+            "sealed anew as it was; put it back"
+        )
+    return made, True
+
+
+def _is_for(made: Kept, kept: Kept) -> bool:
+    """Whether what was sealed anew opens the same commitment."""
+    return (made.event, made.salt, made.inner, made.sealed.content_p) == (
+        kept.event,
+        kept.salt,
+        kept.inner,
+        kept.sealed.content_p,
+    )
 
 
 def is_unchanged(file: Path, kept: Kept) -> bool:

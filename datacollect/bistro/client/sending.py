@@ -1,14 +1,13 @@
-"""The shell of a push: sends a ``.keep``'s ciphertext to the bistro that the core names."""
+"""The shell of a push: sends sealed bytes to the bistro that the core names."""
 
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.accepting.admission import commitment_json, metadata_text
-from datacollect.bistro.assignment.assigning import by_rendezvous
-from datacollect.bistro.client.pushing import Begin, Pushing, Send
+from datacollect.bistro.client.pushing import Begin, End, Payload, Pushing, Send
 from datacollect.bistro.receipt.counted_time import proved_time
 from datacollect.bistro.sealing.keep import ciphertext_of
 from datacollect.errors import TransferError
@@ -16,11 +15,11 @@ from datacollect.net.http_asking import Asker
 from datacollect.net.tls import web_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from datacollect.bistro.client.pushing import Step
-    from datacollect.bistro.event.event import Bistro, Event
+    from datacollect.bistro.event.event import Event
     from datacollect.bistro.receipt.receipt import Receipt
     from datacollect.bistro.sealing.keep import Kept
     from datacollect.net.http_asking import Answer
@@ -30,70 +29,106 @@ PUSH_TYPE = "application/offset+octet-stream"
 STALL_S = 30.0
 
 
-def pushed(
-    event: Event,
-    receipt: Receipt,
-    keep: Path,
-    kept: Kept,
-    save: Callable[[Receipt], None],
-    say: Callable[[str], None],
-) -> Pushing:
-    """Push what is kept until a bistro holds it, or none takes it; the receipt is saved then.
+class Sender:
+    """Pushes what is sealed to an event's bistros, over a connection to each that is kept.
 
-    Raises
-    ------
-    ProblemError
-        The ``.keep`` cannot be read any more.
-    NotWrittenError
-        The receipt cannot be written.
+    Parameters
+    ----------
+    event : Event
+    say : function
+        Told in a sentence what is going on.
     """
-    names = [each.name for each in event.bistros]
-    order = [names.index(name) for name in by_rendezvous(receipt.entry, names)]
-    core = Pushing(event, receipt, order)
-    while core.step is not None:
-        time.sleep(core.wait_s)
-        say(f"sending to {names[core.step.bistro]}")
-        try:
-            core.take(_answer(core.step, event, receipt, keep, kept))
-        except TransferError as error:
-            core.take(None, str(error))
-        if core.receipt != receipt:
-            save(core.receipt)
-    return core
 
+    def __init__(self, event: Event, say: Callable[[str], None]) -> None:
+        self._event, self._say = event, say
+        self._askers: dict[int, Asker] = {}
+        self._held = ExitStack()
 
-def _answer(step: Step, event: Event, receipt: Receipt, keep: Path, kept: Kept) -> Answer:
-    """Ask a bistro.
+    def close(self) -> None:
+        """Close all connections."""
+        self._held.close()
 
-    Raises
-    ------
-    TransferError
-        There is no answer.
-    """
-    size = kept.sealed.n_bytes
-    headers = {"Tus-Resumable": "1.0.0"}
-    with closing(_asker(event.bistros[step.bistro])) as asker:
+    def push(
+        self,
+        receipt: Receipt,
+        order: Sequence[int],
+        place: Path,
+        kept: Kept,
+        payload: Payload,
+        save: Callable[[Receipt], None],
+    ) -> Pushing:
+        """Push what is kept until a bistro holds it, or none takes it; the receipt is saved then.
+
+        Parameters
+        ----------
+        receipt : Receipt
+        order : sequence of int
+            The event's bistros, by their index, in which they are tried.
+        place : Path
+            Where the ciphertext stands.
+        kept : Kept
+            What is kept there.
+        payload : Payload
+            That ciphertext.
+        save : function
+            Has the receipt on the disk when it returns.
+
+        Raises
+        ------
+        ProblemError
+            The ciphertext cannot be read any more.
+        NotWrittenError
+            The receipt cannot be written.
+        """
+        core = Pushing(self._event, receipt, order, payload)
+        while core.step is not None:
+            time.sleep(core.wait_s)
+            self._say(f"sending to {self._event.bistros[core.step.bistro].name}")
+            try:
+                core.take(self._answer(core.step, receipt, place, kept, payload))
+            except TransferError as error:
+                core.take(None, str(error))
+            if core.receipt != receipt:
+                save(core.receipt)
+        return core
+
+    def _answer(
+        self, step: Step, receipt: Receipt, place: Path, kept: Kept, payload: Payload
+    ) -> Answer:
+        """Ask a bistro.
+
+        Raises
+        ------
+        TransferError
+            There is no answer.
+        """
+        size = payload.n_bytes
+        headers = {"Tus-Resumable": "1.0.0"}
+        asker = self._asker(step.bistro)
         if isinstance(step, Begin):
             headers |= {
                 "Upload-Length": str(size),
-                "Upload-Metadata": _metadata(event, receipt, kept),
+                "Upload-Metadata": _metadata(self._event, receipt, kept, payload),
             }
             if not step.n_bytes:
                 return asker.ask("POST", "/tus/", headers, (), 0)
             headers["Content-Type"] = PUSH_TYPE
-            with ciphertext_of(keep, kept) as blocks:
+            with ciphertext_of(place, kept) as blocks:
                 return asker.ask("POST", "/tus/", headers, blocks, size)
         if isinstance(step, Send):
             headers |= {"Upload-Offset": str(step.offset), "Content-Type": PUSH_TYPE}
-            with ciphertext_of(keep, kept) as blocks:
+            with ciphertext_of(place, kept) as blocks:
                 left = _from(blocks, step.offset)
                 return asker.ask("PATCH", step.path, headers, left, size - step.offset)
-        return asker.ask("HEAD", step.path, headers)
+        return asker.ask("DELETE" if isinstance(step, End) else "HEAD", step.path, headers)
 
-
-def _asker(bistro: Bistro) -> Asker:
-    tls = web_context(fingerprint=bistro.fingerprint, certificates=bistro.ca)
-    return Asker(bistro.url, tls, STALL_S, bistro.fingerprint)
+    def _asker(self, number: int) -> Asker:
+        if number not in self._askers:
+            bistro = self._event.bistros[number]
+            tls = web_context(fingerprint=bistro.fingerprint, certificates=bistro.ca)
+            asker = Asker(bistro.url, tls, STALL_S, bistro.fingerprint)
+            self._askers[number] = self._held.enter_context(asker)
+        return self._askers[number]
 
 
 def _from(blocks: Iterator[bytes], offset: int) -> Iterator[bytes]:
@@ -103,7 +138,7 @@ def _from(blocks: Iterator[bytes], offset: int) -> Iterator[bytes]:
         offset = max(offset - len(block), 0)
 
 
-def _metadata(event: Event, receipt: Receipt, kept: Kept) -> str:
+def _metadata(event: Event, receipt: Receipt, kept: Kept, payload: Payload) -> str:
     """Return what lets the upload begin: the earliest proof counts."""
     found = [(proved_time(proof, receipt.entry, event).time_s, proof) for proof in receipt.proofs]
     times = [(time_s, i) for i, (time_s, _) in enumerate(found) if time_s is not None]
@@ -112,4 +147,6 @@ def _metadata(event: Event, receipt: Receipt, kept: Kept) -> str:
         values["proof"] = found[min(times)[1]][1].data
     if kept.ticket is not None:
         values["ticket"] = kept.ticket.encode()
+    if payload.sealed_anew:
+        values["sealed_anew"] = b"1"
     return metadata_text(values)

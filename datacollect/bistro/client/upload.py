@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from datacollect.bistro.client.delivering import NOT_SENT, Delivery
 from datacollect.bistro.client.driving import Driver
 from datacollect.bistro.client.handing_in import HandingIn
 from datacollect.bistro.client.instants import both_clocks, utc_text
 from datacollect.bistro.client.items import Item, Refused, items_of, kept_item, require_ticket
 from datacollect.bistro.client.published import Saved, amendments_of
-from datacollect.bistro.client.pushing import Pushing
-from datacollect.bistro.client.sending import pushed
 from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import Ticket
@@ -23,6 +22,7 @@ from datacollect.bistro.receipt.verify import published
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.files.units import counted
+from datacollect.net.http_asking import Askers
 from datacollect.net.tls import web_context
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.receipt.receipt import Receipt
     from datacollect.bistro.sealing.keep import Kept
 
 T = TypeVar("T")
@@ -39,7 +40,6 @@ PATIENCE_S = 60.0
 # How long the next file waits for the first answer to the one before it.
 TURN_S = 10.0
 
-NOT_SENT = "it has not been sent anywhere yet"
 NOTHING_PROVED = "Nothing is proved yet."
 
 # What refusals say of the request itself, and that the event is over.
@@ -70,12 +70,19 @@ class HandedIn:
     troubles : tuple of str
         What services and authorities said that gave no help; or why the file was not taken.
     exit_code : int
-        0 in time, 1 late, not proved or held by no bistro, 2 refused for what was given, 3 no
-        service.
+        0 in time, 1 late, not proved or held by no bistro, 2 refused for what was given (by the
+        destination as well), 3 no service.
     held_by : str or None
         The bistro that has signed that it holds all of it.
     held_since_s : int or None
         Since when, by its own clock.
+    collected_s : int or None
+        By when the destination's log said that it has collected it, as the receipt proves.
+    verdict : str or None
+        The destination's last word, as its log proves: ``"collected"``, ``"refused: …"`` or
+        ``"superseded: …"``; None: there is none yet, or it could not be asked for.
+    sealed_anew : str or None
+        What else is to be kept, where it had to be sealed anew.
     """
 
     file: str
@@ -90,6 +97,9 @@ class HandedIn:
     exit_code: int
     held_by: str | None = None
     held_since_s: int | None = None
+    collected_s: int | None = None
+    verdict: str | None = None
+    sealed_anew: str | None = None
 
     @property
     def is_in_time(self) -> bool:
@@ -102,9 +112,11 @@ class HandedIn:
         handed_in = "nowhere" if self.handed_in_s is None else f"at {both_clocks(self.handed_in_s)}"
         count = "not yet" if self.counted_s is None else f"at {both_clocks(self.counted_s)}"
         text = f"handed in {handed_in}, counted {count}"
-        if self.held_since_s is None:
-            return text
-        return f"{text}, held by {self.held_by} since {both_clocks(self.held_since_s)}"
+        if self.held_since_s is not None:
+            text += f", held by {self.held_by} since {both_clocks(self.held_since_s)}"
+        if self.collected_s is not None:
+            text += f", collected by {both_clocks(self.collected_s)}"
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -121,6 +133,10 @@ class HandedIn:
             "held_by": self.held_by,
             "held_since_s": self.held_since_s,
             "held_since": utc_text(self.held_since_s),
+            "collected_s": self.collected_s,
+            "collected": utc_text(self.collected_s),
+            "verdict": self.verdict,
+            "sealed_anew": self.sealed_anew,
             "proved": self.proved,
             "troubles": list(self.troubles),
         }
@@ -163,8 +179,9 @@ def upload(
     Each file is sealed for the event's recipients as ``NAME.keep``, before anybody hears of it.
     Then 32 bytes that commit to it are logged, and ``NAME.receipt.json`` grows until it proves a
     time. Then it is sent to one of the event's bistros, where there are any, which signs that it
-    holds it. Started again it goes on: what is sealed stays as it is, and is handed in once. Both
-    files are to be kept.
+    holds it. Started again it goes on: what is sealed stays as it is, and is handed in once; where
+    the event has a log of verdicts to ask, the receipt gets the proof that it was collected, and
+    what the destination could not open is sealed anew. Both files are to be kept.
 
     Parameters
     ----------
@@ -210,20 +227,17 @@ def upload(
     folder = _first_taken(items).keep.parent if into is None else into
     saved = Saved(found, event, folder)
     tls = web_context()
-    driver = Driver(found, tls)
+    askers = Askers(tls)
+    driver = Driver(found, askers)
     with ExitStack() as held:
-        held.callback(driver.close)
+        held.callback(askers.close)
         rows = [_begun(item, found, event_data, own, driver, say, held) for item in items]
         _first_taken(rows)
         say("waiting for witnesses")
         driver.run(lambda core: core.wake_s is None)
         now_event, amendments = _amended(found, saved, tls)
-        done = tuple(
-            _not_taken(row)
-            if isinstance(row, Refused)
-            else _sent(*row, _handed_in(row[0], row[2], now_event), now_event, commit_only, say)
-            for row in rows
-        )
+        delivery = held.enter_context(Delivery(now_event, askers, say))
+        done = tuple(_become(row, now_event, delivery, commit_only) for row in rows)
     return Uploaded(found.id.hex(), done, amendments)
 
 
@@ -259,34 +273,44 @@ def _begun(
     return item, kept, core
 
 
+def _become(
+    row: tuple[Item, Kept, HandingIn] | Refused,
+    event: Event,
+    delivery: Delivery,
+    commit_only: bool,
+) -> HandedIn:
+    """Say what has become of a file; send it, where it is in time and there are bistros."""
+    if isinstance(row, Refused):
+        return _not_taken(row)
+    item, kept, core = row
+    done = _handed_in(item, core, event)
+    if not event.bistros or not done.is_in_time:
+        return done
+    return _sent(item, kept, core.receipt, done, delivery, commit_only)
+
+
 def _sent(
     item: Item,
     kept: Kept,
-    core: HandingIn,
+    receipt: Receipt,
     done: HandedIn,
-    event: Event,
+    delivery: Delivery,
     commit_only: bool,
-    say: Callable[[str], None],
 ) -> HandedIn:
-    """Send a file that is in time to a bistro, if there are any; say what has become of it."""
-    if not event.bistros or not done.is_in_time:
-        return done
-    receipt = core.receipt
-    pushing = (
-        Pushing(event, receipt, ())
-        if commit_only
-        else pushed(event, receipt, item.keep, kept, item.save, say)
-    )
-    if pushing.holder is None:
-        code = done.exit_code if commit_only else 1
-        troubles = (*done.troubles, *pushing.troubles)
-        return replace(done, exit_code=code, troubles=troubles)
-    name, time_s = pushing.holder
+    known = delivery.known(item, receipt)
+    found = known if commit_only else delivery.deliver(item, kept, receipt)
+    code, text, advice = found.standing
+    held = found.held
     return replace(
         done,
-        held_by=name,
-        held_since_s=time_s,
-        proved=done.proved.replace(NOT_SENT, f"{name} holds it, by its own word"),
+        exit_code=0 if commit_only else code,
+        proved=done.proved.replace(NOT_SENT, text),
+        troubles=(*done.troubles, *found.troubles, *filter(None, [advice])),
+        held_by=None if held is None else held.bistro,
+        held_since_s=None if held is None else held.time_s,
+        collected_s=found.collected_s,
+        verdict=None if found.verdict is None else found.verdict.text,
+        sealed_anew=None if found.anew is None else str(found.anew),
     )
 
 

@@ -91,7 +91,10 @@ def _what_is(file: Path, receipt: Path, found: Receipt) -> _Shown:
     if not file.is_file():
         raise ProblemError(f"{name}: no such file; check the path")
     if _is_keep(file):
-        return _Shown(sealed=_ciphertext(file, read_keep(file)))
+        named = read_keep(file)
+        if not named.is_whole:
+            raise ProblemError(f"{name}: its ciphertext is damaged; name the file itself instead")
+        return _Shown(sealed=_ciphertext(file, named))
     if kept := _kept_of(file, receipt, found):
         inner = kept.inner
         return _Shown(content=Content(inner.secret, inner.header, pieces_of(file)))

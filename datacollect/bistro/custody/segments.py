@@ -59,20 +59,20 @@ def number_of(path: PurePosixPath) -> int | None:
     return None
 
 
-def read_index(data: bytes, segment_bytes: int, place: str = "the index") -> np.ndarray:
+def read_index(data: bytes, place: str = "the index") -> np.ndarray:
     """Return the pieces of a segment, of dtype `PIECE`, in the order in which they lie.
 
     Parameters
     ----------
     data : bytes
         Of the index's file.
-    segment_bytes : int
-        Length of the segment.
+    place : str
+        What messages call it.
 
     Raises
     ------
     ProblemError
-        The pieces do not fill the segment one after the other.
+        The pieces do not lie one after the other, or are more than a segment holds.
     """
     if len(data) % PIECE.itemsize or len(data) > MOST_INDEX_BYTES:
         raise ProblemError(f"{place} must be whole rows, at most {MOST_PIECES}")
@@ -83,10 +83,13 @@ def read_index(data: bytes, segment_bytes: int, place: str = "the index") -> np.
     is_filled = (
         (lengths <= MOST_SEGMENT_BYTES).all()
         and (pieces["segment_offset"] == ends - lengths).all()
-        and lengths.sum() == segment_bytes
+        and (ends <= MOST_SEGMENT_BYTES).all()
     )
     if not is_filled:
-        raise ProblemError(f"{place}: its pieces must fill the segment's {segment_bytes} bytes")
+        raise ProblemError(
+            f"{place}: its pieces must fill a segment of at most {MOST_SEGMENT_BYTES} bytes, one "
+            "behind the other"
+        )
     if (pieces["upload_offset"] >= SIZE_STOP).any():
         raise ProblemError(f"{place}: an offset must be below {SIZE_STOP}")
     return pieces

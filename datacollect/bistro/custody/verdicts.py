@@ -1,6 +1,7 @@
 """What the destination says of an entry, as a plain entry of its own log, and to bistros.
 
-An entry may be refused and, sealed anew, be collected later: the last verdict counts.
+An entry may be refused and, sealed anew, be collected later: the last verdict counts. No log has an
+entry twice: of one that was superseded and counts again, its new verdict says so.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Verdict:
     word : str
         `COLLECTED`, `REFUSED` or `SUPERSEDED`.
     why : str
-        One of `REASONS`; of a superseded one the entry, in hexadecimal digits, that counts instead.
+        One of `REASONS`; of a superseded one the entry, in hexadecimal digits, that counts instead;
+        of a collected one nothing, or, where it counts again, the entry that had superseded it.
 
     Examples
     --------
@@ -58,10 +60,19 @@ class Verdict:
     why: str = ""
 
     @property
+    def text(self) -> str:
+        """What became of it, in the words of the log."""
+        return f"{self.word}: {self.why}" if self.why else self.word
+
+    @property
     def data(self) -> bytes:
         """The entry of the log of verdicts."""
-        last = f"{self.word}: {self.why}" if self.why else self.word
-        return f"{FORMAT}\n{self.event.hex()}\n{self.entry.hex()}\n{last}\n".encode()
+        return beginning_of(self.event, self.entry) + f"{self.text}\n".encode()
+
+
+def beginning_of(event: bytes, entry: bytes) -> bytes:
+    """Return with what every verdict on an entry begins."""
+    return f"{FORMAT}\n{event.hex()}\n{entry.hex()}\n".encode()
 
 
 def read_verdict(data: bytes, event: bytes, place: str = "the verdict") -> Verdict:
@@ -73,10 +84,11 @@ def read_verdict(data: bytes, event: bytes, place: str = "the verdict") -> Verdi
         raise ProblemError(f"{place} is of another event, {lines[1][:16]}…")
     word, _, why = lines[3].partition(": ")
     found = Verdict(event, Hex().read(lines[2], f"{place}: entry"), word, why)
+    is_entry = re.fullmatch("[0-9a-f]{64}", why) is not None
     is_one = {
-        COLLECTED: why == "",
+        COLLECTED: why == "" or is_entry,
         REFUSED: why in REASONS,
-        SUPERSEDED: re.fullmatch("[0-9a-f]{64}", why) is not None,
+        SUPERSEDED: is_entry,
     }
     if not is_one.get(word) or found.data != data:
         raise ProblemError(f"{place} must say what became of an entry, got {shown(lines[3])}")

@@ -5,6 +5,7 @@ Rows count whatever their bistro does with its chain: people are not to blame fo
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +16,13 @@ from datacollect.bistro.receipt.evidence import Lie
 from datacollect.files.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from datacollect.bistro.custody.batch_chain import Link
     from datacollect.bistro.custody.batches import Batch
 
 
-def chain_lies(bistro: str, links: Iterable[Link]) -> list[Lie]:
+def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], bytes]) -> list[Lie]:
     """Return what a bistro has signed that does not fit together.
 
     A batch that is missing counts, too: the bistro itself was asked for it.
@@ -32,18 +33,20 @@ def chain_lies(bistro: str, links: Iterable[Link]) -> list[Lie]:
         Its name in the event.
     links : iterable of Link
         All that it has signed, as far as they are known, in any order.
+    note_of : function
+        Returns the note of a batch by its digest: two that differ are evidence as they are.
 
     Examples
     --------
     >>> from datacollect.bistro.custody.batch_chain import Link
     >>> first, third = Link(0, b"a" * 32, bytes(32)), Link(2, b"c" * 32, b"b" * 32)
-    >>> [lie.text for lie in chain_lies("north", [third, first])]
+    >>> [lie.text for lie in chain_lies("north", [third, first], {}.__getitem__)]
     ['It has signed batch 2 and shows no batch 1.']
     """
     found = chain_faults(links)
     texts = [
         f"It has signed {len(some)} batches of number {some[0].number}: "
-        f"{' and '.join(link.digest.hex() for link in some)}."
+        f"{' and '.join(json.dumps(note_of(link.digest).decode()) for link in some)}."
         for some in found.doubled
     ]
     texts += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class Draft(NamedTuple):
@@ -26,6 +26,57 @@ class Draft(NamedTuple):
     entry: bytes
     ticket: str | None
     content: bytes
+
+
+class Changes(NamedTuple):
+    """Verdicts that are to be said now.
+
+    Attributes
+    ----------
+    again : list of bytes
+        Entries that were superseded, and count again.
+    beaten : dict of bytes to bytes
+        Collected entries that do not count, each with the one that counts instead.
+    """
+
+    again: list[bytes]
+    beaten: dict[bytes, bytes]
+
+
+def changes(superseded_already: Mapping[Draft, bool], counts: str) -> Changes:
+    """Return what is to be said now that these drafts are here: one kind, then, said, the other.
+
+    A draft that arrives late may take the place of others, also by showing that the one that
+    counts is a copy of it. Whoever reads the verdicts in their order must never be led in a
+    circle: an entry is superseded only by one that is said to be collected, and by nothing since.
+    So what counts again is said first. An entry that is superseded stays so by the same one,
+    whatever becomes of that, until it counts again itself; no verdict ever comes back, for who has
+    lost a place to an earlier commitment of the same content never counts again.
+
+    Parameters
+    ----------
+    superseded_already : mapping of Draft to bool
+        Of all drafts that were collected and in time: whether that was said of them, last.
+    counts : str
+        As the event says.
+
+    Examples
+    --------
+    >>> one, copy = Draft(5, b"a", "1", b"p"), Draft(9, b"b", "1", b"p")
+    >>> changes({one: False, copy: False}, "last").beaten
+    {b'b': b'a'}
+    >>> changes({one: True, copy: False}, "last")
+    Changes(again=[b'a'], beaten={})
+    """
+    found = superseded(superseded_already, counts)
+    again = [
+        draft.entry
+        for draft, is_superseded in superseded_already.items()
+        if is_superseded and draft.entry not in found
+    ]
+    standing = {draft.entry for draft, is_superseded in superseded_already.items() if is_superseded}
+    beaten = {entry: by for entry, by in found.items() if entry not in standing}
+    return Changes(again, {} if again else beaten)
 
 
 def superseded(drafts: Iterable[Draft], counts: str) -> dict[bytes, bytes]:

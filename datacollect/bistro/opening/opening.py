@@ -76,6 +76,21 @@ class Opener:
     segments: Path
     into: Path
 
+    def prepare(self) -> None:
+        """Make the folder; remove what killed processes have left there, which is nobody's to find.
+
+        Raises
+        ------
+        NotWrittenError
+        """
+        try:
+            self.into.mkdir(parents=True, exist_ok=True)
+            for left in self.into.glob(".*.tmp"):
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            message = f"{self.into}: cannot be written: {error.strerror or error}"
+            raise NotWrittenError(message, error.errno) from None
+
     def open(self, opening: Opening) -> Result:
         """Open an upload; its file is on the disk, under its name, when this returns.
 
@@ -232,44 +247,70 @@ def _open_one(opening: Opening) -> Result:
     return _openers[0].open(opening)
 
 
-def open_all(opener: Opener, openings: Iterable[Opening], n_workers: int) -> Iterator[Result]:
-    """Open uploads in processes; yield what that has shown, as it comes.
+class OpeningPool:
+    """Processes that open uploads, for many rounds: ``with OpeningPool(2) as pool``.
+
+    They begin where there is something to open, and anew where they are given another `Opener`.
 
     Parameters
     ----------
-    opener : Opener
-    openings : iterable of Opening
-        Read some way ahead.
     n_workers : int
-
-    Raises
-    ------
-    NotWrittenError, StoreError
-        As `Opener.open`; what was opened before counts.
-    TransferError
-        A process has ended by itself.
     """
-    opener.into.mkdir(parents=True, exist_ok=True)
-    # Of processes that were killed: what is opened is nobody's to find.
-    for left in opener.into.glob(".*.tmp"):
-        left.unlink(missing_ok=True)
-    try:
-        yield from _opened_in_processes(opener, openings, n_workers)
-    except BrokenProcessPool:
-        why = "a process that opens uploads has ended by itself: is there too little memory?"
-        raise TransferError(f"{why} Start again, with fewer processes") from None
 
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+        self._opener: Opener | None = None
+        self._pool: ProcessPoolExecutor | None = None
 
-def _opened_in_processes(
-    opener: Opener, openings: Iterable[Opening], n_workers: int
-) -> Iterator[Result]:
-    context = get_context("spawn")
-    with ProcessPoolExecutor(n_workers, context, _begin, (opener,)) as pool:
+    def __enter__(self) -> OpeningPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def open_all(self, opener: Opener, openings: Iterable[Opening]) -> Iterator[Result]:
+        """Open uploads; yield what that has shown, as it comes.
+
+        Parameters
+        ----------
+        opener : Opener
+        openings : iterable of Opening
+            Read some way ahead.
+
+        Raises
+        ------
+        NotWrittenError, StoreError
+            As `Opener.open`; what was opened before counts.
+        TransferError
+            A process has ended by itself.
+        """
         waiting: set[Future[Result]] = set()
-        for opening in openings:
-            waiting.add(pool.submit(_open_one, opening))
-            if len(waiting) >= _AHEAD * n_workers:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from (each.result() for each in done)
-        for each in as_completed(waiting):
-            yield each.result()
+        pool = self._begun(opener)
+        try:
+            for opening in openings:
+                waiting.add(pool.submit(_open_one, opening))
+                if len(waiting) >= _AHEAD * self._n_workers:
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    yield from (each.result() for each in done)
+            for each in as_completed(waiting):
+                yield each.result()
+        except BrokenProcessPool:
+            self._end()
+            why = "a process that opens uploads has ended by itself: is there too little memory?"
+            raise TransferError(f"{why} Start again, with fewer processes") from None
+        finally:
+            # Whoever wants no more of it leaves nothing at work.
+            wait(each for each in waiting if not each.cancel())
+
+    def _begun(self, opener: Opener) -> ProcessPoolExecutor:
+        if self._pool is None or self._opener != opener:
+            self._end()
+            opener.prepare()
+            self._opener, context = opener, get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._n_workers, context, _begin, (opener,))
+        return self._pool
+
+    def _end(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from datacollect.bistro.custody import verdicts
+from datacollect.bistro.custody.collected import collected_verdict
 from datacollect.bistro.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.event.file import id_advice, read_event
 from datacollect.bistro.log.entry import content_digest
@@ -116,7 +116,7 @@ def verify(
         reasons.append(f"Counted at {event.clock_text(time_s)}.")
     if outcome == "late":
         reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
-    collected_s = _collected(receipt, event, reasons)
+    collected_s = collected_time(receipt, event, reasons)
     covers = covers or SOME_BYTES
     return Verdict(outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s)
 
@@ -195,8 +195,11 @@ def _covered(
     return SOME_BYTES
 
 
-def _collected(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
-    """Return by when the destination's log has said that it has collected what was handed in."""
+def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
+    """Return by when the destination's log has said that it has collected what was handed in.
+
+    None: nothing in the receipt proves that it has. Sentences about it are added to `reasons`.
+    """
     if receipt.collected is None:
         return None
     why_not = "the event has no log of verdicts"
@@ -206,8 +209,8 @@ def _collected(receipt: Receipt, event: Event, reasons: list[str]) -> int | None
         except ProblemError as error:
             why_not = str(error)
         else:
-            said = verdicts.Verdict(event.id, receipt.entry, verdicts.COLLECTED).data
-            found = time_in(event.verdicts, proof, said, event)
+            said = collected_verdict(receipt.collected, event.id, receipt.entry)
+            found = time_in(event.verdicts, proof, said.data, event)
             if found.time_s is not None:
                 reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
                 return found.time_s

@@ -7,15 +7,24 @@ which the log takes once.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from datacollect.bistro.custody.batch_chain import Link
-from datacollect.bistro.custody.verdicts import COLLECTED, LATE, REFUSED, SUPERSEDED, Verdict
+from datacollect.bistro.custody.verdicts import (
+    COLLECTED,
+    DOES_NOT_OPEN,
+    LATE,
+    REASONS,
+    REFUSED,
+    SUPERSEDED,
+    Verdict,
+)
 from datacollect.bistro.destination.batch_chain import chain_lies, opening_rows
-from datacollect.bistro.destination.counting import Draft, superseded
+from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
 from datacollect.bistro.log.entry import Commitment
@@ -23,33 +32,43 @@ from datacollect.bistro.receipt.evidence import Lie
 from datacollect.bistro.register.databases import open_database
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from datacollect.bistro.custody.batches import Batch
     from datacollect.bistro.event.event import Event
 
+# Where the bytes that a bistro shows are not those that it has signed for.
+LOST = "lost"
+# What may still come, or come sealed anew.
+NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
-# whether the log of verdicts holds it. `ticket`: the number inside the seal.
-SCHEMA = """
+# whether the log of verdicts holds it. `ticket`: the number inside the seal. `files`: what was read
+# of those that bistros serve, and by which stamp each is known again.
+SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
     committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
     file TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
-    told_s BIGINT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
+    outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
     PRIMARY KEY (bistro, number));
 CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
 CREATE INDEX pieces_of_entries ON pieces (entry);
 CREATE INDEX not_tried ON uploads (entry) WHERE outcome IS NULL;
+CREATE INDEX lost ON uploads (bistro, entry) WHERE outcome = '{LOST}';
 CREATE INDEX not_logged ON entries (entry) WHERE is_logged = 0;
 CREATE INDEX without_time ON entries (entry) WHERE time_s IS NULL;
+CREATE INDEX not_here ON entries (entry) WHERE {NOT_HERE};
+CREATE INDEX of_tickets ON entries (ticket);
+CREATE INDEX of_contents ON entries (content_p);
+CREATE TABLE files (bistro TEXT, name TEXT, stamp TEXT, PRIMARY KEY (bistro, name));
 CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 """
-# Where the bytes at a bistro are not those that it has signed for.
-LOST = "lost"
+# Nearly all drafts are alone with their ticket and their content: those are not looked at.
+_SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 MOST_AT_ONCE = 10_000
 
 
@@ -62,9 +81,9 @@ class Upload(NamedTuple):
     commitment: Commitment
 
     @property
-    def is_sealed_anew(self) -> bool:
-        """Whether it is another ciphertext than the one committed to."""
-        return self.sha256 != self.commitment.ciphertext_sha256
+    def is_committed(self) -> bool:
+        """Whether it is the ciphertext committed to, and none that was sealed anew."""
+        return _is_committed(self.size, self.sha256, self.commitment)
 
 
 class Opening(NamedTuple):
@@ -131,8 +150,10 @@ class Register:
             self._db.insert("batches", [chain])
         return True
 
-    def take_index(self, bistro: str, number: int, pieces: np.ndarray, n_bytes: int) -> bool:
+    def take_index(self, bistro: str, number: int, pieces: np.ndarray) -> bool:
         """Take what lies in a segment of a bistro; return whether it was new.
+
+        What was not as its bistro has signed may be made of these pieces: it is tried again.
 
         Parameters
         ----------
@@ -140,8 +161,7 @@ class Register:
         number : int
             Of the segment.
         pieces : ndarray of dtype ``PIECE`` in `datacollect.bistro.custody.segments`
-        n_bytes : int
-            Of the segment.
+            That fill it.
         """
         if self._db.rows(
             "SELECT 1 FROM segments WHERE bistro = ? AND number = ?", (bistro, number)
@@ -160,31 +180,52 @@ class Register:
         ]
         with self._db.transaction():
             self._db.insert("pieces", rows)
-            self._db.insert("segments", [(bistro, number, n_bytes, 0)])
+            self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0)])
+            self._db.rows(
+                f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
+                "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
+                (bistro, bistro, number),
+            )
         return True
 
-    def take_segment(self, bistro: str, number: int) -> None:
-        """Take note that a segment is here."""
+    def take_segment(self, bistro: str, number: int, n_bytes: int) -> bool:
+        """Take note that a segment is here, and so long; return whether it is as its index says."""
+        ((expected,),) = self._db.rows(
+            "SELECT n_bytes FROM segments WHERE bistro = ? AND number = ?", (bistro, number)
+        )
+        if n_bytes != expected:
+            text = f"Its segment {number} has {n_bytes} bytes, and by its index {expected}."
+            self.take_lie(bistro, text)
+            return False
         with self._db.transaction():
             self._db.rows(
                 "UPDATE segments SET is_fetched = 1 WHERE bistro = ? AND number = ?",
                 (bistro, number),
             )
+        return True
 
     def take_lie(self, who: str, text: str) -> None:
         """Keep what somebody has served that cannot be, as a sentence."""
         with self._db.transaction():
             self._db.insert("lies", [(who, text)])
 
-    def known_batches(self, bistro: str) -> set[int]:
-        """Return the numbers of the batches that were taken."""
-        rows = self._db.rows("SELECT number FROM batches WHERE bistro = ?", (bistro,))
-        return {number for (number,) in rows}
+    def files_of(self, bistro: str) -> dict[str, str]:
+        """Return the files of a bistro that were read, each with its stamp, by name."""
+        return dict(self._db.rows("SELECT name, stamp FROM files WHERE bistro = ?", (bistro,)))
 
-    def known_segments(self, bistro: str) -> dict[int, int]:
-        """Return the bytes of the segments whose indices were taken, by number."""
-        rows = self._db.rows("SELECT number, n_bytes FROM segments WHERE bistro = ?", (bistro,))
-        return dict(rows)
+    def take_files(self, bistro: str, stamps: Mapping[str, str]) -> None:
+        """Keep that files of a bistro were read, by name, each with what tells it from others."""
+        with self._db.transaction():
+            self._db.many(
+                "INSERT INTO files VALUES (?, ?, ?) "
+                "ON CONFLICT (bistro, name) DO UPDATE SET stamp = excluded.stamp",
+                ((bistro, name, stamp) for name, stamp in stamps.items()),
+            )
+
+    def last_batch(self, bistro: str) -> int:
+        """Return the number of the last batch of a bistro that was taken; -1: none was."""
+        rows = self._db.rows("SELECT max(number) FROM batches WHERE bistro = ?", (bistro,))
+        return -1 if rows[0][0] is None else rows[0][0]
 
     def lies(self) -> list[Lie]:
         """Return who has signed what cannot be, in words."""
@@ -192,12 +233,28 @@ class Register:
             Lie(who, text)
             for who, text in self._db.rows("SELECT who, text FROM lies ORDER BY who, text")
         ]
+        found += [
+            Lie(bistro, f"It shows other bytes of {entry.hex()} than it has signed for.")
+            for bistro, entry in self._db.rows(
+                f"SELECT bistro, entry FROM uploads WHERE outcome = '{LOST}' ORDER BY 1, 2"
+            )
+        ]
         links: dict[str, list[Link]] = {}
         for bistro, *link in self._db.rows(
             "SELECT bistro, number, digest, previous FROM batches ORDER BY bistro, number"
         ):
             links.setdefault(bistro, []).append(Link(*link))
-        return found + [lie for name, some in links.items() for lie in chain_lies(name, some)]
+        for bistro, some in links.items():
+            found += chain_lies(bistro, some, partial(self._note, bistro))
+        return found
+
+    def _note(self, bistro: str, digest: bytes) -> bytes:
+        """Return a batch's note as it was signed."""
+        rows = self._db.rows(
+            "SELECT note FROM batches WHERE bistro = ? AND digest = ?", (bistro, digest)
+        )
+        note: bytes = rows[0][0]
+        return note
 
     # What logs say ----------------------------------------------------------------------------
 
@@ -312,12 +369,16 @@ class Register:
     ) -> None:
         """Keep what opening an upload has shown, and the verdict that follows.
 
+        A person is refused for the ciphertext that was committed to. Another one is its bistro's
+        word alone: it refuses nobody as long as some copy was not seen yet, and takes the place of
+        no other verdict.
+
         Parameters
         ----------
         upload : Upload
         why : str
             One of ``REASONS`` in `datacollect.bistro.custody.verdicts`; empty: collected; `LOST`:
-            the bistro holds other bytes, which says nothing of the entry.
+            the bistro shows other bytes, which says nothing of the entry.
         ticket : str, optional
             The number inside the seal.
         file : str, optional
@@ -329,9 +390,7 @@ class Register:
                 "UPDATE uploads SET outcome = ? WHERE entry = ? AND bistro = ? AND sha256 = ?",
                 (why or COLLECTED, entry, upload.bistro, upload.sha256),
             )
-            if why == LOST:
-                text = f"It holds other bytes of {entry.hex()} than it has signed for."
-                self._db.insert("lies", [(upload.bistro, text)])
+            if why == LOST or (why and not self._is_refused_by(upload)):
                 return
             self._db.rows(
                 "UPDATE entries SET word = ?, why = ?, is_logged = 0, ticket = ?, file = ? "
@@ -339,28 +398,52 @@ class Register:
                 (*_word(why), ticket, file, entry, COLLECTED, SUPERSEDED),
             )
 
-    def supersede(self) -> int:
-        """Keep the verdicts that other drafts of the same tickets count; return how many are new.
+    def _is_refused_by(self, upload: Upload) -> bool:
+        """Whether an upload that was refused decides on its entry."""
+        commitment = upload.commitment
+        others = self._db.rows(
+            "SELECT size, sha256, outcome FROM uploads "
+            "WHERE entry = ? AND NOT (bistro = ? AND sha256 = ?)",
+            (commitment.entry, upload.bistro, upload.sha256),
+        )
+        if not upload.is_committed:
+            is_seen = all(outcome not in (None, LOST) for _, _, outcome in others)
+            return is_seen and self.known(commitment.entry).word == ""
+        # One copy has decided for all: no verdict ever comes back.
+        return not any(
+            _is_committed(size, sha256, commitment) and outcome in REASONS
+            for size, sha256, outcome in others
+        )
 
-        To be called once no more entries can be in time.
+    def supersede(self) -> int:
+        """Keep verdicts on which drafts of tickets count; return how many are new.
+
+        To be called once no more entries can be in time, and, each time that some are new, again
+        once the log holds them. While it does not hold all verdicts, there are no new ones.
         """
-        drafts = (
-            Draft(*row)
-            for row in self._db.rows(
-                "SELECT time_s, entry, ticket, content_p FROM entries "
-                "WHERE word IN (?, ?) AND time_s <= ?",
+        if self.to_log(1):
+            return 0
+        standing = {
+            Draft(*row): word == SUPERSEDED
+            for *row, word in self._db.rows(
+                "SELECT time_s, entry, ticket, content_p, word FROM entries "
+                "WHERE word IN (?, ?) AND time_s <= ? AND ("
+                f"ticket IN ({_SHARED.format('ticket')}) "
+                f"OR content_p IN ({_SHARED.format('content_p')}))",
                 (COLLECTED, SUPERSEDED, self._event.latest_s),
             )
-        )
-        known = dict(self._db.rows("SELECT entry, why FROM entries WHERE word = ?", (SUPERSEDED,)))
-        found = superseded(drafts, self._event.counts)
-        new = {entry: by.hex() for entry, by in found.items() if known.get(entry) != by.hex()}
+        }
+        again, beaten = changes(standing, self._event.counts)
         with self._db.transaction():
             self._db.many(
-                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
-                ((SUPERSEDED, by, entry) for entry, by in new.items()),
+                "UPDATE entries SET word = ?, is_logged = 0 WHERE entry = ?",
+                ((COLLECTED, entry) for entry in again),
             )
-        return len(new)
+            self._db.many(
+                "UPDATE entries SET word = ?, why = ?, is_logged = 0 WHERE entry = ?",
+                ((SUPERSEDED, by.hex(), entry) for entry, by in beaten.items()),
+            )
+        return len(again) + len(beaten)
 
     def to_log(self, n_most: int = MOST_AT_ONCE) -> list[Verdict]:
         """Return the verdicts that the log of verdicts is not known to hold."""
@@ -378,22 +461,31 @@ class Register:
                 ((each.entry, each.word, each.why) for each in verdicts),
             )
 
-    def covered(self, bistro: str) -> list[int]:
+    def covered(self, bistro: str, now_s: int) -> list[int]:
         """Return the segments of a bistro whose data may go: verdicts on all of it are logged.
 
         Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
-        were not opened yet, and where an upload goes on that no batch names.
+        were not opened yet, and where an upload goes on that no batch names. What is late stays as
+        long as the deadline may be moved.
+
+        Parameters
+        ----------
+        bistro : str
+        now_s : int
+            Seconds since 1970.
         """
+        may_move = now_s <= self._event.collect_until_s
         rows = self._db.rows(
             "SELECT number FROM segments WHERE bistro = ? AND NOT EXISTS ("
             "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
             "WHERE pieces.bistro = segments.bistro AND segment = number "
-            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why <> ? AND "
-            "(SELECT sum(n_bytes) FROM pieces AS p WHERE p.entry = pieces.entry "
-            "AND p.bistro = pieces.bistro) > (SELECT coalesce(sum(size), 0) FROM uploads "
+            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
+            "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
+            "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
+            "(SELECT coalesce(sum(size), 0) FROM uploads "
             "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-            "AND outcome IS NOT NULL)))) ORDER BY number",
-            (bistro, REFUSED, LATE),
+            f"AND outcome <> '{LOST}')))) ORDER BY number",
+            (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
         )
         return [number for (number,) in rows]
 
@@ -410,10 +502,22 @@ class Register:
         time_s, word, why = rows[0]
         return Known(entry, time_s, tuple(name for (name,) in bistros), word or "", why or "")
 
-    def incomplete(self) -> list[Known]:
-        """Return what is known of the entries that were neither collected nor judged otherwise."""
-        rows = self._db.rows("SELECT entry FROM entries WHERE word IS NULL ORDER BY entry")
-        return [self.known(entry) for (entry,) in rows]
+    def incomplete(self) -> Iterator[Known]:
+        """Yield what is known of the entries that are not here, by entry.
+
+        They have no verdict, or do not open and may come sealed anew.
+        """
+        last = b""
+        while rows := self._db.rows(
+            "SELECT entry, time_s, word, why, bistro FROM (SELECT entry, time_s, word, why "
+            f"FROM entries WHERE {NOT_HERE} AND entry > ? ORDER BY entry LIMIT ?) AS page "
+            "JOIN uploads USING (entry) ORDER BY entry, bistro",
+            (last, MOST_AT_ONCE),
+        ):
+            for (entry, time_s, word, why), some in groupby(rows, lambda row: row[:4]):
+                bistros = dict.fromkeys(bistro for *_, bistro in some)
+                yield Known(entry, time_s, tuple(bistros), word or "", why or "")
+            last = rows[-1][0]
 
     def known_among(self, entries: Iterable[bytes]) -> set[bytes]:
         """Return which of some entries batches name."""
@@ -450,6 +554,10 @@ class Register:
         return Counts(in_time, late, n_of(COLLECTED), n_of(REFUSED), n_of(SUPERSEDED), n_of(None))
 
 
+def _is_committed(size: int, sha256: bytes, commitment: Commitment) -> bool:
+    return (size, sha256) == (commitment.size, commitment.ciphertext_sha256)
+
+
 def _word(why: str) -> tuple[str, str]:
     return (REFUSED, why) if why else (COLLECTED, "")
 
@@ -476,9 +584,8 @@ def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]
         _hashes(rows, "entry"),
         _hashes(rows, "sha256"),
         rows["size"].tolist(),
-        rows["time_s"].tolist(),
     )
     return (
-        (entry, batch.bistro, sha256, size, batch.number, time_s, None)
-        for entry, sha256, size, time_s in zip(*columns, strict=True)
+        (entry, batch.bistro, sha256, size, batch.number, None)
+        for entry, sha256, size in zip(*columns, strict=True)
     )

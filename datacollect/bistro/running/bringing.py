@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.files.kinds import shown
 from datacollect.methods.options.names import ADAPTIVE
+from datacollect.transfer.pull.config.fields import COLLECTION
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.run import pull
+from datacollect.transfer.pull.words import NOTHING_FITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,9 +62,14 @@ class Bringing:
         """
         self.into.mkdir(parents=True, exist_ok=True)
         try:
-            pull(self._collection(wanted), self.into, self.method, tell=self.say)
+            pull(self._collection(wanted), self.into, self.method, tell=self._tell)
         except InfeasibleError as error:
             self.say(str(error))
+
+    def _tell(self, line: str) -> None:
+        # A bistro that has nothing yet is nothing to correct.
+        if NOTHING_FITS not in line:
+            self.say(line)
 
     def _collection(self, wanted: Mapping[str, Sequence[str]]) -> Collection:
         sources = {name: {"files": [*patterns]} for name, patterns in wanted.items()}
@@ -99,20 +105,36 @@ class Bringing:
         return {"url": bistro.url, "ca": str(path.absolute())}
 
 
-def with_network(bistros: Collection, network: Collection) -> Collection:
-    """Return a collection from bistros with what a collection file says of links and relays.
+def read_network(path: Path, event: Event) -> Collection:
+    """Return what a collection file says of links, limits, planning and relays.
+
+    It need not name the event's bistros, which are where the event says.
 
     Raises
     ------
     ProblemError
-        A bistro has another host's name.
+        It cannot be read, or says where a bistro is.
     """
-    entries = {kind: dict(hosts) for kind, hosts in network.entries.items()}
-    for kind, hosts in entries.items():
-        for name in hosts.keys() & bistros.entries["agents"].keys():
+    stand_ins = {each.name: {"url": each.url, "ca": str(path.absolute())} for each in event.bistros}
+
+    def read(tree: dict[str, Any], folder: Path) -> Collection:
+        own = tree.get("agents", {})
+        for name in own.keys() & stand_ins.keys() if isinstance(own, dict) else ():
             raise ProblemError(
-                f"{kind}.{shown(name)}: the event names a bistro so, and says where it is; leave "
-                "it out here"
+                f"agents.{name}: the event names a bistro so, and says where it is; leave it out"
             )
-    entries["agents"] = {**entries.get("agents", {}), **bistros.entries["agents"]}
-    return replace(network, key=bistros.key, entries=entries, sources=bistros.sources)
+        agents = {**own, **stand_ins} if isinstance(own, dict) else own
+        return Collection.from_dict({**tree, "agents": agents}, folder)
+
+    return COLLECTION.from_file(path, read)
+
+
+def with_network(bistros: Collection, network: Collection) -> Collection:
+    """Return a collection from bistros with what a collection file says of links and relays."""
+    agents = {**network.entries["agents"], **bistros.entries["agents"]}
+    return replace(
+        network,
+        key=bistros.key,
+        entries={**network.entries, "agents": agents},
+        sources=bistros.sources,
+    )

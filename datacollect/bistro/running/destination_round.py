@@ -7,26 +7,23 @@ that is killed is gone on with by the next one. What has come is opened while mo
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from datacollect.bistro.custody.batches import MOST_BATCH_BYTES, read_batch
 from datacollect.bistro.custody.segments import (
     MOST_INDEX_BYTES,
-    PIECE,
-    index_name,
     number_of,
     read_index,
     segment_name,
 )
 from datacollect.bistro.custody.verdicts import Covered, ranges_of
-from datacollect.bistro.opening.opening import open_all
+from datacollect.bistro.store.folder import not_written
 from datacollect.errors import ProblemError
+from datacollect.net.fan_out import Meanwhile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,8 +31,8 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.log.notes import Note
-    from datacollect.bistro.opening.opening import Opener
-    from datacollect.bistro.register.register import Register
+    from datacollect.bistro.opening.opening import Opener, Result
+    from datacollect.bistro.register.register import Opening, Register
     from datacollect.net.keys import PrivateKey
 
 # What is small, and fetched before it is known which segments are wanted.
@@ -81,8 +78,8 @@ class Destination:
         Takes entries; returns those whose time a log proves, each with that time.
     tell : function
         Takes for each bistro the note of what it may let go; called in another thread, too.
-    n_workers : int
-        Processes that open.
+    open_all : function
+        Opens uploads by the opener, as `datacollect.bistro.opening.opening.OpeningPool` does.
     """
 
     event: Event
@@ -93,7 +90,7 @@ class Destination:
     bring: Callable[[Mapping[str, Sequence[str]]], None]
     times_of: Callable[[Iterable[bytes]], Iterable[tuple[bytes, int]]]
     tell: Callable[[Mapping[str, Note]], None]
-    n_workers: int
+    open_all: Callable[[Opener, Iterable[Opening]], Iterable[Result]]
 
     def do_round(self, now_s: int) -> bool:
         """Do all that can be done now; return whether some segments were left for the next round.
@@ -108,6 +105,12 @@ class Destination:
         StoreError, NotWrittenError, TransferError
             Started again it goes on.
         """
+        try:
+            return self._done(now_s)
+        except OSError as error:
+            raise not_written(self.opener.segments.parent, error) from None
+
+    def _done(self, now_s: int) -> bool:
         names = [bistro.name for bistro in self.event.bistros]
         self.bring(dict.fromkeys(names, REPORTS))
         for name in names:
@@ -118,14 +121,16 @@ class Destination:
         self.register.judge_times()
         is_more = self._fetch(now_s)
         self._judge(now_s)
+        if now_s > self.event.latest_s and not is_more:
+            # Each is about what is logged, and logged itself before the next.
+            while self.register.supersede():
+                self._log_verdicts()
         return is_more
 
     def _judge(self, now_s: int) -> None:
         """Open what is here, have logged what became of it, and tell bistros what may go."""
-        for result in open_all(self.opener, self.register.to_open(), self.n_workers):
+        for result in self.open_all(self.opener, self.register.to_open()):
             self.register.opened(*result)
-        if now_s > self.event.latest_s:
-            self.register.supersede()
         self._log_verdicts()
         size = self.log.published_size
         if size > 0:
@@ -134,24 +139,32 @@ class Destination:
             self.tell({name: self._covered(name, size, now_s) for name in names})
 
     def _take_reports(self, bistro: str, folder: Path) -> None:
-        known = self.register.known_batches(bistro)
-        for number, path in _numbered(folder, "batches/*.batch"):
-            if number not in known:
-                try:
-                    data = _bounded(path, MOST_BATCH_BYTES)
-                    self.register.take_batch(read_batch(data, self.event))
-                except ProblemError as error:
-                    self.register.take_lie(bistro, f"Its file of batch {number} is none: {error}.")
-        segments = self.register.known_segments(bistro)
-        for number, path in _numbered(folder, "segments/*.index"):
-            if number not in segments:
-                try:
-                    data = _bounded(path, MOST_INDEX_BYTES)
-                    pieces, n_bytes = _index(data, index_name(number))
-                except ProblemError as error:
-                    self.register.take_lie(bistro, f"{error}.")
-                else:
-                    self.register.take_index(bistro, number, pieces, n_bytes)
+        """Take batches and indices that are new, or lie there anew: a bistro may have changed them.
+
+        What was taken does not change by that.
+        """
+        known, read = self.register.files_of(bistro), {}
+        for take, pattern in zip((self._take_batch, self._take_index), REPORTS, strict=True):
+            for number, path in _numbered(folder, pattern):
+                name, stamp = str(path.relative_to(folder)), _stamp(path)
+                if known.get(name) != stamp:
+                    try:
+                        take(bistro, number, path)
+                    except ProblemError as error:
+                        self.register.take_lie(bistro, f"Its file {name}: {error}.")
+                    read[name] = stamp
+        if read:
+            self.register.take_files(bistro, read)
+
+    def _take_batch(self, bistro: str, number: int, path: Path) -> None:
+        batch = read_batch(_bounded(path, MOST_BATCH_BYTES), self.event, "it")
+        if (batch.bistro, batch.number) != (bistro, number):
+            raise ProblemError(f"it is batch {batch.number} of {batch.bistro}")
+        self.register.take_batch(batch)
+
+    def _take_index(self, bistro: str, number: int, path: Path) -> None:
+        pieces = read_index(_bounded(path, MOST_INDEX_BYTES), "it")
+        self.register.take_index(bistro, number, pieces)
 
     def _fetch(self, now_s: int) -> bool:
         """Fetch what is wanted; where a segment does not come, copies at other bistros are.
@@ -161,43 +174,54 @@ class Destination:
         absent: set[tuple[str, int]] = set()
         while wanted := self.register.to_fetch(absent):
             chosen = some_of_each(wanted, MOST_FETCHED_AT_ONCE)
-            with ThreadPoolExecutor(1) as pool:
-                is_over = threading.Event()
-                judging = pool.submit(self._judge_what_comes, chosen, is_over, now_s)
-                try:
-                    self.bring(
-                        {
-                            name: [segment_name(number) for number in numbers]
-                            for name, numbers in chosen.items()
-                        }
-                    )
-                finally:
-                    is_over.set()
-            absent |= judging.result()
-            if sum(map(len, chosen.values())) < sum(map(len, wanted.values())):
+            left = self._brought_and_judged(chosen, now_s)
+            n_chosen = sum(map(len, chosen.values()))
+            absent |= left
+            # Where nothing has come, the next ones are tried: others wait for nobody.
+            if len(left) < n_chosen < sum(map(len, wanted.values())):
                 return True
         return False
+
+    def _brought_and_judged(
+        self, chosen: Mapping[str, Sequence[int]], now_s: int
+    ) -> set[tuple[str, int]]:
+        """Fetch segments, and judge what has come while more is on its way."""
+        is_over = threading.Event()
+        judging = Meanwhile("judging", lambda: self._judge_what_comes(chosen, is_over, now_s))
+        try:
+            self.bring({name: [*map(segment_name, numbers)] for name, numbers in chosen.items()})
+        except BaseException:
+            # Whoever is told so may close the register: nobody is at work with it any more.
+            is_over.set()
+            with suppress(Exception):
+                judging.result()
+            raise
+        is_over.set()
+        return judging.result()
 
     def _judge_what_comes(
         self, chosen: Mapping[str, Sequence[int]], is_over: threading.Event, now_s: int
     ) -> set[tuple[str, int]]:
-        """Take and judge segments as they come, until no more will; return which have not come."""
+        """Take and judge segments as they come, until no more will; return which have not come.
+
+        One of another length than its index says has not come.
+        """
         left = {(name, number) for name, numbers in chosen.items() for number in numbers}
+        wrong: set[tuple[str, int]] = set()
         is_last = False
         while left and not is_last:
             # Asked first: what has come before that is found below.
             is_last = is_over.wait(LOOK_S)
-            come = [
-                (name, number)
+            come = {
+                (name, number): path.stat().st_size
                 for name, number in left
-                if (self.opener.segments / name / segment_name(number)).exists()
-            ]
-            for name, number in come:
-                self.register.take_segment(name, number)
-            left.difference_update(come)
+                if (path := self.opener.segments / name / segment_name(number)).exists()
+            }
+            left -= come.keys()
+            wrong |= {each for each, n in come.items() if not self.register.take_segment(*each, n)}
             if come and not is_last:
                 self._judge(now_s)
-        return left
+        return left | wrong
 
     def _log_verdicts(self) -> None:
         """Have all verdicts logged that witnesses sign in time; others are handed in again."""
@@ -207,7 +231,7 @@ class Destination:
             self.register.logged(verdicts)
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
-        segments = ranges_of(self.register.covered(bistro))
+        segments = ranges_of(self.register.covered(bistro, now_s))
         return Covered(self.event.id, bistro, log_size, segments, now_s).signed(
             self.event, self.key
         )
@@ -252,8 +276,7 @@ def _bounded(path: Path, most_bytes: int) -> bytes:
     return path.read_bytes()
 
 
-def _index(data: bytes, place: str) -> tuple[np.ndarray, int]:
-    """Return the pieces of an index, and the bytes of the segment that they fill."""
-    whole = data[: len(data) - len(data) % PIECE.itemsize]
-    n_bytes = int(np.frombuffer(whole, PIECE)["n_bytes"].astype(object).sum())
-    return read_index(data, n_bytes, place), n_bytes
+def _stamp(path: Path) -> str:
+    """Return what differs once something else lies there; no bistro can choose it."""
+    found = path.stat()
+    return f"{found.st_ino} {found.st_size} {found.st_ctime_ns}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,11 @@ from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.opening.keys import ticket_secrets
-from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.receipt.verify import published
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running.bistro_asking import BistroAsking
-from datacollect.bistro.running.bringing import Bringing
+from datacollect.bistro.running.bringing import Bringing, read_network
 from datacollect.bistro.running.destination_round import Destination
 from datacollect.bistro.running.load_telling import LoadTelling
 from datacollect.bistro.running.log_times import LogTimes
@@ -37,7 +37,6 @@ from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import read_private_key
 from datacollect.net.tls import web_context
-from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.planning import problem_of, says_links
 
 if TYPE_CHECKING:
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.event import Event
     from datacollect.problem.problem import Problem
+    from datacollect.transfer.pull.config.file import Collection
 
 # The table of loads says how things are, whatever else is going on.
 LOADS_EVERY_S = 10.0
@@ -129,7 +129,9 @@ def run_event(
             LoggedEntries(given.tls, said),
         )
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
+        pool = stack.enter_context(OpeningPool(config.workers))
         ready(log.url)
+        times = LogTimes(event, services, said)
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
@@ -152,9 +154,9 @@ def run_event(
                         config.method,
                         given.network,
                     ),
-                    LogTimes(event, services, said),
+                    replace(times, event=event),
                     asking.tell_covered,
-                    config.workers,
+                    pool.open_all,
                 )
                 began_s = time.monotonic()
                 is_more = destination.do_round(int(time.time()))
@@ -189,7 +191,7 @@ def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str
             f"{document_name(destination_file)}: tickets must be the folder of all people's "
             "tickets, for the event asks for them; `datacollect event tickets` has written it"
         )
-    network = None if config.collection is None else Collection.from_file(config.collection)
+    network = None if config.collection is None else read_network(config.collection, event)
     collector = config.collector
     if collector is None:
         assert network is not None

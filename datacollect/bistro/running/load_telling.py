@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.assignment.collecting import sending_bytes_per_s
 from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire
 from datacollect.errors import DatacollectError, TransferError
-from datacollect.net.fan_out import fan_out
+from datacollect.net.fan_out import fan_out, start_thread
 from datacollect.net.http_asking import Asker
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class LoadTelling:
         self.facts: Mapping[str, Mapping[str, Any]] = {}
 
     def __enter__(self) -> LoadTelling:
-        """Begin."""
-        self._thread.start()
+        """Begin; raise `TransferError` where there is no thread to be had."""
+        start_thread(self._thread)
         return self
 
     def __exit__(

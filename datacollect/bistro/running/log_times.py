@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from datacollect.bistro.log.proofs import MOST_PROOF_BYTES, LogProof
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.event import Event
     from datacollect.net.http_asking import Answer
+
+# So many are remembered at most: while a service is away for long, order by what others prove.
+MOST_LEFT = 100_000
 
 
 class Service(Protocol):
@@ -34,36 +37,56 @@ class LogTimes:
         By URL.
     say : function
         Takes lines that somebody would want to know at once.
+    left : dict
+        Entries in time whose least time is not sure: which services are to be asked still.
     """
 
     event: Event
     services: Mapping[str, Service]
     say: Callable[[str], None]
+    left: dict[bytes, frozenset[str]] = field(default_factory=dict)
 
     def __call__(self, entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
         """Yield the entries whose time is proved, each with the least time of those found.
 
-        A service that does not answer is not asked again this time. Where one proves a time that
-        is in time, others are not asked: an earlier one changes nothing. A late one counts only
-        where all have answered: another may prove an earlier one next time.
+        A service that does not answer is not asked again this time. All are asked: which draft is
+        the last one depends on the least time. Where one proves a time that is in time, those that
+        do not answer are asked next time, and what they prove is told, too. A late one counts only
+        where all have answered.
         """
-        answering = dict(self.services)
-        for entry in entries:
-            times_s: list[int] = []
-            for url, service in [*answering.items()]:
-                try:
-                    time_s = self._time_by(service, entry)
-                except (TransferError, ProblemError) as error:
-                    self.say(f"{url}: {error}")
-                    del answering[url]
-                    continue
-                if time_s is not None:
-                    times_s.append(time_s)
-                    if time_s <= self.event.latest_s:
-                        break
-            is_all = len(answering) == len(self.services)
-            if times_s and (is_all or min(times_s) <= self.event.latest_s):
+        answering = set(self.services)
+        for entry, urls in [*self.left.items()]:
+            times_s, silent = self._asked(entry, urls, answering)
+            if silent:
+                self.left[entry] = silent
+            else:
+                del self.left[entry]
+            if times_s:
                 yield entry, min(times_s)
+        for entry in entries:
+            times_s, silent = self._asked(entry, frozenset(self.services), answering)
+            if times_s and (not silent or min(times_s) <= self.event.latest_s):
+                if silent and len(self.left) < MOST_LEFT:
+                    self.left[entry] = silent
+                yield entry, min(times_s)
+
+    def _asked(
+        self, entry: bytes, urls: frozenset[str], answering: set[str]
+    ) -> tuple[list[int], frozenset[str]]:
+        """Return the times that services prove, and which do not answer."""
+        times_s: list[int] = []
+        silent = set(urls - answering)
+        for url in sorted(urls & answering):
+            try:
+                time_s = self._time_by(self.services[url], entry)
+            except (TransferError, ProblemError) as error:
+                self.say(f"{url}: {error}")
+                answering.discard(url)
+                silent.add(url)
+                continue
+            if time_s is not None:
+                times_s.append(time_s)
+        return times_s, frozenset(silent)
 
     def _time_by(self, service: Service, entry: bytes) -> int | None:
         answer = service.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)

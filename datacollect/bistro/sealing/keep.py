@@ -1,7 +1,8 @@
 r"""What a person keeps: ``NAME.keep``, the ciphertext and all that proves whose it is.
 
-It is written, and on the disk, before anything is committed: who loses it cannot push what was
-committed, only seal anew. The ciphertext comes first, then what is known of it, then its length::
+It is written, and on the disk, before anything is committed. Who loses the ciphertext alone can
+seal the file anew: the secrets that stand behind it bind the content. The ciphertext comes first,
+then what is known of it, then its length::
 
     ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/1\n"
 
@@ -16,7 +17,7 @@ import os
 import secrets
 import shutil
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -72,6 +73,8 @@ class Kept:
         The ciphertext's bytes and hash, and the code of the content.
     version : FileVersion
         The file when it was sealed.
+    is_whole : bool
+        Whether the ciphertext is as it was sealed; if not, the file itself can be sealed anew.
     """
 
     event: bytes
@@ -80,6 +83,7 @@ class Kept:
     ticket: str | None = field(repr=False)
     sealed: Sealed
     version: FileVersion
+    is_whole: bool = True
 
 
 def keep(
@@ -119,12 +123,12 @@ def keep(
 
 
 def read_keep(path: str | PathLike[str]) -> Kept:
-    """Read what a ``.keep`` says, and see that its ciphertext is whole and unaltered.
+    """Read what a ``.keep`` says, and see whether its ciphertext is whole and unaltered.
 
     Raises
     ------
     ProblemError
-        It cannot be read, is incomplete, or damaged.
+        It cannot be read, is incomplete, or what it says of its ciphertext is damaged.
     """
     name = document_name(path)
     with _read(path) as file:
@@ -133,9 +137,7 @@ def read_keep(path: str | PathLike[str]) -> Kept:
         digest = hashlib.sha256()
         for block in _blocks(file, kept.sealed.n_bytes):
             digest.update(block)
-    if digest.digest() != kept.sealed.sha256:
-        raise ProblemError(f"{name}: its ciphertext is damaged; it cannot be pushed any more")
-    return kept
+    return replace(kept, is_whole=digest.digest() == kept.sealed.sha256)
 
 
 @contextmanager

@@ -116,8 +116,8 @@ class ServiceCore:
         self._is_verdicts = self.log == event.verdicts
         self._key = key
         self._reader = reader
-        notes = () if self._is_verdicts else kept.amendments
-        amendments = [read_amendment(each, event) for each in notes]
+        notes = [] if self._is_verdicts else reader.amendments()
+        amendments = [read_amendment(note, event) for _, note in notes]
         self._admission = Admission(amended(event, amendments))
         self._n_amendments = len(amendments)
         self._original = event

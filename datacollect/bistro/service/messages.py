@@ -27,6 +27,12 @@ class LogReader(Protocol):
     def used(self, ticket: str) -> int:
         """Return how many entries a ticket was used for."""
 
+    def amendments(self) -> list[tuple[int, bytes]]:
+        """Return index and entry of all that are longer than 32 bytes, in their order.
+
+        Of a service that are the amendments; nobody asks the log of verdicts, which has no others.
+        """
+
     def head_after(self, index: int) -> bytes | None:
         """Return the smallest published checkpoint that holds an index."""
 
@@ -42,14 +48,11 @@ class Kept:
         The largest checkpoint that was kept, published or not.
     published_size : int
         The size of the largest that was published; -1: none was.
-    amendments : tuple of bytes
-        The entries that are longer than 32 bytes, in their order.
     """
 
     n_entries: int = 0
     head: bytes | None = None
     published_size: int = -1
-    amendments: tuple[bytes, ...] = ()
 
 
 # Told to the core ---------------------------------------------------------------------------

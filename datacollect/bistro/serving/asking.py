@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from datacollect.net.tls import web_context
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -22,7 +24,9 @@ class WitnessClient:
         import aiohttp
 
         timeout = aiohttp.ClientTimeout(total=ANSWER_S)
-        self._session: ClientSession = aiohttp.ClientSession(timeout=timeout)
+        # Whom this host trusts now: aiohttp would take whom it trusted when it was imported.
+        connector = aiohttp.TCPConnector(ssl=web_context())
+        self._session: ClientSession = aiohttp.ClientSession(connector=connector, timeout=timeout)
         return self
 
     async def __aexit__(

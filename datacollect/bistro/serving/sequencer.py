@@ -16,7 +16,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.assignment.loads import MOST_AGE_S, read_loads
-from datacollect.bistro.custody.verdicts import COLLECTED, Verdict
+from datacollect.bistro.custody.verdicts import COLLECTED, Verdict, beginning_of
 from datacollect.bistro.log.entry import ENTRY_BYTES
 from datacollect.bistro.log.tiles import Tile
 from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data
@@ -262,6 +262,8 @@ class Sequencer:
         name, _, rest = path.removeprefix("/").partition("/")
         if name == "proof":
             return self._proof(rest)
+        if name == "verdict" and self._is_verdicts:
+            return self._verdict(rest)
         if name == "checkpoint" and not rest:
             return _or_absent(self._store.published(), TEXT_TYPE)
         if name == "checkpoints" and _SIZE.fullmatch(rest):
@@ -291,12 +293,9 @@ class Sequencer:
         return Reply(200, b"")
 
     def _proof(self, digits: str) -> Reply:
-        try:
-            entry = bytes.fromhex(digits)
-        except ValueError:
-            entry = b""
-        if len(entry) != ENTRY_BYTES or entry.hex() != digits:
-            return Reply.words(400, f"an entry is {2 * ENTRY_BYTES} lowercase hexadecimal digits")
+        entry = _entry_of(digits)
+        if entry is None:
+            return _no_entry()
         if self._is_verdicts:
             entry = Verdict(self._core.event.id, entry, COLLECTED).data
         index = self._store.index_of(entry)
@@ -308,6 +307,22 @@ class Sequencer:
             what = "the entry is kept; witnesses have not signed yet"
             return Reply.words(202, what, PROOF_AGAIN_S)
         return Reply(200, proof.data)
+
+    def _verdict(self, digits: str) -> Reply:
+        """Tell what became of an entry by the last word on it, and prove that it is logged."""
+        entry = _entry_of(digits)
+        if entry is None:
+            return _no_entry()
+        last = self._store.last_beginning(beginning_of(self._core.event.id, entry))
+        if last is None:
+            return Reply.words(404, "there is no verdict on that entry yet; come again later")
+        index, verdict = last
+        proof = proof_of(index, self._store)
+        tree = {
+            "verdict": verdict.decode(),
+            "proof": None if proof is None else proof.data.decode(),
+        }
+        return Reply(200, json.dumps(tree).encode(), JSON_TYPE)
 
     def _tile(self, path: str) -> Reply:
         try:
@@ -322,6 +337,18 @@ class Sequencer:
             proof = proof_of(index, self._store)
             found.append(PublishedAmendment(note, () if proof is None else (proof,)))
         return Reply(200, amendments_data(self._core.event.id, found), JSON_TYPE)
+
+
+def _entry_of(digits: str) -> bytes | None:
+    try:
+        entry = bytes.fromhex(digits)
+    except ValueError:
+        return None
+    return entry if len(entry) == ENTRY_BYTES and entry.hex() == digits else None
+
+
+def _no_entry() -> Reply:
+    return Reply.words(400, f"an entry is {2 * ENTRY_BYTES} lowercase hexadecimal digits")
 
 
 def _event_of(asked: Asked, number: int) -> messages.Event:

@@ -18,7 +18,8 @@ from datacollect.bistro.serving.signals import saying
 from datacollect.bistro.serving.web import WebServer, bound_socket, tls_context, url_of
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.log_store import LogStore
-from datacollect.errors import StoreError
+from datacollect.errors import StoreError, TransferError
+from datacollect.net.fan_out import start_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 # How long witnesses may take to sign before it is said that they have not.
 PUBLISHED_WITHIN_S = 30.0
-LOOK_S = 0.05
+LOOK_S, WAKES_S = 0.05, 1.0
 
 
 class VerdictLog:
@@ -55,6 +56,8 @@ class VerdictLog:
         The folder is another log's, another process is at work in it, or the port is taken.
     StoreError
         The disk is full, or fails.
+    TransferError
+        When it begins: there is no thread to be had.
     """
 
     def __init__(
@@ -77,12 +80,18 @@ class VerdictLog:
         self._started = threading.Event()
         # Nobody is let in any more once this is set: what comes to a loop that ends is never done.
         self._lock, self._is_over = threading.Lock(), False
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._run()), name="the log of verdicts", daemon=True
+        )
         self._error: BaseException | None = None
 
     def __enter__(self) -> VerdictLog:
         """Begin."""
-        self._thread.start()
+        try:
+            start_thread(self._thread)
+        except TransferError:
+            self._close()
+            raise
         self._started.wait()
         if self._error is not None:
             self._thread.join()
@@ -169,7 +178,13 @@ class VerdictLog:
                     asyncio.create_task(self._end.wait()),
                     self._sequencer.broken,
                 ]
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                is_ended = False
+                while not is_ended:
+                    # Who hands something in wakes this; where the kernel fails to, time does.
+                    done, _ = await asyncio.wait(
+                        ends, timeout=WAKES_S, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    is_ended = bool(done)
                 if self._sequencer.broken.done():
                     self._error = self._sequencer.broken.exception()
                 with self._lock:

@@ -113,11 +113,10 @@ class LogStore:
             n_entries=0 if last is None else last + 1,
             head=head[0][0] if head else None,
             published_size=-1 if published is None else published,
-            amendments=tuple(entry for _, entry in self.amendments()),
         )
 
     def amendments(self) -> list[tuple[int, bytes]]:
-        """Return index and note of each amendment."""
+        """Return index and entry of all that are longer than 32 bytes: of a service, amendments."""
         rows = self._db.rows(
             f"SELECT position, entry FROM entries WHERE length(entry) > {ENTRY_BYTES} "
             "ORDER BY position"
@@ -128,6 +127,16 @@ class LogStore:
         """Return where an entry stands, if it is kept."""
         rows = self._db.rows("SELECT position FROM entries WHERE entry = ?", (entry,))
         return rows[0][0] if rows else None
+
+    def last_beginning(self, beginning: bytes) -> tuple[int, bytes] | None:
+        """Return the last entry with such a beginning, and where it stands."""
+        # With +, entries are found by what they are, not one after the other from the end.
+        rows = self._db.rows(
+            "SELECT position, entry FROM entries WHERE entry BETWEEN ? AND ? "
+            "ORDER BY +position DESC LIMIT 1",
+            (beginning, beginning + b"\xff"),
+        )
+        return rows[0] if rows else None
 
     def entries(self, start: int, stop: int) -> list[bytes]:
         """Return the entries from `start` to before `stop`."""

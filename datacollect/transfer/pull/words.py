@@ -7,6 +7,8 @@ from datacollect.files.kinds import shown
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.store.folder.log import without_secrets
 
+NOTHING_FITS = "no file there fits"
+
 
 def in_words(error: BaseException) -> str:
     """Return what to say of an error: ours as they are, others as what they are, a mistake here."""
@@ -37,6 +39,6 @@ def named(name: str, why: str) -> str:
 def unused(name: str, pattern: str) -> str:
     """Return what to say of a pattern that no file of a source fits."""
     return (
-        f"note: {name}: no file there fits {shown(pattern)} of sources.{name}.files; if that "
+        f"note: {name}: {NOTHING_FITS} {shown(pattern)} of sources.{name}.files; if that "
         "is not meant, correct it"
     )

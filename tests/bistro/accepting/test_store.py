@@ -104,7 +104,9 @@ def require_kept(folder, event, promised):
     found = {entry: bytearray(len(data)) for entry, (_, data) in promised.items()}
     for path in sorted(served.glob("segments/*.segment")):
         segment = path.read_bytes()
-        for piece in read_index(path.with_suffix(".index").read_bytes(), len(segment)):
+        pieces = read_index(path.with_suffix(".index").read_bytes())
+        assert pieces["n_bytes"].sum() == len(segment)
+        for piece in pieces:
             at, start, n = (int(piece[f]) for f in ("upload_offset", "segment_offset", "n_bytes"))
             if bytes(piece["entry"]) in found:
                 found[bytes(piece["entry"])][at : at + n] = segment[start : start + n]

@@ -285,6 +285,15 @@ def test_two_that_supersede_each_other_are_evidence(case):
     assert B.entry.hex() in text
 
 
+def test_what_counts_again_may_supersede_what_had_superseded_it(case):
+    case.verdicts = [said(A), said(B), said(A, SUPERSEDED, B.entry.hex())]
+    case.verdicts += [said(A, COLLECTED, B.entry.hex())]
+    case.verdicts += [said(B, SUPERSEDED, A.entry.hex()), said(C)]
+    assert case.evidence() == []
+    counts = case.audit().custody.counts
+    assert (counts["collected"], counts["superseded"]) == (2, 1)
+
+
 def test_superseded_by_itself_is_evidence(case):
     case.verdicts[3] = said(D, SUPERSEDED, D.entry.hex())
     [(who, text)] = case.evidence()

@@ -214,7 +214,14 @@ def test_keep_of_another_event_ticket_or_damage_is_said_and_left_alone(here, cap
     (here / "a.txt.keep").write_bytes(kept[:-1])
     assert "a.txt.keep" in refused(capsys, "a.txt")
     (here / "a.txt.keep").write_bytes(kept[:300] + b"!" + kept[301:])
-    assert "damaged" in refused(capsys, "a.txt")
+    # The file itself is there still, and could be sealed anew.
+    assert run(["upload", "a.txt", "--event", "event.toml"]) == 0
+    capsys.readouterr()
+    (here / "a.txt").rename(here / "b.txt")
+    assert "its ciphertext is damaged, and a.txt is not there" in refused(capsys, "a.txt.keep")
+    (here / "a.txt").write_text("another")
+    assert "is not there as it was" in refused(capsys, "a.txt")
+    (here / "b.txt").rename(here / "a.txt")
     (here / "a.txt.keep").write_bytes(kept)
     (here / "a.txt.receipt.json").write_text("{}")
     assert "a.txt.receipt.json" in refused(capsys, "a.txt")

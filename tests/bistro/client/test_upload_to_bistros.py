@@ -1,47 +1,55 @@
-"""`upload` end to end to real bistros: an agent of an own port each, of which some are away."""
+"""`upload` end to end to real bistros and a real log of verdicts, of which some are away."""
 
 from __future__ import annotations
 
+import io
 import json
-from contextlib import ExitStack, closing
+import time
+from contextlib import ExitStack
 
+import pyrage
 import pytest
-from instances.agents import running, write_agent
-from instances.bistros import NAMES
+from instances.bistros import NAMES, rows_with_certificates, run_bistro
 from instances.events import key_of
-from instances.ports import free_port
-from instances.timestamping import World
+from instances.timestamping import World, until
 
+from datacollect.bistro.assignment.loads import BistroLoad, Loads
+from datacollect.bistro.client import delivering
+from datacollect.bistro.client.sending import Sender
+from datacollect.bistro.client.verify_receipt import verify_receipt
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.custody.verdicts import (
+    COLLECTED,
+    DOES_NOT_OPEN,
+    LATE,
+    OTHER_CONTENT,
+    OTHER_TICKET,
+    REFUSED,
+    SUPERSEDED,
+    Verdict,
+)
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.receipt.receipt import read_receipt
-from datacollect.bistro.taking.bistro import Bistro
-from datacollect.bistro.taking.tus import handlers_of
+from datacollect.bistro.sealing.keep import ciphertext_of, read_keep
+from datacollect.bistro.sealing.sealed import open_sealed
 from datacollect.commands.main import run
-from datacollect.net.keys import write_private_key
-from datacollect.net.tls import fingerprint_of_file, make_certificate
-from datacollect.transfer.agent.config.file import AgentConfig
+from datacollect.errors import TransferError
+from datacollect.net.dialling import dial
+
+DESTINATION = key_of("destination")
+IDENTITY = pyrage.x25519.Identity.generate()
+ARGUMENTS = ["upload", "a.bin", "--event", "event.toml", "--json"]
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """One service, three witnesses, two bistros that do not run yet."""
     folder = tmp_path_factory.mktemp("world")
-    rows = []
-    for name in NAMES:
-        certificate, key = make_certificate(name, "127.0.0.1")
-        (folder / f"{name}.pem").write_bytes(certificate)
-        (folder / f"{name}.key").write_bytes(key)
-        write_private_key(folder / f"{name}.receipts", key_of(name))
-        rows.append(
-            {
-                "name": name,
-                "url": f"https://127.0.0.1:{free_port()}",
-                "key": key_of(name).public,
-                "fingerprint": fingerprint_of_file(folder / f"{name}.pem"),
-            }
-        )
-    with World(folder, bistros=rows) as made:
+    verdicts = {"key": DESTINATION.public}
+    recipients = [str(IDENTITY.to_public())]
+    with World(
+        folder, bistros=rows_with_certificates(folder), verdicts=verdicts, recipients=recipients
+    ) as made:
         made.start_witnesses(0, 1, 2)
         made.start(0)
         yield made
@@ -58,42 +66,222 @@ def person(world, tmp_path, monkeypatch):
     return tmp_path
 
 
-def bistro_running(world, name, held: ExitStack) -> Bistro:
-    place = next(each for each in world.event.bistros if each.name == name).url
-    port = place.rpartition(":")[2]
-    path = write_agent(
-        world.folder,
-        name,
-        more=f'tls = {{ certificate = "{name}.pem", key = "{name}.key" }}\n[accept]\n'
-        f'event = "event.toml"\nfolder = "{name}-up"\nbytes = 100000000\n'
-        f'receipt_key = "{name}.receipts"\n',
-    )
-    path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
-    accept = AgentConfig.from_file(path).accept
-    bistro = held.enter_context(closing(Bistro(accept, lambda _: None)))
-    held.enter_context(running(path, handlers_of(bistro)))
-    return bistro
+def uploaded(capsys, *more: str) -> tuple[int, dict]:
+    """Run the command; return its exit code and what it says of the one file."""
+    code = run([*ARGUMENTS, *more])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    (told,) = json.loads(out)["files"]
+    return code, told
 
 
-def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(world, person, capsys):
+def saved(person):
+    return read_receipt((person / "a.bin.receipt.json").read_bytes())
+
+
+def judge(log, world, told: dict, word: str, why: str = "") -> None:
+    """Have a verdict logged, which witnesses sign."""
+    said = Verdict(world.event.id, bytes.fromhex(told["entry"]), word, why).data
+    until(lambda: log.record([said]), "the verdict")
+
+
+@pytest.fixture
+def dialled(monkeypatch):
+    """Return the ports to which connections were made, each time."""
+    ports = []
+
+    def counting(addresses, *args, **how):
+        ports.append(addresses[0][1])
+        return dial(addresses, *args, **how)
+
+    monkeypatch.setattr("datacollect.net.http_asking.dial", counting)
+    return ports
+
+
+def port_of(world, name: str) -> int:
+    return next(int(b.url.rpartition(":")[2]) for b in world.event.bistros if b.name == name)
+
+
+def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(
+    world, person, capsys, dialled
+):
     content = bytes(range(256)) * 12_000  # more than goes with one request
     (person / "a.bin").write_bytes(content)
-    arguments = ["upload", "a.bin", "--event", "event.toml", "--json"]
-    code = run([*arguments, "--ticket", "my.ticket", "--commit-only"])
-    (told,) = json.loads(capsys.readouterr().out)["files"]
+    code, told = uploaded(capsys, "--ticket", "my.ticket", "--commit-only")
     assert (code, told["outcome"], told["held_by"]) == (0, "in time", None)
     with ExitStack() as held:
-        bistro_running(world, "south", held)
-        assert run(arguments) == 0
-        (told,) = json.loads(capsys.readouterr().out)["files"]
-        assert (told["outcome"], told["held_by"]) == ("in time", "south")
+        run_bistro(world, "south", held)
+        code, told = uploaded(capsys)
+        assert (code, told["outcome"], told["held_by"]) == (0, "in time", "south")
+        # Two requests went to it, and one connection.
+        assert dialled.count(port_of(world, "south")) == 1
         assert "south holds it" in told["proved"]
-        receipt = read_receipt((person / "a.bin.receipt.json").read_bytes())
+        receipt = saved(person)
         word = read_bistro_receipt(receipt.bistro_receipts[0], world.event)
         assert (word.size, word.sha256) == (
             receipt.commitment.size,
             receipt.commitment.ciphertext_sha256,
         )
     # It is not sent again, though nobody is there any more.
-    assert run(arguments[:-1]) == 0
+    assert run(ARGUMENTS[:-1]) == 0
     assert "held by south since" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("other", ["", "ab" * 32])
+def test_the_receipt_of_a_collected_file_proves_it_and_nobody_need_be_asked(
+    world, person, capsys, other
+):
+    (person / "a.bin").write_bytes(b"income")
+    with world.verdict_log(DESTINATION) as log:
+        with ExitStack() as held:
+            run_bistro(world, "north", held)
+            code, told = uploaded(capsys, "--ticket", "my.ticket")
+            assert (code, told["held_by"], told["verdict"], told["collected_s"]) == (
+                *(0, "north"),
+                *(None, None),
+            )
+        # Another draft took its place, and did not count after all.
+        judge(log, world, told, COLLECTED, other)
+        code, told = uploaded(capsys)
+        verdict = f"collected: {other}" if other else "collected"
+        assert (code, told["verdict"], told["held_by"]) == (0, verdict, "north")
+        assert abs(told["collected_s"] - time.time()) < 600
+        assert "collected: proved by the destination's log" in told["proved"]
+    # Offline.
+    verdict = verify_receipt("a.bin.receipt.json", "event.toml", file="a.bin")
+    assert verdict.collected_s == told["collected_s"]
+    code, again = uploaded(capsys)
+    assert (code, again["collected"], again["verdict"]) == (0, told["collected"], None)
+    assert any("cannot be reached" in trouble for trouble in again["troubles"])
+
+
+def opened(path):
+    """Return what is inside a sealed file that is kept, and the code of its content."""
+    out = io.BytesIO()
+    with ciphertext_of(path, read_keep(path)) as blocks:
+        found = open_sealed(io.BytesIO(b"".join(blocks)), out, [str(IDENTITY)])
+    return out.getvalue(), found.content_p
+
+
+def anew_words(world, person):
+    words = [read_bistro_receipt(t, world.event) for t in saved(person).bistro_receipts]
+    return [word for word in words if word.sealed_anew]
+
+
+def test_what_does_not_open_is_sealed_anew_and_collected(world, person, capsys, monkeypatch):
+    (person / "a.bin").write_bytes(content := bytes(range(256)) * 8000)
+    with ExitStack() as held, world.verdict_log(DESTINATION) as log:
+        run_bistro(world, "north", held)
+        _, told = uploaded(capsys, "--ticket", "my.ticket")
+        judge(log, world, told, REFUSED, DOES_NOT_OPEN)
+
+        # It dies after it was sealed; then the log of verdicts is away as well.
+        with monkeypatch.context() as dying:
+            dying.setattr(Sender, "push", lambda *_: pytest.fail("dead"))
+            with pytest.raises(pytest.fail.Exception):
+                run(ARGUMENTS)
+            capsys.readouterr()
+        sealed = (person / "a.bin.keep.anew").read_bytes()
+        with monkeypatch.context() as away:
+            away.setattr(delivering, "asked_verdict", answering_nothing)
+            code, told = uploaded(capsys)
+        assert (code, told["sealed_anew"]) == (0, "a.bin.keep.anew")
+        assert (person / "a.bin.keep.anew").read_bytes() == sealed
+        [word] = anew_words(world, person)
+        kept = read_keep(person / "a.bin.keep.anew")
+        assert (word.size, word.sha256) == (kept.sealed.n_bytes, kept.sealed.sha256)
+        assert word.sha256 != saved(person).commitment.ciphertext_sha256
+        assert opened(person / "a.bin.keep.anew") == (content, saved(person).commitment.content)
+
+        # Nothing is sealed or sent once more.
+        code, told = uploaded(capsys)
+        assert (code, told["verdict"]) == (0, "refused: does not open")
+        assert "could not open what was sent; north holds it sealed anew" in told["proved"]
+        assert (person / "a.bin.keep.anew").read_bytes() == sealed
+        judge(log, world, told, COLLECTED)
+        code, told = uploaded(capsys)
+        assert (code, told["verdict"]) == (0, "collected")
+        assert len(anew_words(world, person)) == 1
+
+
+def answering_nothing(*_):
+    raise TransferError("the log of verdicts is away")
+
+
+@pytest.mark.parametrize("how", ["changed", "gone"])
+def test_what_is_not_there_as_it_was_cannot_be_sealed_anew(world, person, capsys, how):
+    (person / "a.bin").write_bytes(b"income")
+    with ExitStack() as held, world.verdict_log(DESTINATION) as log:
+        run_bistro(world, "north", held)
+        _, told = uploaded(capsys, "--ticket", "my.ticket")
+        judge(log, world, told, REFUSED, DOES_NOT_OPEN)
+        (person / "a.bin").unlink()
+        if how == "changed":
+            (person / "a.bin").write_bytes(b"outcome")
+        code = run(["upload", "a.bin.keep", "--event", "event.toml", "--json"])
+        (told,) = json.loads(capsys.readouterr().out)["files"]
+        assert (code, told["sealed_anew"]) == (1, None)
+        assert "a.bin: " in told["troubles"][-1]
+        assert "put it back" in told["troubles"][-1]
+        (person / "a.bin").write_bytes(b"income")
+        code, told = uploaded(capsys)
+        assert (code, told["sealed_anew"]) == (0, "a.bin.keep.anew")
+
+
+def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person, capsys):
+    (person / "a.bin").write_bytes(b"income" * 99)
+    code, told = uploaded(capsys, "--ticket", "my.ticket", "--commit-only")
+    assert (code, told["sealed_anew"]) == (0, None)
+    kept = bytearray((person / "a.bin.keep").read_bytes())
+    kept[400:440] = bytes(40)
+    (person / "a.bin.keep").write_bytes(kept)
+    with ExitStack() as held:
+        run_bistro(world, "south", held)
+        code, told = uploaded(capsys)
+    assert (code, told["held_by"], told["sealed_anew"]) == (0, "south", "a.bin.keep.anew")
+    assert "south holds it sealed anew, by its own word" in told["proved"]
+    assert len(anew_words(world, person)) == 1
+    assert opened(person / "a.bin.keep.anew")[0] == b"income" * 99
+
+
+@pytest.mark.parametrize(
+    ("word", "why", "code", "said"),
+    [
+        (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
+        (REFUSED, OTHER_TICKET, 2, "refused, for it lacks the ticket's secret"),
+        (REFUSED, LATE, 1, "refused, for it is late"),
+        (SUPERSEDED, "ab" * 32, 0, f"{'ab' * 32} counts instead of it"),
+    ],
+)
+def test_other_verdicts_are_said_with_what_can_be_done(
+    world, person, capsys, word, why, code, said
+):
+    (person / "a.bin").write_bytes(b"income")
+    with ExitStack() as held, world.verdict_log(DESTINATION) as log:
+        run_bistro(world, "north", held)
+        _, told = uploaded(capsys, "--ticket", "my.ticket")
+        judge(log, world, told, word, why)
+        found, told = uploaded(capsys)
+        assert (found, told["verdict"]) == (code, f"{word}: {why}")
+        assert said in told["proved"]
+        assert any("show" in trouble for trouble in told["troubles"]) == (code != 0)
+        assert told["sealed_anew"] is None
+        # Said to people, too.
+        assert run(ARGUMENTS[:-1]) == code
+        shown = " ".join("".join(capsys.readouterr()).split())
+        assert said in shown
+        assert ("show" in shown) == (code != 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bistro_that_the_destinations_table_favours_is_pushed_to(world, person, capsys, name):
+    (person / "a.bin").write_bytes(b"income")
+    rows = tuple(BistroLoad(each, 0 if each == name else 10**9, 1e6) for each in NAMES)
+    made = Loads(rows, (), world.event.id, NAMES.index(name) + 1, int(time.time()))
+    body = made.signed(world.event, DESTINATION).data
+    assert world.ask(world.services[0], "POST", "/loads", body).status == 200
+    with ExitStack() as held:
+        for each in NAMES:
+            run_bistro(world, each, held)
+        code, told = uploaded(capsys, "--ticket", "my.ticket")
+    assert (code, told["held_by"]) == (0, name)

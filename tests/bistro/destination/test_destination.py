@@ -29,7 +29,7 @@ A, B, C, D = (letter * 32 for letter in (b"a", b"b", b"c", b"d"))
 
 
 def texts(*links):
-    return [lie.text for lie in chain_lies("north", links)]
+    return [lie.text for lie in chain_lies("north", links, lambda digest: digest.hex().encode())]
 
 
 def test_a_chain_without_gaps_holds_whatever_the_order_in_which_it_comes():
@@ -44,7 +44,7 @@ def test_a_batch_that_is_not_shown_is_named():
     assert texts(Link(1, B, A)) == ["It has signed batch 1 and shows no batch 0."]
 
 
-def test_two_batches_of_one_number_are_named_with_both_hashes():
+def test_two_batches_of_one_number_are_named_with_both_notes():
     (text,) = texts(Link(0, A, bytes(32)), Link(0, B, bytes(32)), Link(1, C, A))
     assert A.hex() in text
     assert B.hex() in text

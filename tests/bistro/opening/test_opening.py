@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
+from multiprocessing import active_children
 
 import pyrage
 import pytest
@@ -23,7 +25,7 @@ from datacollect.bistro.destination.pieces import Piece
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.opening.keys import ticket_secrets
-from datacollect.bistro.opening.opening import Opener, open_all, safe_name
+from datacollect.bistro.opening.opening import Opener, OpeningPool, safe_name
 from datacollect.bistro.register.register import LOST, Opening, Upload
 from datacollect.bistro.sealing.identities import opening_identities
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
@@ -254,16 +256,26 @@ def test_what_a_killed_process_had_opened_is_removed(opener):
     opener.into.mkdir(exist_ok=True)
     left = opener.into / f".{'a' * 64}.{2**22}.tmp"
     left.write_bytes(b"a person's words")
-    assert [*open_all(opener, [], 1)] == []
+    with OpeningPool(1) as pool:
+        assert [*pool.open_all(opener, [])] == []
     assert not left.exists()
 
 
-def test_processes_open_what_they_are_given(opener, north):
+def test_processes_open_what_they_are_given_and_stay_for_more(opener, north, tmp_path):
     uploads = [HandedIn(EVENT, number, b"%d" % number) for number in range(5)]
     openings = []
     for number, upload in enumerate(uploads):
         north.segment((upload.entry, 0, upload.sealed))
         openings.append(opening_of(upload, Piece(number, 0, 0, len(upload.sealed))))
-    results = [*open_all(opener, openings, 2)]
+    others = {each.pid for each in active_children()}
+    with OpeningPool(2) as pool:
+        # Whoever wants no more leaves nothing at work, and the pool as it was.
+        next(pool.open_all(opener, openings))
+        first = {each.pid for each in active_children()} - others
+        results = [*pool.open_all(replace(opener), openings)]
+        assert {each.pid for each in active_children()} - others == first != set()
+        assert len([*pool.open_all(replace(opener, into=tmp_path / "other"), openings)]) == 5
+        assert not {each.pid for each in active_children()} & first
+    assert {each.pid for each in active_children()} <= others
     assert {each.upload.commitment.entry for each in results} == {each.entry for each in uploads}
     assert {each.why for each in results} == {""}

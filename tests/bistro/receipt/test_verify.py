@@ -12,12 +12,14 @@ import pytest
 from instances.events import DEADLINE_S, event_bytes, event_of, key_of, proof_of
 from instances.logs import SmallLog
 
+from datacollect.bistro.custody.collected import collected_text
 from datacollect.bistro.custody.verdicts import Verdict
 from datacollect.bistro.event.amendments import sign_amendment
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.acknowledgement import acknowledge
 from datacollect.bistro.log.checkpoints import cosign, log_key
 from datacollect.bistro.log.entry import Commitment, content_digest
+from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.receipt.receipt import (
     PublishedAmendment,
     Receipt,
@@ -328,10 +330,34 @@ def test_the_destinations_word_is_a_proof_that_it_was_collected():
     assert verdict_with(None).collected_s is None
 
 
+# A draft that was superseded, by an entry, and counts again.
+AGAIN = Verdict(COLLECTING.id, COLLECTED.entry, "collected", "ab" * 32)
+AGAIN_PROOF = LogProof.parse(word_of(f"collected: {AGAIN.why}").encode())
+
+
+def test_the_word_that_a_draft_counts_again_is_a_proof_that_it_was_collected():
+    """It says which other had superseded it: whoever has the receipt alone must know that."""
+    text = collected_text(AGAIN_PROOF, AGAIN)
+    assert text.split("\n")[1].startswith("extra ")
+    # Others read the same proof in it.
+    assert LogProof.parse(text.encode()) == AGAIN_PROOF
+    assert verdict_with(text).collected_s == DEADLINE_S + 102
+
+
+def test_what_somebody_else_has_added_to_a_proof_is_not_kept():
+    plain = Verdict(COLLECTING.id, COLLECTED.entry, "collected")
+    told = word_of().replace("\nindex", f"\nextra {'A' * 43}=\nindex")
+    assert verdict_with(told).collected_s is None
+    kept = collected_text(LogProof.parse(told.encode()), plain)
+    assert verdict_with(kept).collected_s == DEADLINE_S + 102
+
+
 @pytest.mark.parametrize(
     "collected",
     [
         word_of("refused: is late"),
+        AGAIN_PROOF.data.decode(),
+        collected_text(AGAIN_PROOF, replace(AGAIN, why="ac" * 32)),
         word_of(entry=b"x" * 32),
         word_of(n_witnesses=2),
         word_of(key="s0"),

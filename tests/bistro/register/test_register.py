@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from dataclasses import replace
@@ -24,6 +25,8 @@ from datacollect.bistro.register.register import LOST, Register
 from datacollect.errors import ProblemError, StoreError
 
 EVENT = collecting_event()
+# Uploads may still come, and the deadline may still be moved.
+DURING_S = EVENT.collect_until_s
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +74,15 @@ def take_all(register, *bistros, fetched=True):
         for path in sorted((bistro.folder / "batches").glob("*")):
             register.take_batch(read_batch(path.read_bytes(), EVENT))
         for number in range(bistro.n_segments):
-            n_bytes = (bistro.folder / segment_name(number)).stat().st_size
-            pieces = read_index((bistro.folder / index_name(number)).read_bytes(), n_bytes)
-            register.take_index(bistro.name, number, pieces, n_bytes)
+            pieces = read_index((bistro.folder / index_name(number)).read_bytes())
+            register.take_index(bistro.name, number, pieces)
             if fetched:
-                register.take_segment(bistro.name, number)
+                fetch(register, bistro, number)
+
+
+def fetch(register, bistro, number):
+    n_bytes = (bistro.folder / segment_name(number)).stat().st_size
+    assert register.take_segment(bistro.name, number, n_bytes)
 
 
 def timed(register, *uploads, time_s=DEADLINE_S):
@@ -97,11 +104,11 @@ def test_twice_the_same_batch_and_index_is_nothing_new(register, north):
     batch = north.batch(upload.row(), upload.row())
     assert register.take_batch(batch)
     assert not register.take_batch(batch)
-    pieces = read_index((north.folder / index_name(0)).read_bytes(), len(upload.sealed))
-    assert register.take_index("north", 0, pieces, len(upload.sealed))
-    assert not register.take_index("north", 0, pieces, len(upload.sealed))
-    assert register.known_batches("north") == {0}
-    assert register.known_segments("north") == {0: len(upload.sealed)}
+    pieces = read_index((north.folder / index_name(0)).read_bytes())
+    assert register.last_batch("south") == -1
+    assert register.take_index("north", 0, pieces)
+    assert not register.take_index("north", 0, pieces)
+    assert register.last_batch("north") == 0
     assert register.counts().waiting == 1
     assert register.to_fetch() == {"north": {0}}
     assert register.lies() == []
@@ -114,18 +121,18 @@ def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
     assert [*register.without_time()] == [upload.entry]
     # Its data come before logs have answered, and are opened only once its time is known.
     assert register.to_fetch() == {"north": {0}}
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     assert register.to_fetch() == {}
     assert opened_as(register) == []
     timed(register, upload)
     assert [*register.without_time()] == []
     assert opened_as(register, ticket="1", file="a") == [upload.entry]
-    assert register.covered("north") == []
+    assert register.covered("north", DURING_S) == []
     verdict = Verdict(EVENT.id, upload.entry, "collected")
     assert register.to_log() == [verdict]
     register.logged([verdict])
     assert register.to_log() == []
-    assert register.covered("north") == [0]
+    assert register.covered("north", DURING_S) == [0]
     assert register.known(upload.entry) == Known(
         upload.entry, DEADLINE_S, ("north",), "collected", ""
     )
@@ -138,13 +145,13 @@ def test_what_lies_at_two_bistros_is_fetched_and_opened_once(register, north, so
     south.push(upload)
     take_all(register, north, south, fetched=False)
     assert register.to_fetch() == {"north": {0}}
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     timed(register, upload)
     assert opened_as(register) == [upload.entry]
     assert register.to_fetch() == {}
     register.logged(register.to_log())
     # The copy that nobody has fetched may go, too.
-    assert register.covered("south") == [0]
+    assert register.covered("south", DURING_S) == [0]
 
 
 def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, north, south):
@@ -153,14 +160,55 @@ def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, n
     south.push(upload)
     take_all(register, north, south, fetched=False)
     timed(register, upload)
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     assert opened_as(register, LOST) == [upload.entry]
     assert [lie.who for lie in register.lies()] == ["north"]
     assert register.to_log() == []
     assert register.to_fetch() == {"south": {0}}
-    register.take_segment("south", 0)
+    fetch(register, south, 0)
     assert opened_as(register) == [upload.entry]
     assert register.counts().collected == 1
+
+
+def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
+    """A push began with other bytes, of the same length; the segment of the second try is late."""
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, LOST) == [upload.entry]
+    (lie,) = register.lies()
+    assert lie.who == "north"
+    assert upload.entry.hex() in lie.text
+    north.segment((b"z" * 32, 0, b"another's"))
+    take_all(register, north)
+    assert [*register.to_open()] == []
+    north.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north, fetched=False)
+    assert register.lies() == []
+    assert register.to_fetch() == {"north": {2}}
+    fetch(register, north, 2)
+    assert opened_as(register) == [upload.entry]
+
+
+def test_a_segment_stays_while_its_bistro_shows_other_bytes_of_what_was_refused(
+    register, north, south
+):
+    """It may show the right ones yet: sealed anew, they may be the only ones that open."""
+    upload = HandedIn(EVENT)
+    south.push(upload)
+    take_all(register, south)
+    timed(register, upload)
+    assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
+    register.logged(register.to_log())
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, bytes(len(anew))))
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    assert opened_as(register, LOST) == [upload.entry]
+    assert register.covered("north", DURING_S) == []
+    assert register.covered("south", DURING_S) == [0]
 
 
 def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_then(
@@ -173,24 +221,89 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
     (refused,) = register.to_log()
     register.logged([refused])
-    assert register.covered("north") == [0]
+    assert register.covered("north", DURING_S) == [0]
     # The other ciphertext lies there before its batch says so: it must not be lost.
     anew, _ = upload.seal_anew()
     north.segment((upload.entry, 0, anew))
     take_all(register, north)
-    assert 1 not in register.covered("north")
+    assert 1 not in register.covered("north", DURING_S)
     north.batch(upload.row(anew))
     take_all(register, north)
-    assert 1 not in register.covered("north")
+    assert 1 not in register.covered("north", DURING_S)
     (opening,) = register.to_open()
-    assert opening.upload.is_sealed_anew
+    assert not opening.upload.is_committed
     register.opened(opening.upload, "")
     # An old verdict that is logged late is no word on the new one.
     register.logged([refused])
     (verdict,) = register.to_log()
     assert verdict.word == "collected"
     register.logged([verdict])
-    assert register.covered("north") == [0, 1]
+    assert register.covered("north", DURING_S) == [0, 1]
+
+
+def opened_at(register, bistro, why=""):
+    """Judge what a bistro shows of an entry, and nothing else."""
+    for opening in [*register.to_open()]:
+        if opening.upload.bistro == bistro:
+            register.opened(opening.upload, why)
+
+
+def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_were_seen(
+    register, north, south
+):
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    north.push(upload)
+    take_all(register, north, south)
+    timed(register, upload)
+    opened_at(register, "south", DOES_NOT_OPEN)
+    assert register.to_log() == []
+    # Nor does it where the other one shows something else first.
+    opened_at(register, "north", LOST)
+    assert register.to_log() == []
+    assert register.covered("south", DURING_S) == []
+    north.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north)
+    opened_at(register, "north")
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
+    assert register.lies() == []
+
+
+def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
+    upload = HandedIn(EVENT)
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, anew))
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    timed(register, upload)
+    opened_at(register, "north", OTHER_CONTENT)
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", OTHER_CONTENT)]
+
+
+def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, north, south):
+    """A bistro's junk takes from nobody the right to seal anew what does not open."""
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    take_all(register, south)
+    timed(register, upload)
+    opened_at(register, "south", OTHER_CONTENT)
+    (by_junk,) = register.to_log()
+    assert by_junk.why == OTHER_CONTENT
+    north.push(upload)
+    take_all(register, north)
+    opened_at(register, "north", DOES_NOT_OPEN)
+    (by_committed,) = register.to_log()
+    assert by_committed.why == DOES_NOT_OPEN
+    register.logged([by_committed])
+    south.push(upload)
+    south.segment((upload.entry, 0, b"other"))
+    south.batch(upload.row(b"other"))
+    take_all(register, south)
+    opened_at(register, "south", OTHER_CONTENT)
+    assert register.to_log() == []
+    assert register.known(upload.entry).why == DOES_NOT_OPEN
 
 
 def test_a_second_refusal_never_takes_back_what_was_collected(register, north, south):
@@ -214,12 +327,16 @@ def test_what_is_late_is_refused_unfetched_until_the_deadline_moves(place, north
     assert register.to_fetch() == {}
     assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", LATE)]
     assert register.counts() == (0, 1, 0, 1, 0, 0)
+    # Whoever moves the deadline needs its data.
+    register.logged(register.to_log())
+    assert register.covered("north", EVENT.collect_until_s) == []
+    assert register.covered("north", EVENT.collect_until_s + 1) == [0]
     register.close()
     register = Register(place, replace(EVENT, deadline_s=EVENT.deadline_s + 1))
     register.judge_times()
     assert register.to_log() == []
     assert register.to_fetch() == {"north": {0}}
-    register.take_segment("north", 0)
+    fetch(register, north, 0)
     assert opened_as(register) == [upload.entry]
     register.close()
 
@@ -268,7 +385,9 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     texts = [lie.text for lie in register.lies()]
     assert {lie.who for lie in register.lies()} == {"north"}
     assert len(texts) == 3
-    assert any("2 batches of number 0" in text for text in texts)
+    (fork,) = [text for text in texts if "2 batches of number 0" in text]
+    for batch in (first, forked):
+        assert json.dumps(batch.note.data.decode()) in fork
     assert "It has signed batch 2 and shows no batch 1." in texts
     assert any("open no commitment" in text for text in texts)
     assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
@@ -284,8 +403,8 @@ def test_an_index_that_lies_brings_nothing_to_open(register, north):
     take_all(register, north)
     timed(register, upload)
     assert [*register.to_open()] == []
-    assert register.covered("north") == []
-    assert register.incomplete() == [Known(upload.entry, DEADLINE_S, ("north",))]
+    assert register.covered("north", DURING_S) == []
+    assert [*register.incomplete()] == [Known(upload.entry, DEADLINE_S, ("north",))]
 
 
 def test_the_register_of_another_event_is_refused(place):
@@ -316,6 +435,40 @@ def test_more_entries_than_one_page_are_all_opened(register, north, monkeypatch)
     assert [*register.without_time()] == sorted(each.entry for each in uploads)
     timed(register, *uploads)
     assert sorted(opened_as(register)) == sorted(each.entry for each in uploads)
+
+
+def test_what_is_not_here_is_listed_some_at_a_time_with_all_its_bistros(
+    register, north, south, monkeypatch
+):
+    uploads = sorted((HandedIn(EVENT, n) for n in range(7)), key=lambda each: each.entry)
+    collected, refused, late, *waiting = uploads
+    north.push(*uploads)
+    south.batch(*(each.row() for each in uploads[4:]), uploads[4].row(b"anew"))
+    take_all(register, north, south)
+    timed(register, *uploads[:2], *uploads[3:6])
+    timed(register, late, time_s=EVENT.latest_s + 1)
+    for opening in [*register.to_open()]:
+        reasons = {collected.entry: "", refused.entry: DOES_NOT_OPEN}
+        if opening.upload.commitment.entry in reasons:
+            register.opened(opening.upload, reasons[opening.upload.commitment.entry])
+    monkeypatch.setattr("datacollect.bistro.register.register.MOST_AT_ONCE", 2)
+    plain, n_asked = register._db.rows, []
+
+    def counting(*args):
+        n_asked.append(args)
+        return plain(*args)
+
+    monkeypatch.setattr(register._db, "rows", counting)
+    both = ("north", "south")
+    assert [*register.incomplete()] == [
+        Known(refused.entry, DEADLINE_S, ("north",), "refused", DOES_NOT_OPEN),
+        Known(waiting[0].entry, DEADLINE_S, ("north",)),
+        Known(waiting[1].entry, DEADLINE_S, both),
+        Known(waiting[2].entry, DEADLINE_S, both),
+        Known(waiting[3].entry, None, both),
+    ]
+    # Three pages, and one to see that there is no more.
+    assert len(n_asked) == 4
 
 
 def test_two_machines_take_the_same_batch_once(server, tmp_path):
@@ -375,10 +528,10 @@ event = read_event(Path(sys.argv[2], "event.toml").read_bytes())
 register = Register(sys.argv[3], event)
 north = Path(sys.argv[2], "north")
 register.take_batch(read_batch((north / "batches/0000000000.batch").read_bytes(), event))
+pieces = read_index((north / "segments/0000000000.index").read_bytes())
+register.take_index("north", 0, pieces)
 n_bytes = (north / "segments/0000000000.segment").stat().st_size
-pieces = read_index((north / "segments/0000000000.index").read_bytes(), n_bytes)
-register.take_index("north", 0, pieces, n_bytes)
-register.take_segment("north", 0)
+register.take_segment("north", 0, n_bytes)
 register.take_times([(entry, 5) for entry in register.without_time()])
 register.judge_times()
 for opening in [*register.to_open()]:
@@ -386,7 +539,7 @@ for opening in [*register.to_open()]:
 register.logged(register.to_log())
 register.supersede()
 register.logged(register.to_log())
-assert register.covered("north") == [0], register.covered("north")
+assert register.covered("north", 0) == [0], register.covered("north", 0)
 print(register.counts())
 """
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file, secret_of
 from instances.events import DEADLINE_S, key_of
 
 from datacollect.bistro.config.file import Listening, ServiceConfig
-from datacollect.bistro.custody.batches import MOST_BATCH_BYTES
+from datacollect.bistro.custody.batches import MOST_BATCH_BYTES, ROW, read_batch, sign_batch
 from datacollect.bistro.custody.segments import batch_name, index_name, segment_name
 from datacollect.bistro.custody.verdicts import Verdict, read_covered, read_verdict
 from datacollect.bistro.event.file import read_event
@@ -20,9 +22,10 @@ from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.log.notes import Note
 from datacollect.bistro.now import Now
 from datacollect.bistro.opening.keys import ticket_secrets
-from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.receipt.counted_time import time_in
 from datacollect.bistro.register.register import Register
+from datacollect.bistro.running import destination_round
 from datacollect.bistro.running.destination_round import Destination
 from datacollect.bistro.service.proving import proof_of
 from datacollect.bistro.serving.verdict_log import VerdictLog
@@ -119,12 +122,12 @@ class Bench:
         register = Register(str(self.folder / "register"), EVENT)
         opener = Opener((str(FIRST_IDENTITY),), self.secrets, self.folder / "fetched", into)
         try:
-            with VerdictLog(config, lambda _: None) as log:
+            with VerdictLog(config, lambda _: None) as log, OpeningPool(1) as pool:
                 destination = Destination(
                     *(EVENT, KEY, register, opener, log, self.bring),
                     lambda entries: [(e, self.times[e]) for e in entries if e in self.times],
                     notes.update,
-                    1,
+                    pool.open_all,
                 )
                 while destination.do_round(now_s):
                     self.n_rounds += 1
@@ -166,7 +169,9 @@ def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
     bench.bistros["north"].push(one, draft)
     bench.bistros["south"].push(one, last, stolen)
     bench.bistros["south"].push(late)
-    assert bench.round() == {"north": [0], "south": [0, 1]}
+    # The late one stays as long as the deadline may be moved.
+    assert bench.round() == {"north": [0], "south": [0]}
+    assert bench.round(EVENT.collect_until_s + 1) == {"north": [0], "south": [0, 1]}
     assert bench.said() == {
         one.entry: "collected: ",
         draft.entry: f"superseded: {last.entry.hex()}",
@@ -241,9 +246,94 @@ def test_bistros_that_lie_are_named_and_the_others_files_are_collected(bench):
     assert {lie.who for lie in bench.lies} == {"north"}
     assert any(one.entry.hex() in text for text in texts)
     assert any("shows no batch 1" in text for text in texts)
-    assert any("batch 7" in text for text in texts)
-    assert any(f"batch 8 is none: it has {MOST_BATCH_BYTES + 1} bytes" in text for text in texts)
+    assert any("0000000007.batch: it must begin" in text for text in texts)
+    assert any(f"0000000008.batch: it has {MOST_BATCH_BYTES + 1} bytes" in text for text in texts)
     assert any("0000000005.index" in text for text in texts)
+    assert bench.counts.waiting == 1
+
+
+def test_a_batch_that_a_bistro_changes_is_read_again_and_both_notes_are_kept(bench):
+    one, two = bench.handed_in(1, ticket=1), bench.handed_in(2, ticket=2)
+    north = bench.bistros["north"]
+    north.push(one)
+    first = (north.folder / batch_name(0)).read_bytes()
+    bench.round()
+    assert bench.lies == []
+    north.segment((two.entry, 0, two.sealed))
+    other = sign_batch(
+        *(EVENT, "north", 0, bytes(32), DEADLINE_S), np.array([two.row()], ROW), key_of("north")
+    )
+    north.write(batch_name(0), other.data)
+    bench.round()
+    ((who, text),) = [(lie.who, lie.text) for lie in bench.lies]
+    assert who == "north"
+    for note in (read_batch(first, EVENT).note, other.note):
+        assert json.dumps(note.data.decode()) in text
+    assert bench.said() == {one.entry: "collected: ", two.entry: "collected: "}
+
+
+def test_batches_in_the_place_of_others_are_named_and_not_taken(bench):
+    one, two = bench.handed_in(1, ticket=1), bench.handed_in(2, ticket=2)
+    north, south = bench.bistros.values()
+    north.segment((one.entry, 0, one.sealed), (two.entry, 0, two.sealed))
+    north.batch(one.row())
+    shutil.move(north.folder / batch_name(0), north.folder / batch_name(4))
+    south.batch(two.row())
+    shutil.move(south.folder / batch_name(0), north.folder / batch_name(0))
+    bench.round()
+    assert {(lie.who, lie.text) for lie in bench.lies} == {
+        ("north", f"Its file {batch_name(4)}: it is batch 0 of north."),
+        ("north", f"Its file {batch_name(0)}: it is batch 0 of south."),
+    }
+    assert bench.counts.waiting == 0
+    assert bench.said() == {}
+
+
+def test_what_was_read_and_has_not_changed_is_not_read_again(bench, monkeypatch):
+    n_read = []
+
+    def reading(*args):
+        n_read.append(args)
+        return read_batch(*args)
+
+    monkeypatch.setattr(destination_round, "read_batch", reading)
+    north = bench.bistros["north"]
+    north.push(bench.handed_in(1, ticket=1))
+    north.write(batch_name(7), b"noise")
+    bench.round()
+    assert len(n_read) == 2
+    # Nothing is brought: that would put other files there, of the same content.
+    monkeypatch.setattr(bench, "bring", lambda _: None)
+    bench.round()
+    assert len(n_read) == 2
+
+
+def test_a_segment_of_another_length_than_its_index_says_is_named_and_another_copy_taken(bench):
+    one = bench.handed_in(1, ticket=1)
+    north, south = bench.bistros.values()
+    north.push(one)
+    south.push(one)
+    n_bytes = len(one.sealed)
+    north.write(segment_name(0), one.sealed[:-1])
+    bench.round()
+    assert bench.said() == {one.entry: "collected: "}
+    assert [(lie.who, lie.text) for lie in bench.lies] == [
+        ("north", f"Its segment 0 has {n_bytes - 1} bytes, and by its index {n_bytes}.")
+    ]
+
+
+def test_nobody_waits_for_many_segments_that_do_not_come(bench, monkeypatch):
+    """More are wanted than are fetched at once, and the first of them are gone."""
+    monkeypatch.setattr(destination_round, "MOST_FETCHED_AT_ONCE", 1)
+    uploads = [bench.handed_in(n, ticket=n) for n in (1, 2, 3)]
+    north, south = bench.bistros.values()
+    for upload in uploads:
+        north.push(upload)
+    south.push(uploads[1])
+    for number in (0, 1):
+        (north.folder / segment_name(number)).unlink()
+    bench.round()
+    assert bench.said() == {each.entry: "collected: " for each in uploads[1:]}
     assert bench.counts.waiting == 1
 
 

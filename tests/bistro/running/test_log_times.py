@@ -46,6 +46,22 @@ def test_late_in_one_log_and_in_time_in_another_is_in_time():
     assert times_of(log(0, (2, LATE)), log(1, (2, LATE - 1)))[0] == {A: LATE - 1, B: LATE - 1}
 
 
+def test_the_least_time_counts_where_several_logs_hold_an_entry():
+    # Handed in at the second service, which was slow; the first holds it, too, by a minute later.
+    both = log(0, (2, IN_TIME)), log(1, (2, IN_TIME - 60))
+    assert times_of(*both)[0] == times_of(*reversed(both))[0] == {A: IN_TIME - 60, B: IN_TIME - 60}
+
+
+def test_what_a_service_that_was_away_proves_earlier_is_told_later():
+    away, first = Odd(None), log(1, (2, IN_TIME - 60))
+    times = LogTimes(EVENT, {"s0": log(0, (2, IN_TIME)), "s1": away}, lambda _: None)
+    assert dict(times([A])) == {A: IN_TIME}
+    assert dict(times([])) == {}
+    away.get = first.get
+    assert dict(times([])) == {A: IN_TIME - 60}
+    assert [*times([])] == [*times.left] == []
+
+
 def test_a_service_that_is_away_is_asked_once_a_time():
     for answer in (None, Answer(500, b""), Answer(200, b"noise")):
         odd = Odd(answer)

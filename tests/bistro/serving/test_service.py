@@ -65,7 +65,8 @@ def running(tmp_path_factory):
     limits = {"commitments_per_ticket": QUOTA}
     with World(tmp_path_factory.mktemp("running"), limits=limits) as made:
         made.start_witnesses()
-        made.start()
+        # Once it takes something it has heard what witnesses know.
+        made.commit(made.start(), entry(70_000), 99)
         yield made
 
 
@@ -251,7 +252,7 @@ def root_of(entries: list[bytes]) -> bytes:
 
 
 def test_too_many_requests_of_a_ticket_are_told_when_to_come_again(running):
-    connection = running.connection(running.services[0])
+    connection = running.connection(running.services[0].url)
     body = json.dumps({"entry": entry(50_000).hex(), "ticket": running.ticket(79)}).encode()
     for _ in range(300):
         connection.request("POST", "/commit", body)

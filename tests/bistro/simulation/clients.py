@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from bistro.simulation.services import Service
+from bistro.simulation.services import Said, Service
 from bistro.simulation.world import END_S, EVENT, World
 from instances.events import key_of
 
@@ -13,6 +13,7 @@ from datacollect.bistro.event.tickets import new_ticket
 from datacollect.bistro.log.entry import Commitment
 from datacollect.bistro.receipt.counted_time import proved_time
 from datacollect.bistro.receipt.receipt import PublishedAmendment, Receipt
+from datacollect.bistro.service.messages import Acknowledge
 
 PATIENCE_S = 1.0
 ASKS_EVERY_S = 0.9
@@ -70,8 +71,9 @@ class Client:
 
         self.world.after(PATIENCE_S, still_waiting)
 
-    def _acknowledged(self, words: tuple | None) -> None:
-        self.receipt = self.receipt.with_more(words or ())
+    def _acknowledged(self, said: Said) -> None:
+        if isinstance(said, Acknowledge):
+            self.receipt = self.receipt.with_more(said.words)
 
     def _doubt(self) -> None:
         if not self.has_proof and len(self._acknowledged_by) < len(self._services):
@@ -115,8 +117,8 @@ class Organiser:
         )
         self.world.after(PATIENCE_S, lambda: None if self.is_logged else self._hand_in())
 
-    def _answered(self, words: tuple | None) -> None:
-        self.is_logged = self.is_logged or bool(words)
+    def _answered(self, said: Said) -> None:
+        self.is_logged = self.is_logged or isinstance(said, Acknowledge)
 
     def published(self) -> PublishedAmendment:
         """Return the amendment with what the log proves of it."""

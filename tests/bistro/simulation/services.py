@@ -5,17 +5,24 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable
+from typing import TypeAlias
 
 from bistro.simulation.witnesses import Witness
-from bistro.simulation.world import EVENT, HEALED_S, World
+from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 from instances.log_store import LogStore
 
 from datacollect.bistro.log.acknowledgement import acknowledge
+from datacollect.bistro.log.notes import VerifierKey
 from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.service import messages
 from datacollect.bistro.service.core import ServiceCore
 from datacollect.bistro.service.proving import proof_of
+from datacollect.net.http_asking import Answer
+from datacollect.net.keys import PrivateKey
+
+Said: TypeAlias = messages.Acknowledge | messages.Refuse
+Reply: TypeAlias = Callable[[Said], None]
 
 PATIENCE_S = 1.5
 
@@ -25,22 +32,24 @@ class Service:
 
     def __init__(self, world: World, which: int, witnesses: list[Witness]) -> None:
         self.world, self.which, self.witnesses = world, which, witnesses
-        self.name, self.key = f"s{which}", key_of(f"s{which}")
-        self.log = EVENT.services[which].log
+        self.name, self.key, self.log = self._identity(which)
         self.store = LogStore()
         self.core: ServiceCore | None = None
         self.n_crashes = self.n_requests = 0
         self._start()
         if world.has_faults:
             for _ in range(world.random.choice((0, 0, 1, 2, 3))):
-                world.after(world.random.uniform(0, HEALED_S), self.crash)
+                world.after(world.random.uniform(0, world.healed_s), self.crash)
 
     is_honest = True
+
+    def _identity(self, which: int) -> tuple[str, PrivateKey, VerifierKey]:
+        return f"s{which}", key_of(f"s{which}"), EVENT.services[which].log
 
     def _start(self) -> None:
         self.core = ServiceCore(EVENT, self.key, self.store.kept(), self.store)
         self._disk: deque[messages.Action] = deque()
-        self._replies: dict[int, tuple[str, Callable]] = {}
+        self._replies: dict[int, tuple[str, Reply]] = {}
         self._asks: dict[int, int] = {}
         self._wake_s = float("inf")
         self.tell(messages.Ticked(self.world.now()))
@@ -82,12 +91,9 @@ class Service:
                 self._later(self.world.random.uniform(0.001, 0.03), self._written)
         elif isinstance(action, messages.AskWitness):
             self._ask(action)
-        elif isinstance(action, messages.Acknowledge):
+        elif isinstance(action, messages.Acknowledge | messages.Refuse):
             client, reply = self._replies.pop(action.request)
-            self._reply(client, reply, action.words)
-        elif isinstance(action, messages.Refuse):
-            client, reply = self._replies.pop(action.request)
-            self._reply(client, reply, None)
+            self._reply(client, reply, action)
 
     def _write(self, action: messages.Action) -> messages.Event:
         now = self.world.now()
@@ -130,28 +136,32 @@ class Service:
         self.world.send(self.name, witness.name, arrived)
         self.world.after(PATIENCE_S, lambda: answered(None, b""))
 
-    def _reply(self, client: str, reply: Callable, words: tuple | None) -> None:
-        self.world.send(self.name, client, lambda: reply(words))
+    def _reply(self, client: str, reply: Reply, said: Said) -> None:
+        self.world.send(self.name, client, lambda: reply(said))
 
     # What clients ask for.
 
-    def commit(self, client: str, entry: bytes, token: str, reply: Callable) -> None:
-        """Take an entry; `reply` is told words, or None where it is refused."""
+    def commit(self, client: str, entry: bytes, token: str, reply: Reply) -> None:
+        """Take an entry; `reply` is told what it is answered."""
         if self.core is not None:
             random = self.world.random
-            if self.world.at_s < HEALED_S and self.world.has_faults and random.random() < 0.2:
+            if (
+                self.world.at_s < self.world.healed_s
+                and self.world.has_faults
+                and random.random() < 0.2
+            ):
                 # When it hurts most: while the entry is on its way to the disk, and its word out.
                 self.world.after(random.uniform(0, 0.06), self.crash)
             number = self._number(client, reply)
             self.tell(messages.CommitAsked(self.world.now(), number, (entry,), token, client))
 
-    def amend(self, client: str, note: bytes, reply: Callable) -> None:
+    def amend(self, client: str, note: bytes, reply: Reply) -> None:
         """Take an amendment."""
         if self.core is not None:
             number = self._number(client, reply)
             self.tell(messages.AmendAsked(self.world.now(), number, note, client))
 
-    def _number(self, client: str, reply: Callable) -> int:
+    def _number(self, client: str, reply: Reply) -> int:
         self.n_requests += 1
         self._replies[self.n_requests] = (client, reply)
         return self.n_requests
@@ -162,6 +172,15 @@ class Service:
             return None
         index = self.store.index_of(entry)
         return None if index is None else proof_of(index, self.store)
+
+    def answer_proof(self, client: str, entry: bytes, reply: Callable[[Answer], None]) -> None:
+        """Answer ``GET /proof/HEX``."""
+        if self.core is not None:
+            proof = self.prove(client, entry)
+            is_known = proof is not None or self.store.index_of(entry) is not None
+            reply(
+                Answer(202 if is_known else 404, b"") if proof is None else Answer(200, proof.data)
+            )
 
 
 class LyingService(Service):
@@ -186,7 +205,7 @@ class Dropper(LyingService):
         n_entries = len(self.store.rows)
         now_s = int(self.world.now().unix_s) - 100
         word = acknowledge(self.log.name, entry, n_entries, now_s, self.key)
-        self._reply(client, reply, (word,))
+        self._reply(client, reply, messages.Acknowledge(0, (word,)))
 
 
 class Silent(LyingService):
@@ -222,9 +241,9 @@ class Restored(LyingService):
     def __init__(self, world, which, witnesses, victims) -> None:
         super().__init__(world, which, witnesses, victims)
         self.lost = LogStore()
-        copied_s = world.random.uniform(0, HEALED_S)
+        copied_s = world.random.uniform(0, world.healed_s)
         world.after(copied_s, self._copy)
-        world.after(world.random.uniform(copied_s, HEALED_S), self._restore)
+        world.after(world.random.uniform(copied_s, world.healed_s), self._restore)
 
     def _copy(self) -> None:
         self._old = copy.deepcopy(self.store)

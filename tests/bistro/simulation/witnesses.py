@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bistro.simulation.world import EVENT, HEALED_S, World
+from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 
 from datacollect.bistro.log.checkpoints import cosign
@@ -13,7 +13,7 @@ from datacollect.bistro.witness.core import Refused, Seen, WitnessCore
 
 Reply = Callable[[int | None, bytes], None]
 
-LOGS = [each.log for each in EVENT.services]
+LOGS = [*(each.log for each in EVENT.services), EVENT.verdicts]
 
 
 class Witness:
@@ -33,9 +33,9 @@ class Witness:
         self._start()
         if world.has_faults:
             for _ in range(world.random.choice((0, 0, 1, 2))):
-                world.after(world.random.uniform(0, HEALED_S), self._crash)
+                world.after(world.random.uniform(0, world.healed_s), self._crash)
             if world.random.random() < 0.3:
-                world.after(world.random.uniform(0, HEALED_S), self._jump)
+                world.after(world.random.uniform(0, world.healed_s), self._jump)
 
     def _start(self) -> None:
         self.n_starts += 1

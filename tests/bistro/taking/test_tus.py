@@ -62,7 +62,9 @@ def held(folder, event):
     found = {entry: bytearray(size) for entry, (size, _) in rows.items()}
     for path in sorted(served.glob("segments/*.index")):
         segment = path.with_suffix(".segment").read_bytes()
-        for piece in read_index(path.read_bytes(), len(segment)):
+        pieces = read_index(path.read_bytes())
+        assert pieces["n_bytes"].sum() == len(segment)
+        for piece in pieces:
             at, start, n = (int(piece[f]) for f in ("upload_offset", "segment_offset", "n_bytes"))
             if bytes(piece["entry"]) in found:
                 found[bytes(piece["entry"])][at : at + n] = segment[start : start + n]

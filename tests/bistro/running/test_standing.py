@@ -1,0 +1,148 @@
+"""What a destination leaves for whoever asks, and what is missing: by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from instances.bistro_folders import collecting_event
+
+import datacollect as dc
+from datacollect.bistro.custody.bistro_receipt import BistroReceipt
+from datacollect.bistro.destination.missing import Known, Missing
+from datacollect.bistro.running.load_telling import SAME_BYTES_PER_S, loads_of
+from datacollect.bistro.running.missing_list import missing_list
+from datacollect.bistro.running.predicting import predicted_s
+from datacollect.bistro.running.standing import (
+    MISSING_FILE,
+    SETTLES_AFTER_S,
+    STANDING_FILE,
+    BistroStanding,
+    Standing,
+    read_standing,
+    write_standing,
+)
+from datacollect.errors import ProblemError
+
+EVENT = collecting_event()
+A, B, C, D = (bytes([n]) * 32 for n in range(1, 5))
+ALL = Standing(
+    event=EVENT.id.hex(),
+    name="Tax",
+    time_s=1000,
+    deadline_s=500,
+    collect_until_s=900,
+    in_time=3,
+    late=1,
+    collected=2,
+    refused=0,
+    superseded=1,
+    waiting=0,
+    missing={},
+    lies=(),
+    bistros=(BistroStanding("north", 5, 7, None),),
+    predicted_s=None,
+    verdicts_url=None,
+    n_verdicts=4,
+    is_whole=True,
+)
+
+
+def word(bistro: str, entry: bytes) -> BistroReceipt:
+    return BistroReceipt(EVENT.id, bistro, entry, 1, bytes(32), False, 0, 0)
+
+
+def test_standing_is_read_as_it_was_written(tmp_path):
+    odd = replace(ALL, lies=(("north", "It has lied."),), missing={"does not open": 1})
+    write_standing(odd, [Missing(A, "does not open", ("north", "south"))], tmp_path)
+    assert read_standing(tmp_path) == odd
+    assert (tmp_path / MISSING_FILE).read_text() == (
+        f"entry,evidence,bistros\n{A.hex()},does not open,north south\n"
+    )
+
+
+def test_exit_code_is_0_only_where_all_is_collected_and_nobody_has_lied():
+    assert ALL.exit_code == 0
+    for change in (
+        {"collected": 1},
+        {"waiting": 1},
+        {"missing": {"receipt without data": 1}},
+        {"lies": (("north", "It has lied."),)},
+    ):
+        assert replace(ALL, **change).exit_code == 1
+
+
+def test_nothing_is_settled_before_the_last_moment_or_with_words_left_to_say():
+    last_s = ALL.collect_until_s + SETTLES_AFTER_S
+    assert replace(ALL, time_s=last_s + 1).is_settled
+    assert not replace(ALL, time_s=last_s).is_settled
+    assert not replace(ALL, time_s=last_s + 1, is_whole=False).is_settled
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "7", '{"format": "other/1"}', "{"])
+def test_other_files_in_its_place_are_named(tmp_path, text):
+    (tmp_path / STANDING_FILE).write_text(text)
+    with pytest.raises(ProblemError, match=r"status\.json"):
+        read_standing(tmp_path)
+
+
+def test_each_entry_that_is_not_here_is_missing_once():
+    known = [Known(A, 5, ("north",)), Known(B, 5, ("north",), "refused", "does not open")]
+    shown = {A: (word("south", A),), C: (word("south", C),), D: ()}
+    found = missing_list(known, shown, [B, D, bytes(32)], lambda some: some & {bytes(32)})
+    assert found == [
+        Missing(A, "receipt without data", ("north", "south")),
+        Missing(B, "does not open", ("north",)),
+        Missing(C, "receipt without data", ("south",)),
+        Missing(D, "timestamp without upload"),
+    ]
+
+
+def told(stored_bytes: int) -> dict:
+    return {"stored_bytes": stored_bytes, "free_bytes": 100, "wait_s": 0.5}
+
+
+def test_table_of_loads_knows_links_and_wires_that_several_share():
+    links = [
+        {"from": name, "to": "D", "bandwidth_bytes_per_s": rate}
+        for name, rate in (("north", 4e6), ("south", 2e6), ("relay", 1e6))
+    ]
+    network = dc.Problem.from_dict(
+        {
+            "destination": "D",
+            "hosts": {name: {} for name in ("north", "south", "relay", "D")},
+            "links": links,
+            "shared": [
+                {
+                    "name": "sea",
+                    "links": [["north", "D"], ["south", "D"]],
+                    "bandwidth_bytes_per_s": 3e6,
+                },
+                {"name": "own", "links": [["north", "D"]], "bandwidth_bytes_per_s": 3e6},
+            ],
+        }
+    )
+    facts = {"south": told(5), "north": told(9), "west": told(1)}
+    loads = loads_of(EVENT, facts, network, 1234.5)
+    assert [(row.bistro, row.stored_bytes, row.uplink_bytes_per_s) for row in loads.bistros] == [
+        ("north", 9, 4e6),
+        ("south", 5, 2e6),
+        ("west", 1, SAME_BYTES_PER_S),
+    ]
+    assert [(wire.capacity_bytes_per_s, wire.bistros) for wire in loads.wires] == [
+        (3e6, ("north", "south"))
+    ]
+    assert (loads.number, loads.time_s, loads.event) == (1_234_500, 1234, EVENT.id)
+    assert loads_of(EVENT, facts, None, 1300).number > loads.number
+
+
+def test_the_rest_takes_as_long_as_the_plan_says():
+    network = dc.Problem.from_matrix(
+        ["north", "south", "D"], [[0, 0, 1e6], [0, 0, 4e6], [0, 0, 0]], [0, 0, 0], "D"
+    )
+    assert predicted_s([], network) == 0
+    assert predicted_s([(A, "north", 8_000_000)], None) is None
+    waiting = [(A, "north", 8_000_000), (B, "south", 4_000_000), (C, "nowhere", 10**12)]
+    assert predicted_s(waiting, network) == pytest.approx(8.0)
+    # Of two copies the sooner one counts.
+    assert predicted_s([*waiting, (A, "south", 8_000_000)], network) == pytest.approx(3.0)

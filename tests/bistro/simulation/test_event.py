@@ -1,0 +1,58 @@
+"""Whole events by seed: everybody at once, each kind of liar, and an audit of the outcome.
+
+More of them: `python tests/bistro/simulation/test_event.py FIRST COUNT`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from bistro.simulation.bistros import LYING_BISTROS
+from bistro.simulation.collector import LYING_COLLECTORS
+from bistro.simulation.event import carried_out
+from bistro.simulation.services import LIARS
+from bistro.simulation.world import remembered_signatures
+
+# Who signs something that does not fit together is accused alone.
+ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "Contradicting", "Displacing")
+ACCUSED += ("Rambling", "Backdating")
+# What is lost or not said may be another's fault.
+IN_DISPUTE = ("Losing", "Altering", "Stuffing", "Ignoring", "SayingLate")
+HAPPENS = {
+    *(kind.__name__ for kind in (*LIARS, *LYING_BISTROS, *LYING_COLLECTORS)),
+    *("Service", "Bistro", "Collector", "Witness", "LyingWitness", "Postdating", "Claiming"),
+    *(f"{kind} accused" for kind in ACCUSED),
+    *(f"{kind} in dispute" for kind in IN_DISPUTE),
+    *("collected", "superseded", "missing", "acknowledged", "late"),
+    *("refused does not open", "refused is late", "sealed anew", "copied"),
+    *("crash of Bistro", "crash of Service", "killed Collector", "run again"),
+}
+
+
+def all_carried_out(first: int, count: int) -> set[str]:
+    """Carry events out and judge them; return what has happened in some of them."""
+    happened: set[str] = set()
+    with remembered_signatures():
+        for seed in range(first, first + count):
+            try:
+                happened |= carried_out(seed)
+            except Exception as error:
+                error.add_note(f"seed {seed}")
+                raise
+    return happened
+
+
+@pytest.mark.parametrize("first", range(0, 500, 250))
+def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named(first):
+    assert all_carried_out(first, 250) >= HAPPENS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 11_000, 1000))
+def test_the_same_of_many_more_events(first):
+    assert all_carried_out(first, 1000) >= HAPPENS
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{sorted(all_carried_out(int(sys.argv[1]), int(sys.argv[2])))}\n")
