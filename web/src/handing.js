@@ -3,15 +3,16 @@
 import { randomHex } from "./bytes.js";
 import { entryOf, headerText } from "./commitment.js";
 import { amended, latest } from "./event.js";
-import { proofOf, amendmentsOf } from "./services.js";
+import { amendmentsOf, verdictOn } from "./services.js";
 import { prove } from "./proving.js";
 import { push } from "./pushing.js";
-import { collectedTime, emptyReceipt, holderOf, receiptTime } from "./receipt.js";
+import { collectedTime, emptyReceipt, holderOf, readVerdict, receiptTime } from "./receipt.js";
 import { sleep } from "./waiting.js";
 
 // After no bistro took it; between questions whether it was collected.
 const PUSH_AGAIN_S = 10;
-const COLLECTED_AGAIN_S = 30;
+const VERDICT_AGAIN_S = 30;
+const DOES_NOT_OPEN = "does not open";
 // What age adds: a head for each recipient, 16 bytes for each 64 KiB.
 export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
 
@@ -224,14 +225,14 @@ export class Handing {
       this.changed();
       if (!isHeld) await sleep(PUSH_AGAIN_S);
     }
-    await this.#askCollected(item, save);
+    await this.#askVerdict(item, save);
   }
 
   // Whether something is left to be done, as far as is known here.
   #hasMore(item) {
     if (item.state !== "sealed") return item.state === "sealing";
-    const { time, holder, collected } = this.standing(item);
-    const isAsked = holder && this.event.verdicts?.url && collected === undefined;
+    const { time } = this.standing(item);
+    const isAsked = this.event.verdicts?.url && this.#isUnsettled(item);
     return time === undefined || this.#isToBePushed(item) || isAsked;
   }
 
@@ -241,24 +242,34 @@ export class Handing {
     return this.event.bistros.length > 0 && !holder && !isLate && isOpen;
   }
 
-  async #askCollected(item, save) {
-    const { verdicts } = this.event;
-    const { entry, holder } = this.standing(item);
-    if (!verdicts?.url || !holder) return;
+  // Asks what became of it until that is settled; what does not open is to be sealed anew.
+  async #askVerdict(item, save) {
     const { signal } = new AbortController();
-    while (this.standing(item).collected === undefined) {
+    const { url } = this.event.verdicts ?? {};
+    const { entry } = this.standing(item);
+    while (url && this.#isUnsettled(item)) {
       try {
-        const proof = await proofOf(verdicts.url, entry, signal);
-        if (collectedTime(proof, entry, this.event) !== undefined) {
-          item.receipt.collected = proof;
+        const found = readVerdict(await verdictOn(url, entry, signal), entry, this.event);
+        if (found && (found.word !== item.verdict?.word || found.why !== item.verdict.why)) {
+          const { proof, ...verdict } = found;
+          item.verdict = verdict;
+          if (verdict.word === "collected") item.receipt.collected = proof;
+          if (verdict.why === DOES_NOT_OPEN && !item.anew) item.state = "lost";
           await save(item);
-          return;
+          continue;
         }
       } catch {
         // Not yet, or not there now.
       }
-      await sleep(COLLECTED_AGAIN_S);
+      await sleep(VERDICT_AGAIN_S);
     }
+  }
+
+  // Whether the destination may still say something else of it.
+  #isUnsettled(item) {
+    const { holder, collected } = this.standing(item);
+    const isRefused = item.verdict?.word === "refused" && item.verdict.why !== DOES_NOT_OPEN;
+    return item.state === "sealed" && holder && collected === undefined && !isRefused;
   }
 }
 

@@ -120,6 +120,12 @@ export class Items {
     };
     if (isLate) return ["late", values, "bad"];
     if (collected !== undefined) return ["collected", { ...values, at: texts.instant(collected) }, "good"];
+    if (item.verdict?.word === "refused" && !item.anew) {
+      const isUnopened = item.state === "lost";
+      const why = isUnopened ? "" : texts.say(`why_${item.verdict.why.replaceAll(" ", "_")}`);
+      return [isUnopened ? "unopened" : "refused_in_the_end", { ...values, why }, "bad"];
+    }
+    if (item.verdict?.word === "superseded") return ["superseded", values, ""];
     if (holder) return [event.verdicts?.url ? "held" : "held_last", values, "good"];
     if (item.state === "lost") return ["lost", values, "bad"];
     if (event.bistros.length === 0) return ["proved_only", values, "good"];

@@ -58,14 +58,28 @@ export function holderOf(receipt, item, event) {
       const { key } = event.bistros.find((each) => each.name === name);
       const word = tokenPayload(token, key, "datacollect-bistro-receipt/1");
       const isMine = word.event === item.event && word.entry === entryOf(item);
-      const held = word.sealed_anew ? item.anew : item;
-      const isAll = held && word.size === held.size && word.sha256 === held.ciphertext_sha256;
-      if (word.v === 1 && isMine && isAll) return { name, time: word.time_s };
+      const held = item.anew ?? item;
+      const isAll = word.size === held.size && word.sha256 === held.ciphertext_sha256;
+      const isThis = isAll && word.sealed_anew === Boolean(item.anew);
+      if (word.v === 1 && isMine && isThis) return { name, time: word.time_s };
     } catch {
       // It is by none of the event's bistros, or no token at all.
     }
   }
   return null;
+}
+
+// What the destination's log says of an entry, by its answer: `word`, `why`, `time`, `proof`; null
+// where nothing is proved yet. Throws where it does not count.
+export function readVerdict(answer, entry, event) {
+  const { verdict, proof } = JSON.parse(answer);
+  if (proof === null) return null;
+  const [label, id, of, last, end] = verdict.split("\n");
+  const found = timeIn(event.verdicts.log, readProof(proof), utf8(verdict), event);
+  const isMine = label === "datacollect-verdict/1" && id === event.id && of === entry && end === "";
+  if (!isMine || found.time === undefined) throw new Error("its verdict does not count");
+  const [, word, why] = /^(\w+)(?:: (.*))?$/.exec(last);
+  return { word, why, time: found.time, proof };
 }
 
 export function collectedTime(proof, entry, event) {

@@ -40,6 +40,8 @@ export async function commit(service, entry, ticket, signal) {
 
 export const proofOf = (url, entry, signal) => answer(`${url}/proof/${entry}`, signal);
 
+export const verdictOn = (url, entry, signal) => answer(`${url}/verdict/${entry}`, signal);
+
 export async function amendmentsOf(service, event, signal) {
   const tree = JSON.parse(await answer(`${service.url}/amendments`, signal));
   return tree.event === event.id ? tree.amendments : [];

@@ -10,12 +10,14 @@ from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
 
 import pytest
+from instances.events import key_of, proof_of
 from instances.handing_pages import CONTEXT, NARROW, WIDE, PageWorld
 from instances.watched_pages import wait_until
 from instances.web_packages import package_file
 
 from datacollect.bistro.client.items import commitment_of
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.custody.verdicts import Verdict
 from datacollect.bistro.event.tickets import ID_BYTES
 from datacollect.bistro.receipt.receipt import read_receipt
 from datacollect.bistro.receipt.verify import Content, verify
@@ -32,7 +34,8 @@ MANY_BYTES = 200_000_000
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     with ExitStack() as held:
-        made = PageWorld(tmp_path_factory.mktemp("page"), held)
+        verdicts = {"key": key_of("verdicts").public, "url": "https://there.example"}
+        made = PageWorld(tmp_path_factory.mktemp("page"), held, verdicts=verdicts)
         made.start()
         yield made
 
@@ -44,11 +47,13 @@ def both_bistros(world):
 
 
 @pytest.fixture
-def context(browser):
+def context(browser, world):
     with_all = browser.new_context(viewport=WIDE, locale="en", timezone_id="UTC", **CONTEXT)
     with with_all as made:
         made.asked = []
         made.faults = []
+        # The destination is not there: tests answer in its place.
+        made.route(f"{world.event.verdicts_url}/**", lambda route: route.fulfill(status=404))
         made.on("request", lambda request: made.asked.append(request.url))
         made.on("weberror", lambda error: made.faults.append(str(error.error)))
         yield made
@@ -149,7 +154,7 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     # What it has spoken to: its own files, and the event's services and bistros.
     origins = {"{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in context.asked}
     spoken_to = {each.url for each in (*world.event.services, *world.event.bistros)}
-    assert {world.url} < origins <= {world.url} | spoken_to | {"blob://"}
+    assert {world.url} < origins <= {world.url, "blob://", world.event.verdicts_url} | spoken_to
     leave(page)
 
 
@@ -406,6 +411,64 @@ def test_what_the_page_keeps_is_gone_on_with_by_the_command(
     (told,) = json.loads(capsys.readouterr().out)["files"]
     assert told["outcome"] == "in time"
     assert told["held_by"] in ("north", "south")
+
+
+# What the destination says ---------------------------------------------------------------------
+
+
+def say_verdict(context, world, word, why=""):
+    """Have the destination's log say this of whatever entry it is asked for."""
+
+    def answer(route):
+        entry = bytes.fromhex(urlsplit(route.request.url).path.removeprefix("/verdict/"))
+        said = Verdict(world.event.id, entry, word, why).data
+        log = world.event.verdicts.name
+        proof = proof_of(said, log, int(time.time()), service="verdicts").data.decode()
+        route.fulfill(
+            status=200,
+            headers={"Access-Control-Allow-Origin": "*"},
+            body=json.dumps({"verdict": said.decode(), "proof": proof}),
+        )
+
+    context.route(f"{world.event.verdicts_url}/verdict/*", answer)
+
+
+def test_what_is_collected_is_said_to_be_and_stands_in_the_receipt(
+    context, world, both_bistros, person
+):
+    say_verdict(context, world, "collected")
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, "and collected by")
+    receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+    found = verify(world.event_file.read_bytes(), receipt, amendments=[])
+    assert found.collected_s is not None
+    leave(page)
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [("is late", "is late"), ("lacks the ticket's secret", "lacks the ticket's secret")],
+)
+def test_what_is_refused_is_said_with_its_reason(context, world, both_bistros, person, why, said):
+    say_verdict(context, world, "refused", why)
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, f"refused by the destination: it {said}.")
+    leave(page)
+
+
+def test_what_does_not_open_is_sealed_anew_from_the_same_file(context, world, both_bistros, person):
+    say_verdict(context, world, "refused", "does not open")
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, "says that it does not open")
+    page.set_input_files("article input[type=file]", person / "Übung 1.txt")
+    wait_for_line(page, HELD)
+    receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+    words = [read_bistro_receipt(each, world.event) for each in receipt.bistro_receipts]
+    assert [word.sealed_anew for word in words] == [False, True]
+    leave(page)
 
 
 # Who cannot see it, or has no mouse -----------------------------------------------------------
