@@ -78,6 +78,10 @@ def tickets(
     into: Annotated[
         str, typer.Option("-o", "--output", metavar="DIR", help="Folder of the tickets.")
     ],
+    page_url: Annotated[
+        str | None,
+        typer.Option("--page", metavar="URL", help="Write links to this page, too: PERSON.link."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a ticket for each person; run again it goes on, and overwrites nothing.
@@ -87,7 +91,7 @@ def tickets(
     """
     from datacollect.bistro.organiser.ticket_files import write_tickets
 
-    done = write_tickets(event_file, people, key, into)
+    done = write_tickets(event_file, people, key, into, page_url)
     if as_json:
         emit_json({"new": done.n_new, "kept": done.n_kept, "list": done.list_file})
     else:
