@@ -82,7 +82,7 @@ export async function prove(item, event, save) {
 
   const done = [];
   for (const service of shuffled(event().services)) {
-    if (signal.aborted) break;
+    if (isProved()) break;
     const hasFailed = new Promise((resolve) => done.push(fromOne(service, resolve)));
     const wait = item.receipt.acknowledgements.length ? TRUSTED_S : IN_TURN_S;
     await Promise.race([hasFailed, sleep(wait, signal), done.at(-1)]);

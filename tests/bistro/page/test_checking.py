@@ -11,6 +11,7 @@ from instances.events import DEADLINE_S, event_bytes, key_of, proof_of
 from instances.handing_pages import CONTEXT, served
 from instances.watched_pages import wait_until
 
+from datacollect.bistro.client.items import commitment_of
 from datacollect.bistro.custody.verdicts import Verdict
 from datacollect.bistro.event.amendments import sign_amendment
 from datacollect.bistro.event.file import read_event
@@ -21,6 +22,8 @@ from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.page.writing import write_page
 from datacollect.bistro.receipt.receipt import PublishedAmendment, Receipt, amendments_data
 from datacollect.bistro.receipt.verify import verify
+from datacollect.bistro.sealing.keep import keep
+from datacollect.bistro.sealing.sealed import Inner
 
 SEALED = b"age-encryption.org/v1\nsealed"
 VERDICTS = {"key": key_of("verdicts").public, "url": "https://verdicts.example"}
@@ -165,6 +168,29 @@ def test_another_file_than_the_receipts_proves_nothing(page, shown, said):
     first, *reasons = checked(page, CASES["in time"].data, shown)
     assert first == SAID["not proved"]
     assert said in reasons
+
+
+def test_what_python_keeps_is_read_on_the_page(page, tmp_path):
+    """A ``.keep`` and a receipt as `upload` makes them, whole and with one byte changed."""
+    (tmp_path / "größe.txt").write_bytes(b"form")
+    kept = keep(
+        tmp_path / "größe.txt",
+        tmp_path / "größe.txt.keep",
+        event=EVENT.id,
+        salt=bytes(32),
+        inner=Inner('{"name":"größe.txt"}'.encode(), bytes(32), bytes(32)),
+        ticket="v4.public.ticket",
+        recipients=EVENT.recipients,
+    )
+    receipt = Receipt(commitment_of(kept))
+    receipt = receipt.with_more(proofs=[proof(entry=receipt.entry)])
+    data = (tmp_path / "größe.txt.keep").read_bytes()
+    first, *_ = checked(page, receipt.data, data, "größe.txt.keep")
+    assert first.startswith("In time: the sealed file")
+    wrong = bytes([data[0] ^ 1]) + data[1:]
+    first, *reasons = checked(page, receipt.data, wrong, "größe.txt.keep")
+    assert first == SAID["not proved"]
+    assert "The sealed file is not the one that was handed in." in reasons
 
 
 def test_without_a_file_it_is_of_some_bytes(page):

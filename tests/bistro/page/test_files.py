@@ -144,6 +144,13 @@ def test_the_script_and_what_is_painted_first_are_small():
     assert len(made["index.html"]) + len(made["style.css"]) <= MOST_OTHER_BYTES
 
 
+def test_the_script_makes_no_code_of_texts_and_needs_no_webassembly():
+    data = event_bytes()
+    script = page_files(data, read_event(data))["page.js"].decode()
+    for name in ("WebAssembly", "eval(", "new Function", "innerHTML", "document.write"):
+        assert name not in script
+
+
 def test_the_lock_names_a_hash_for_each_package_and_licences_those_that_are_in():
     lock = json.loads((REPOSITORY / "web" / "package-lock.json").read_text())
     packages = {path: each for path, each in lock["packages"].items() if path}
