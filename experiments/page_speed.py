@@ -7,21 +7,18 @@ the page, from the click until the ciphertext is on the disk.
 from __future__ import annotations
 
 import argparse
-import functools
-import http.server
 import json
 import os
-import shutil
 import statistics
 import tempfile
-import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyrage
+from page_people import chromium_path, served
 
 from datacollect.bistro.event.draft import complete
 from datacollect.bistro.log.checkpoints import witness_key
@@ -49,13 +46,6 @@ CLICK = """([said, nBefore]) => {
 }"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files, and says nothing of it."""
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 def event_file(folder: Path) -> Path:
     """Write an event that anybody may hand in to; its services are nowhere."""
     now = datetime.now(UTC).replace(microsecond=0)
@@ -78,16 +68,6 @@ def event_file(folder: Path) -> Path:
     path = folder / "event.toml"
     path.write_bytes(complete(draft, new_private_key().public, os.urandom, {}))
     return path
-
-
-@contextmanager
-def served(folder: Path):
-    """Serve a folder; yield its URL."""
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://localhost:{server.server_port}"
-        server.shutdown()
 
 
 class Heaps:
@@ -147,7 +127,6 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, default=200_000_000, help="of the large file")
     parser.add_argument("--times", type=int, default=10, help="how often the small one is sealed")
     options = parser.parse_args()
-    program = os.environ.get("DATACOLLECT_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         write_page(event_file(folder), folder / "page")
@@ -156,7 +135,7 @@ def main() -> None:
         with large.open("wb") as file:
             for _ in range(options.bytes // 1_000_000):
                 file.write(os.urandom(1_000_000))
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
         with served(folder / "page") as url, browser.new_context(locale="en") as context:
             page = context.new_page()
             heaps = Heaps(context.new_cdp_session(page))
