@@ -78,7 +78,7 @@ def hand_in(event: Path, page_folder: Path, people: Sequence[tuple[Path, Path]])
             page.click("#submit")
         said = [_waited(page) for page in pages]
         for page, (file, _) in zip(pages, people, strict=True):
-            for button in ("Save the receipt", f"Save {file.name}.keep"):
+            for button in ("Save the receipt", "Save the .keep"):
                 with page.expect_download() as waiting:
                     page.get_by_role("button", name=button).click()
                 waiting.value.save_as(file.with_name(waiting.value.suggested_filename))

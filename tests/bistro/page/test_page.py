@@ -246,6 +246,28 @@ def test_german_is_spoken_to_who_speaks_it_and_to_who_chooses_it(browser, world)
         wait_until(page, "document.getElementById('submit').textContent === 'Hand in'")
 
 
+def test_who_closes_the_page_before_the_receipt_is_saved_is_asked(
+    context, world, both_bistros, person
+):
+    page = opened(context, world)
+    asked = []
+
+    def stay(dialog):
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    hand_in(page, person)
+    wait_for_line(page, HELD)
+    page.close(run_before_unload=True)
+    wait_until(page, "document.querySelector('article .hint').textContent.includes('Before')")
+    saved(page, "Save the receipt", person)
+    wait_until(page, "document.querySelector('article .hint').textContent.includes('is saved')")
+    with page.expect_event("close"):
+        page.close(run_before_unload=True)
+    assert asked == ["beforeunload"]
+
+
 # Interruptions ------------------------------------------------------------------------------
 
 
