@@ -368,7 +368,7 @@ def main() -> None:
         children.append(run)
         people, dropped = hold(folder, deadline, bistros, witnesses[0])
         in_time = sum(each.startswith("in time") for each in people.outcomes.values())
-        standing = standing_at_the_end(folder, in_time - 1, COLLECTED_AFTER_S)
+        standing_at_the_end(folder, in_time - 1, COLLECTED_AFTER_S)
         # Who asks once more learns what became of it, but for who keeps silent.
         people.hand_in(i for i in range(N_PEOPLE - 1) if i != SILENT)
         shown("event", "status", "destination.toml", folder=folder, codes=(0, 1))
@@ -381,6 +381,7 @@ def main() -> None:
             batches=folder / "collected/segments",
             receipts=folder / "people",
         )
+        standing = json.loads((folder / "collected/status.json").read_text())
         run.send_signal(signal.SIGTERM)
         print(f"the destination ends with {run.wait()}", flush=True)
         offline = verified(folder)
@@ -390,10 +391,13 @@ def main() -> None:
     print()
     assert audited.custody is not None
     counts = audited.custody.counts
+    n_missing = sum(standing["missing"].values())
     rows = [
         ("", "destination", "audit"),
-        *((name, standing[name], counts[name]) for name in ("in_time", "collected", "late")),
-        ("missing", sum(standing["missing"].values()), counts["missing"]),
+        ("in time", standing["in_time"] + n_missing, counts["in_time"]),
+        ("collected", standing["collected"], counts["collected"]),
+        ("missing", n_missing, counts["missing"]),
+        ("late", "not sent", counts["late"]),
         (
             "who lied",
             ", ".join(sorted({lie["who"] for lie in standing["lies"]})),
@@ -410,7 +414,11 @@ def main() -> None:
         ("seconds in all", f"{time.monotonic() - began_s:.0f}"),
     ):
         print(f"{what:46} {said}")
-    if {lie.who for lie in audited.evidence} != {LIAR} or counts["collected"] != in_time - 1:
+    if (
+        {lie.who for lie in audited.evidence} != {LIAR}
+        or counts["collected"] != in_time - 1
+        or any(str(ours) != str(theirs) for _, ours, theirs in rows[1:4])
+    ):
         sys.exit("the audit does not say what has happened")
 
 

@@ -92,7 +92,10 @@ WITHIN = {
     "bistro.store": (
         "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
     ),
-    "bistro.taking": ("bistro.log bistro.event bistro.custody bistro.accepting bistro.store"),
+    "bistro.taking": (
+        "bistro.log bistro.event bistro.receipt bistro.custody bistro.accepting bistro.client "
+        "bistro.store"
+    ),
     "bistro.register": (
         "bistro.log bistro.event bistro.receipt bistro.custody bistro.destination bistro.store"
     ),

@@ -201,6 +201,7 @@ def test_one_file_serves(built, tmp_path):
     ("unit", "program"),
     [
         ("agent/datacollect-agent", "/usr/local/bin/datacollect-agent"),
+        ("bistro/datacollect-bistro", "/opt/datacollect/bin/datacollect"),
         ("bistro/datacollect-timestamp", "/opt/datacollect/bin/datacollect"),
         ("bistro/datacollect-witness", "/opt/datacollect/bin/datacollect"),
     ],

@@ -34,14 +34,16 @@ def status(
 ) -> None:
     """Say how much room a bistro has, what waits to be collected, and since when."""
     from datacollect.bistro.taking.asking import facts_of
-    from datacollect.files.units import format_bytes
+    from datacollect.files.units import format_bytes, format_duration
 
     facts: dict[str, Any] = facts_of(where, fingerprint)
     if as_json:
         emit_json(facts)
         return
-    emit(f"room: {format_bytes(facts['free_bytes'])}")
-    emit(f"stored: {format_bytes(facts['stored_bytes'])}")
+    emit(f"{facts['bistro']}, of event {facts['event'][:16]}…")
+    for name, key in (("room", "free"), ("promised", "reserved"), ("stored", "stored")):
+        emit(f"{name}: {format_bytes(facts[f'{key}_bytes'])}")
     for name, key in (("oldest uncollected", "oldest_s"), ("last contact", "last_contact_s")):
         at_s = facts[key]
-        emit(f"{name}: {'none' if at_s is None else f'{time.time() - at_s:.0f} s ago'}")
+        ago_s = None if at_s is None else max(time.time() - at_s, 0.0)
+        emit(f"{name}: {'none' if ago_s is None else f'{format_duration(ago_s)} ago'}")

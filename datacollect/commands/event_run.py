@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from datacollect.bistro.running.standing import Standing
     from datacollect.bistro.serving.verdict_log import VerdictLog
 
+# Of a piece of evidence, which may hold what was signed, whole.
+MOST_CHARACTERS = 200
+
 EventFile = Annotated[str, typer.Argument(metavar="EVENT", help="The event's file, as published.")]
 DestinationFile = Annotated[
     str,
@@ -119,7 +122,8 @@ def _show(found: Standing) -> None:
     if found.predicted_s:
         emit(f"the rest comes in {format_duration(found.predicted_s)}, by plan")
     for who, text in found.lies:
-        emit_text(f"evidence: {who}: {text}")
+        cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… (all: --json)"
+        emit_text(f"evidence: {who}: {cut}")
 
 
 @contextmanager

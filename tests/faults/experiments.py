@@ -156,6 +156,7 @@ SHIM_OS: dict[str, tuple[str, ...]] = {
     "pwrite": ("ENOSPC", "EIO", "EDQUOT", "SHORT"),
     "pwritev": ("ENOSPC", "EIO", "EDQUOT"),
     "ftruncate": ("ENOSPC", "EIO"),
+    "truncate": ("ENOSPC", "EIO"),
     "posix_fallocate": ("ENOSPC", "EOPNOTSUPP"),
     "fsync": ("EIO", "ENOSPC", KILL),
     "fdatasync": ("EIO", "ENOSPC", KILL),

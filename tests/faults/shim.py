@@ -26,7 +26,8 @@ from collections import Counter
 from typing import Any
 
 OS_CALLS = (
-    *("open", "read", "pread", "preadv", "write", "pwrite", "pwritev", "ftruncate", "lseek"),
+    *("open", "read", "pread", "preadv", "write", "pwrite", "pwritev", "ftruncate", "truncate"),
+    *("lseek",),
     *("posix_fallocate", "fsync", "fdatasync", "mkdir", "makedirs", "unlink", "rmdir", "rename"),
     *("replace", "link", "stat", "lstat", "fstat", "statvfs", "fstatvfs", "scandir", "listdir"),
     *("chmod", "fchmod", "utime"),

@@ -7,6 +7,8 @@ of one entry overlap, in the order in which they lie, the last one counts.
 
 from __future__ import annotations
 
+from collections import Counter
+from copy import copy
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.accepting import messages
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
 # Of the disk nothing reserves these: databases and indices need room as well.
 SPARE_BYTES = 64 * 2**20
+# What an entry may leave behind by pushes that are given up or wrong, in its own sizes: nobody
+# fills the disk with one proof. Pieces take room as well, in indices and the database.
+MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
 # Who has sent nothing for so long does not keep another ticket from the same upload.
 STALE_S = 60.0
 NO_ROOM, CHECKSUM = 507, 460
@@ -74,6 +79,7 @@ class Accepting:
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
+        self._spoilt_bytes = Counter(kept.spoilt_bytes)
         # Who pushes: its upload, and the offset at which it began.
         self._writing: dict[int, tuple[Upload, int, int]] = {}
         self.last_contact_s = kept.last_contact_s
@@ -98,6 +104,14 @@ class Accepting:
     def oldest_s(self) -> float | None:
         """When the oldest segment that is still kept was closed."""
         return min((closed_s for _, closed_s in self._closed.values()), default=None)
+
+    def amend(self, event: OfEvent) -> None:
+        """Go by the event as amendments change it."""
+        self._event = event
+
+    def is_under_way(self, upload: str) -> bool:
+        """Whether an upload is here, and not on the disk as a whole yet."""
+        return upload in self._uploads
 
     def handle(self, event: Event) -> list[Action]:
         """Take what has happened; return what to do now, in this order."""
@@ -130,7 +144,7 @@ class Accepting:
         known = known or self._known.whole(entry, sealed_anew=wish.sealed_anew)
         done: list[Action] = []
         if known is not None and (known.is_whole or known.wish == wish):
-            return [Tell(event.request, known)]
+            return [Tell(event.request, copy(known))]
         if known is not None and self._is_anothers(known, event):
             return [Refuse(event.request, 409, "another ticket pushes this just now; come again")]
         if known is not None:
@@ -142,12 +156,12 @@ class Accepting:
             if self._is_anothers(other, event):
                 return [Refuse(event.request, 409, "another ticket pushes this just now")]
             done += self._forget(other)
-        why = self._quota(event) or self._room(event)
+        why = self._quota(event) or self._spoilt(event) or self._room(event)
         if why is not None:
             return [*done, why]
         upload = Upload(event.id, wish, event.now_s + self._expire_s)
         self._uploads[upload.id] = self._by_key[upload.key] = upload
-        return [*done, Keep(upload), Tell(event.request, upload, is_new=True)]
+        return [*done, Keep(upload), Tell(event.request, copy(upload), is_new=True)]
 
     def _is_anothers(self, upload: Upload, event: messages.CreateAsked) -> bool:
         """Whether somebody with another ticket is at it: proofs are for all to see.
@@ -174,6 +188,15 @@ class Accepting:
             event.request, 403, f"the ticket allows {most} uploads, which are here or under way"
         )
 
+    def _spoilt(self, event: messages.CreateAsked) -> Refuse | None:
+        """Refuse an entry of which too much was sent in vain."""
+        wish = event.wish
+        size = max(wish.size, wish.commitment.size)
+        if self._spoilt_bytes[wish.commitment.entry] <= MOST_SPOILT * size:
+            return None
+        text = "too much of this was sent and given up; nothing more of it is taken here"
+        return Refuse(event.request, 403, text)
+
     def _room(self, event: messages.CreateAsked) -> Refuse | None:
         free_bytes = self.free_bytes(event.free_bytes)
         if event.wish.size <= free_bytes:
@@ -185,7 +208,7 @@ class Accepting:
         upload = self._found(event.upload)
         if upload is None:
             return [Refuse(event.request, 404, GONE)]
-        return [*self._release(upload), Tell(event.request, upload)]
+        return [*self._release(upload), Tell(event.request, copy(upload))]
 
     def _end(self, event: messages.EndAsked) -> list[Action]:
         upload = self._found(event.upload)
@@ -193,7 +216,7 @@ class Accepting:
             return [Refuse(event.request, 404, GONE)]
         if upload.is_whole:
             return [Refuse(event.request, 403, "it is whole, and was promised to be kept")]
-        return [*self._forget(upload), Tell(event.request, upload)]
+        return [*self._forget(upload), Tell(event.request, copy(upload))]
 
     # Bytes ------------------------------------------------------------------------------------
 
@@ -209,6 +232,9 @@ class Accepting:
         if event.n_bytes > upload.wish.size - upload.offset:
             text = f"the upload has {upload.wish.size} bytes, and this would be more"
             return [*done, Refuse(event.request, 413, text)]
+        if upload.n_pieces >= MORE_PIECES + upload.wish.size // LEAST_PIECE_BYTES:
+            text = "it came in too many small pieces; give it up, and send larger ones"
+            return [*done, Refuse(event.request, 403, text)]
         self._writing[event.request] = (upload, upload.offset, upload.offset + event.n_bytes)
         return done
 
@@ -227,6 +253,7 @@ class Accepting:
             Append(upload, upload.offset, self._segment, self._segment_bytes, event.n_bytes)
         )
         upload.segments.add(self._segment)
+        upload.n_pieces += 1
         upload.offset += event.n_bytes
         upload.expires_s = event.now_s + self._expire_s
         self._segment_bytes += event.n_bytes
@@ -237,11 +264,12 @@ class Accepting:
             return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
         upload, start, _ = self._writing.pop(event.request)
         if event.is_wrong:
+            self._spoil(upload, upload.offset - start)
             upload.offset = start
             text = "Upload-Checksum is not that of the bytes that came; send them again"
             return [Unlink(upload.id, start), Keep(upload), Refuse(event.request, CHECKSUM, text)]
         if upload.offset < upload.wish.size:
-            return [Tell(event.request, upload)]
+            return [Tell(event.request, copy(upload))]
         assert event.sha256 is not None
         wish = upload.wish
         if not wish.sealed_anew and event.sha256 != wish.commitment.ciphertext_sha256:
@@ -251,7 +279,7 @@ class Accepting:
             self._batch_since_s = event.now_s
         upload.sha256, upload.batch, upload.time_s = event.sha256, self._batch, int(event.now_s)
         self._batch_rows += 1
-        done: list[Action] = [Keep(upload), Tell(event.request, upload)]
+        done: list[Action] = [Keep(upload), Tell(event.request, copy(upload))]
         if self._batch_rows >= BATCH_ROWS:
             done += self._close_batch(event.now_s)
         return done
@@ -267,13 +295,16 @@ class Accepting:
 
     def _tick(self, now_s: float) -> list[Action]:
         done: list[Action] = []
+        collect_until_s = self._event.collect_until_s
         for upload in [*self._uploads.values()]:
-            if not upload.is_whole and upload.expires_s <= now_s:
+            if not upload.is_whole and min(upload.expires_s, collect_until_s) <= now_s:
                 done += [*self._release(upload), *self._forget(upload)]
-        since_s = self._segment_since_s
-        if self._segment_bytes and since_s is None:
-            self._segment_since_s = now_s  # it is of an earlier start
-        elif since_s is not None and now_s - since_s >= CLOSED_AFTER_S:
+        # A clock that was set back must not hold them open for as long.
+        since_s = now_s if self._segment_since_s is None else min(self._segment_since_s, now_s)
+        self._batch_since_s = min(self._batch_since_s, now_s)
+        if self._segment_bytes:
+            self._segment_since_s = since_s  # the segment may be of an earlier start
+        if self._segment_bytes and now_s - since_s >= CLOSED_AFTER_S:
             done += self._close_segment(now_s)
         if self._batch_rows and now_s - self._batch_since_s >= BATCH_AFTER_S:
             done += self._close_batch(now_s)
@@ -309,7 +340,13 @@ class Accepting:
 
     def _forget(self, upload: Upload) -> list[Action]:
         del self._uploads[upload.id], self._by_key[upload.key]
+        self._spoil(upload, upload.offset)
         return [*self._release(upload), Forget(upload.id)]
+
+    def _spoil(self, upload: Upload, n_bytes: int) -> None:
+        """Count what stays in segments, and is of no use."""
+        if n_bytes:
+            self._spoilt_bytes[upload.wish.commitment.entry] += n_bytes
 
     def _close_segment(self, now_s: float) -> list[Action]:
         number = self._segment

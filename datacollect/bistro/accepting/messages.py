@@ -30,6 +30,8 @@ class Upload:
         So many bytes lie in segments.
     segments : set of int
         In these.
+    n_pieces : int
+        Of how many pieces they are there.
     sha256 : bytes or None
         Of all bytes, once it is whole; so are the next two.
     batch : int or None
@@ -43,6 +45,7 @@ class Upload:
     expires_s: float
     offset: int = 0
     segments: set[int] = field(default_factory=set)
+    n_pieces: int = 0
     sha256: bytes | None = None
     batch: int | None = None
     time_s: int | None = None
@@ -75,6 +78,8 @@ class Kept:
         Number of the open batch; it has no rows yet.
     last_contact_s : float or None
         When the destination has last said what is covered.
+    spoilt_bytes : dict of bytes to int
+        By entry: what lies in segments and is of no upload.
     """
 
     unfinished: Collection[Upload] = ()
@@ -83,6 +88,7 @@ class Kept:
     closed: dict[int, tuple[int, float]] = field(default_factory=dict)
     batch: int = 0
     last_contact_s: float | None = None
+    spoilt_bytes: dict[bytes, int] = field(default_factory=dict)
 
 
 class Known(Protocol):
@@ -214,7 +220,10 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Answer a request with an upload as it is now, once all before is kept."""
+    """Answer a request with an upload as it is now, once all before is kept.
+
+    `upload` is a copy: what others go on with meanwhile is not promised by this answer.
+    """
 
     request: int
     upload: Upload

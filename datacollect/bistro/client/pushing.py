@@ -181,7 +181,8 @@ class Pushing:
             if isinstance(step, Begin)
             else step.path
         )
-        text = answer.headers.get("upload-offset", "")
+        # Who only begins an upload need not say that nothing of it is there.
+        text = answer.headers.get("upload-offset", "0" if isinstance(step, Begin) else "")
         is_whole = text.isascii() and text.isdigit() and len(text) < 20
         offset = int(text) if is_whole else -1
         if not path.startswith("/") or not 0 <= offset <= self._payload.n_bytes:

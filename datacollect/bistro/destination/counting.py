@@ -20,12 +20,21 @@ class Draft(NamedTuple):
         The number that lies inside the seal; None where the event admits everybody.
     content : bytes
         The code of the content, which nobody has twice but who copies a ciphertext.
+    since_s : int or None
+        By when its content stood in a log, by this entry or another one, collected or not; None: by
+        none before this one.
     """
 
     time_s: int
     entry: bytes
     ticket: str | None
     content: bytes
+    since_s: int | None = None
+
+    @property
+    def order(self) -> tuple[int, bytes]:
+        """Which of a ticket's drafts is the later one: a copy is as old as its original."""
+        return self.time_s if self.since_s is None else self.since_s, self.entry
 
 
 class Changes(NamedTuple):
@@ -84,8 +93,8 @@ def superseded(drafts: Iterable[Draft], counts: str) -> dict[bytes, bytes]:
 
     Only what was collected supersedes: where the last draft does not open, the one before counts.
     Who commits to a copy of somebody's sealed draft makes it no later one: the first such entry
-    stands for all. Of two in the same second the greater entry is the later one, for everybody
-    alike.
+    stands for all, and where it never came, a copy is as old as it. Of two in the same second the
+    greater entry is the later one, for everybody alike.
 
     Parameters
     ----------
@@ -105,7 +114,7 @@ def superseded(drafts: Iterable[Draft], counts: str) -> dict[bytes, bytes]:
     for draft in ordered:
         originals.setdefault(draft.content, draft)
     counted: dict[str | None, Draft] = {}
-    for draft in originals.values() if counts != "all" else ():
+    for draft in sorted(originals.values(), key=lambda each: each.order) if counts != "all" else ():
         if counts == "last" or draft.ticket not in counted:
             counted[draft.ticket] = draft
     counted.pop(None, None)

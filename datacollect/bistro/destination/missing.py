@@ -29,6 +29,8 @@ class Known:
         Those whose batches name it.
     word, why : str
         Of the last verdict, as `datacollect.bistro.custody.verdicts.Verdict`; empty: none yet.
+    ticket : str or None
+        The number of the ticket that a bistro was shown with it.
     """
 
     entry: bytes
@@ -36,15 +38,17 @@ class Known:
     bistros: tuple[str, ...] = ()
     word: str = ""
     why: str = ""
+    ticket: str | None = None
 
 
 @dataclass(frozen=True)
 class Missing:
-    """An entry that is not here: by which kind of evidence, and whose."""
+    """An entry that is not here: by which kind of evidence, and whose; its ticket, if known."""
 
     entry: bytes
     kind: str
     bistros: tuple[str, ...] = ()
+    ticket: str | None = None
 
 
 def missing_of(known: Known, receipts: Collection[BistroReceipt] = ()) -> Missing | None:
@@ -62,12 +66,12 @@ def missing_of(known: Known, receipts: Collection[BistroReceipt] = ()) -> Missin
     'timestamp without upload'
     """
     if known.word == REFUSED and known.why == DOES_NOT_OPEN:
-        return Missing(known.entry, DOES_NOT_OPEN, known.bistros)
+        return Missing(known.entry, DOES_NOT_OPEN, known.bistros, known.ticket)
     if known.word:
         return None
     signed = tuple(sorted({*known.bistros, *(each.bistro for each in receipts)}))
     if signed:
-        return Missing(known.entry, WITHOUT_DATA, signed)
+        return Missing(known.entry, WITHOUT_DATA, signed, known.ticket)
     return None if known.time_s is None else Missing(known.entry, WITHOUT_UPLOAD)
 
 

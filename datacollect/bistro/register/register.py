@@ -42,7 +42,8 @@ LOST = "lost"
 # What may still come, or come sealed anew.
 NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
-# whether the log of verdicts holds it. `ticket`: the number inside the seal. `files`: what was read
+# whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
+# which the bistro was shown. `files`: what was read
 # of those that bistros serve, and by which stamp each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
@@ -51,9 +52,9 @@ CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committ
     committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
     file TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
-    outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
+    told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
-    PRIMARY KEY (bistro, number));
+    is_covered INTEGER, PRIMARY KEY (bistro, number));
 CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
 CREATE INDEX pieces_of_entries ON pieces (entry);
@@ -180,7 +181,7 @@ class Register:
         ]
         with self._db.transaction():
             self._db.insert("pieces", rows)
-            self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0)])
+            self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0, 0)])
             self._db.rows(
                 f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
                 "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
@@ -267,6 +268,19 @@ class Register:
         ):
             yield from (entry for (entry,) in rows)
             last = rows[-1][0]
+
+    def unsure(self) -> list[bytes]:
+        """Return the entries in time whose least time matters, should logs not all have been asked.
+
+        Those that share a ticket or a content with others, and those that may.
+        """
+        rows = self._db.rows(
+            "SELECT entry FROM entries WHERE time_s <= ? AND (word IS NULL OR word = ? OR "
+            f"ticket IN ({_SHARED.format('ticket')}) "
+            f"OR content_p IN ({_SHARED.format('content_p')}))",
+            (self._event.latest_s, REFUSED),
+        )
+        return [entry for (entry,) in rows]
 
     def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
         """Keep by when entries stood in a log; the least counts."""
@@ -426,7 +440,10 @@ class Register:
         standing = {
             Draft(*row): word == SUPERSEDED
             for *row, word in self._db.rows(
-                "SELECT time_s, entry, ticket, content_p, word FROM entries "
+                "WITH contents AS (SELECT content_p, min(time_s) AS since_s FROM entries "
+                "GROUP BY content_p HAVING count(*) > 1) "
+                "SELECT time_s, entry, ticket, content_p, since_s, word "
+                "FROM entries LEFT JOIN contents USING (content_p) "
                 "WHERE word IN (?, ?) AND time_s <= ? AND ("
                 f"ticket IN ({_SHARED.format('ticket')}) "
                 f"OR content_p IN ({_SHARED.format('content_p')}))",
@@ -466,7 +483,7 @@ class Register:
 
         Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
         were not opened yet, and where an upload goes on that no batch names. What is late stays as
-        long as the deadline may be moved.
+        long as the deadline may be moved. Data that may go once are not looked at again.
 
         Parameters
         ----------
@@ -475,19 +492,41 @@ class Register:
             Seconds since 1970.
         """
         may_move = now_s <= self._event.collect_until_s
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE segments SET is_covered = 1 "
+                "WHERE bistro = ? AND is_covered = 0 AND NOT EXISTS ("
+                "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
+                "WHERE pieces.bistro = segments.bistro AND segment = number "
+                "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
+                "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
+                "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
+                "(SELECT coalesce(sum(size), 0) FROM uploads "
+                "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
+                f"AND outcome <> '{LOST}'))))",
+                (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
+            )
         rows = self._db.rows(
-            "SELECT number FROM segments WHERE bistro = ? AND NOT EXISTS ("
-            "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
-            "WHERE pieces.bistro = segments.bistro AND segment = number "
-            "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
-            "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
-            "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
-            "(SELECT coalesce(sum(size), 0) FROM uploads "
-            "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-            f"AND outcome <> '{LOST}')))) ORDER BY number",
-            (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
+            "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 ORDER BY number",
+            (bistro,),
         )
         return [number for (number,) in rows]
+
+    def done_with(self, bistro: str) -> list[int]:
+        """Return the fetched segments of a bistro of which nothing is needed any more."""
+        rows = self._db.rows(
+            "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 AND is_fetched = 1",
+            (bistro,),
+        )
+        return [number for (number,) in rows]
+
+    def drop_segments(self, bistro: str, numbers: Iterable[int]) -> None:
+        """Take note that segments are not here any more."""
+        with self._db.transaction():
+            self._db.many(
+                "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
+                ((bistro, number) for number in numbers),
+            )
 
     # What is known ----------------------------------------------------------------------------
 
@@ -509,14 +548,17 @@ class Register:
         """
         last = b""
         while rows := self._db.rows(
-            "SELECT entry, time_s, word, why, bistro FROM (SELECT entry, time_s, word, why "
+            "SELECT entry, time_s, word, why, bistro, told_ticket "
+            "FROM (SELECT entry, time_s, word, why "
             f"FROM entries WHERE {NOT_HERE} AND entry > ? ORDER BY entry LIMIT ?) AS page "
             "JOIN uploads USING (entry) ORDER BY entry, bistro",
             (last, MOST_AT_ONCE),
         ):
             for (entry, time_s, word, why), some in groupby(rows, lambda row: row[:4]):
-                bistros = dict.fromkeys(bistro for *_, bistro in some)
-                yield Known(entry, time_s, tuple(bistros), word or "", why or "")
+                of_entry = [*some]
+                bistros = dict.fromkeys(row[4] for row in of_entry)
+                ticket = next((row[5] for row in of_entry if row[5]), None)
+                yield Known(entry, time_s, tuple(bistros), word or "", why or "", ticket)
             last = rows[-1][0]
 
     def known_among(self, entries: Iterable[bytes]) -> set[bytes]:
@@ -563,8 +605,8 @@ def _word(why: str) -> tuple[str, str]:
 
 
 def _hashes(rows: np.ndarray, name: str) -> list[bytes]:
-    data = np.ascontiguousarray(rows[name]).tobytes()
-    return [data[i : i + 32] for i in range(0, len(data), 32)]
+    data, n_bytes = np.ascontiguousarray(rows[name]).tobytes(), rows.dtype[name].itemsize
+    return [data[i : i + n_bytes] for i in range(0, len(data), n_bytes)]
 
 
 def _entry_rows(rows: np.ndarray) -> Iterator[tuple[object, ...]]:
@@ -584,8 +626,17 @@ def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]
         _hashes(rows, "entry"),
         _hashes(rows, "sha256"),
         rows["size"].tolist(),
+        _hashes(rows, "ticket"),
     )
     return (
-        (entry, batch.bistro, sha256, size, batch.number, None)
-        for entry, sha256, size in zip(*columns, strict=True)
+        (
+            entry,
+            batch.bistro,
+            sha256,
+            size,
+            batch.number,
+            ticket.hex() if any(ticket) else None,
+            None,
+        )
+        for entry, sha256, size, ticket in zip(*columns, strict=True)
     )

@@ -125,6 +125,8 @@ class Destination:
             # Each is about what is logged, and logged itself before the next.
             while self.register.supersede():
                 self._log_verdicts()
+        for name in names:
+            self._remove(name)
         return is_more
 
     def _judge(self, now_s: int) -> None:
@@ -137,6 +139,13 @@ class Destination:
             # Again each time: a note that was lost is made up for.
             names = [bistro.name for bistro in self.event.bistros]
             self.tell({name: self._covered(name, size, now_s) for name in names})
+
+    def _remove(self, bistro: str) -> None:
+        """Remove segments of which nothing is needed any more: what was opened lies elsewhere."""
+        if numbers := self.register.done_with(bistro):
+            for number in numbers:
+                (self.opener.segments / bistro / segment_name(number)).unlink(missing_ok=True)
+            self.register.drop_segments(bistro, numbers)
 
     def _take_reports(self, bistro: str, folder: Path) -> None:
         """Take batches and indices that are new, or lie there anew: a bistro may have changed them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 LOADS_EVERY_S = 10.0
 # A service that takes longer is asked in the next round.
 SERVICE_S = 5.0
+# For each second that it takes to look how far the event is, so many seconds of rounds.
+LOOKS_FOR = 10.0
 # What was said is said again after this time, if it is still so.
 SAY_AGAIN_S = 3600.0
 
@@ -131,10 +134,15 @@ def run_event(
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
         pool = stack.enter_context(OpeningPool(config.workers))
         ready(log.url)
-        times = LogTimes(event, services, said)
+        times: LogTimes | None = None
+        look_s, standing = -math.inf, None
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
+                if times is None:
+                    # Whom it has not asked before it was ended, nobody knows.
+                    left = dict.fromkeys(register.unsure(), frozenset(services))
+                    times = LogTimes(event, services, said, left)
                 destination = Destination(
                     event,
                     config.key,
@@ -160,8 +168,12 @@ def run_event(
                 )
                 began_s = time.monotonic()
                 is_more = destination.do_round(int(time.time()))
-                standing = _stand(given, event, register, loads, log, seen)
-            if not is_more and (once or standing.is_settled):
+                if once or time.monotonic() >= look_s:
+                    looked_s = time.monotonic()
+                    standing = _stand(given, event, register, loads, log, seen)
+                    # Where much is to be counted, that is a small part of all work.
+                    look_s = looked_s + LOOKS_FOR * (time.monotonic() - looked_s)
+            if not is_more and standing is not None and (once or standing.is_settled):
                 return standing
             if not is_more:
                 time.sleep(max(config.every_s - (time.monotonic() - began_s), 0.0))

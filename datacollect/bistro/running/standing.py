@@ -117,9 +117,9 @@ def write_standing(standing: Standing, missing: Iterable[Missing], folder: Path)
     """
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(("entry", "evidence", "bistros"))
+    rows.writerow(("entry", "evidence", "bistros", "ticket"))
     for each in missing:
-        rows.writerow((each.entry.hex(), each.kind, " ".join(each.bistros)))
+        rows.writerow((each.entry.hex(), each.kind, " ".join(each.bistros), each.ticket or ""))
     write_atomically(folder / MISSING_FILE, out.getvalue().encode())
     data = json.dumps(standing.to_dict(), indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / STANDING_FILE, data.encode())

@@ -9,8 +9,9 @@ the next start, from the rows alone, with the same bytes.
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -108,7 +109,8 @@ class UploadStore:
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 for folder in (held.folder, self._served):
                     sync_folder(folder)
-            self._reader = self._db.reader()
+            # Many threads ask, and a connection is one thread's at a time.
+            self._reader, self._reading = self._db.reader(), threading.Lock()
             undo.callback(self._reader.close)
             self._closing = undo.pop_all()
 
@@ -207,6 +209,7 @@ class UploadStore:
                 )
             case Forget(upload_id):
                 self._db.rows("DELETE FROM uploads WHERE id = ?", (upload_id,))
+                self._db.rows("UPDATE pieces SET upload = NULL WHERE upload = ?", (upload_id,))
             case Drop(numbers, contact_s):
                 for number in numbers:
                     self._db.rows("UPDATE segments SET is_gone = 1 WHERE number = ?", (number,))
@@ -285,7 +288,8 @@ class UploadStore:
     def _remove(self, numbers: Sequence[int]) -> None:
         with self._db.errors():
             for number in numbers:
-                for name in (segment_name, index_name):
+                # No index names what is not there.
+                for name in (index_name, segment_name):
                     (self._served / name(number)).unlink(missing_ok=True)
 
     # What is read -----------------------------------------------------------------------------
@@ -321,16 +325,21 @@ class UploadStore:
         for upload in unfinished:
             found = self._db.rows("SELECT segment FROM pieces WHERE upload = ?", (upload.id,))
             upload.segments.update(segment for (segment,) in found)
+            upload.n_pieces = len(found)
         closed = self._db.rows("SELECT number, n_bytes, closed_s FROM segments WHERE NOT is_gone")
         last = self._db.rows("SELECT max(number) FROM segments")[0][0]
         batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
         contact = self._db.rows("SELECT time_s FROM contact")
+        spoilt = self._db.rows(
+            "SELECT entry, sum(n_bytes) FROM pieces WHERE upload IS NULL GROUP BY entry"
+        )
         return Kept(
             unfinished=unfinished,
             segment=0 if last is None else last + 1,
             closed={number: (n_bytes, closed_s) for number, n_bytes, closed_s in closed},
             batch=0 if batch is None else batch + 1,
             last_contact_s=contact[0][0] if contact else None,
+            spoilt_bytes=dict(spoilt),
         )
 
     def whole(self, entry: bytes, *, sealed_anew: bool) -> Upload | None:
@@ -343,15 +352,18 @@ class UploadStore:
 
     def _whole(self, where: str, values: tuple[Any, ...]) -> Upload | None:
         sql = f"SELECT {COLUMNS} FROM uploads WHERE {where} AND sha256 IS NOT NULL"
-        with self._db.errors():
-            rows = self._reader.execute(sql, values).fetchall()
+        rows = self._read(sql, values)
         return _upload_of(rows[0], self._event.id) if rows else None
 
     def entries_of(self, ticket: bytes) -> set[bytes]:
         """Return what was handed in with a ticket, whole."""
         sql = "SELECT entry FROM uploads WHERE ticket = ? AND sha256 IS NOT NULL"
-        with self._db.errors():
-            return {entry for (entry,) in self._reader.execute(sql, (ticket,))}
+        return {entry for (entry,) in self._read(sql, (ticket,))}
+
+    def _read(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+        """Return what a question finds that is committed."""
+        with self._reading, self._db.errors():
+            return self._reader.execute(sql, values).fetchall()
 
     def bytes_of(self, upload: str) -> Iterator[bytes]:
         """Yield what is on the disk of an upload, in order.
@@ -365,14 +377,18 @@ class UploadStore:
             "SELECT segment, segment_offset, n_bytes FROM pieces WHERE upload = ? "
             "ORDER BY upload_offset"
         )
+        rows = self._read(sql, (upload,))
         with self._db.errors():
-            rows: list[Any] = self._reader.execute(sql, (upload,)).fetchall()
             for segment, offset, n_bytes in rows:
-                path = self._served / segment_name(segment)
-                source = path if path.exists() else self._open_folder / f"{segment:010}"
-                with source.open("rb") as file:
+                with self._opened(segment) as file:
                     file.seek(offset)
                     yield file.read(n_bytes)
+
+    def _opened(self, segment: int) -> BinaryIO:
+        """Open a segment, which may be closed meanwhile, and moves once."""
+        with suppress(FileNotFoundError):
+            return (self._open_folder / f"{segment:010}").open("rb")
+        return (self._served / segment_name(segment)).open("rb")
 
     def free_bytes(self) -> int:
         """Return how much the disk has left.
@@ -421,6 +437,7 @@ def _upload_of(row: Sequence[Any], event: bytes) -> Upload:
         expires_s,
         position,
         set(),
+        0,
         sha256,
         batch,
         time_s,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, TransferError
-from datacollect.files.documents import decode, parse_json
+from datacollect.files.documents import decode, document_name, parse_json
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Number, Text, Whole
 from datacollect.net.http_asking import Asker
@@ -55,17 +55,31 @@ def facts_of(where: str | PathLike[str], fingerprint: str | None = None) -> dict
     url = str(where)
     if not url.startswith(("https://", "http://")):
         config = AgentConfig.from_file(where)
+        if config.accept is None:
+            raise ProblemError(f"{url}: has no table accept, so that this agent takes no uploads")
         host, port = config.listen
         if host in ("0.0.0.0", "::"):
             host = "localhost"
         url = f"https://{host_port_text(host, port)}"
-        fingerprint = fingerprint_of_file(config.certificate)
+        try:
+            fingerprint = fingerprint_of_file(config.certificate)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "is no certificate"
+            raise ProblemError(
+                f"{document_name(config.certificate)}: {reason}; the agent makes it at its first "
+                "start, unless its file names another"
+            ) from None
     with Asker(url, web_context(fingerprint=fingerprint), fingerprint=fingerprint) as asker:
         return read_facts(asker.get("/bistro"), url)
 
 
 def read_facts(answer: Answer, place: str) -> dict[str, Any]:
     """Return what a bistro has answered of itself; raise `TransferError` where that is nothing."""
+    if answer.status == 503:
+        raise TransferError(
+            f"{place}: takes nothing now: its disk is full, or fails; make room there, its agent's "
+            "log says why"
+        )
     if answer.status != 200:
         raise TransferError(f"{place}: answers {answer.status}, and not as a bistro does")
     try:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.accepting import messages
@@ -20,23 +20,28 @@ from datacollect.bistro.accepting.messages import Append, Cut, Refuse, Tell
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.custody.verdicts import read_covered
 from datacollect.bistro.event.file import read_event
+from datacollect.bistro.log.notes import MOST_NOTE_BYTES
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.upload_store import UploadStore
-from datacollect.errors import ProblemError, RefusedError, StoreError
+from datacollect.bistro.taking.amending import Amending
+from datacollect.errors import ProblemError, RefusedError, StoreError, TransferError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.keys import read_private_key
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
-    from datacollect.bistro.accepting.messages import Event, Upload
+    from datacollect.bistro.accepting.messages import Event as Told
+    from datacollect.bistro.accepting.messages import Upload
+    from datacollect.bistro.event.event import Bistro as EventBistro
+    from datacollect.bistro.event.event import Event
     from datacollect.transfer.agent.config.file import AcceptConfig
     from datacollect.transfer.agent.shell.handling import Exchange
 
 TICK_S = 0.5
 # After the disk has failed it is tried again so much later.
 AGAIN_S = 2.0
-MOST_NOTE_BYTES = 2**20
 
 
 class Bistro:
@@ -47,12 +52,15 @@ class Bistro:
     config : AcceptConfig
     log : callable
         Takes each line of the log, a JSON object.
+    tls : ssl.SSLContext, optional
+        How the event's services are verified; by default as usual.
 
     Attributes
     ----------
     name : str
         In the event.
     event : Event
+        As far as its services have said that it was amended.
 
     Raises
     ------
@@ -60,24 +68,30 @@ class Bistro:
         The event does not name it, or the folder is another's.
     StoreError
         The disk is full, or fails.
+    TransferError
+        This host has no more threads.
     """
 
-    def __init__(self, config: AcceptConfig, log: Callable[[str], None]) -> None:
-        self.event = read_event(read_bytes(config.event), document_name(config.event))
+    def __init__(
+        self,
+        config: AcceptConfig,
+        log: Callable[[str], None],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        event = read_event(read_bytes(config.event), document_name(config.event))
         self._key = read_private_key(config.receipt_key)
-        bistros = [each for each in self.event.bistros if each.key == self._key.public]
-        if not bistros:
-            raise ProblemError(
-                f"accept: {document_name(config.event)} must name a bistro with the key "
-                f"{self._key.public}, that of receipt_key, and names none; take the key whose "
-                "public half the organiser has been given"
-            )
-        self.name = bistros[0].name
+        with ExitStack() as undo:
+            held = undo.enter_context(closing(Held(config.folder)))
+            self._amending = Amending(event, config, tls)
+            self.event = self._amending.event
+            own = self._own() or self._added(document_name(config.event))
+            undo.pop_all()
+        self.name = own.name
         self.most_bytes = config.most_bytes
         self.admission = Admission(self.event, config.most_bytes)
         self._expire_s = config.expire_s
         self._log = log
-        self._store = UploadStore(Held(config.folder), self.event, bistros[0], self._key)
+        self._store = UploadStore(held, self.event, own, self._key)
         self._lock = threading.Lock()
         self._work, self._kept = threading.Condition(self._lock), threading.Condition(self._lock)
         self._exchanges: dict[int, Exchange] = {}
@@ -89,13 +103,41 @@ class Bistro:
         self._group_s = 0.0
         self._is_ended = False
         self._core: Accepting | None = None
+        self._thread = threading.Thread(target=self._run, name="bistro", daemon=True)
         try:
             self._begin()
-        except BaseException:
+            self._amending.begin(self._amend, lambda why: self._note("services", why))
+            self._thread.start()
+        except BaseException as error:
+            self._amending.close()
             self._store.close()
+            if isinstance(error, RuntimeError):  # no more threads to be had
+                raise TransferError(f"accept: {error}; allow for more, and start again") from None
             raise
-        self._thread = threading.Thread(target=self._run, name="bistro", daemon=True)
-        self._thread.start()
+
+    def _own(self) -> EventBistro | None:
+        """Return what the event says of this bistro."""
+        return next((each for each in self.event.bistros if each.key == self._key.public), None)
+
+    def _added(self, event_file: str) -> EventBistro:
+        """Return the same where an amendment has added this bistro since."""
+        self.event, _ = self._amending.ask()
+        own = self._own()
+        if own is None:
+            raise ProblemError(
+                f"accept: {event_file} must name a bistro with the key {self._key.public}, that of "
+                "receipt_key, and neither it nor an amendment does; take the key whose public half "
+                "the organiser has been given"
+            )
+        return own
+
+    def _amend(self, event: Event) -> None:
+        """Go by the event as it is now."""
+        with self._lock:
+            self.event, self.admission = event, Admission(event, self.most_bytes)
+            if self._core is not None:
+                self._core.amend(event)
+        self._note("amended", f"the deadline is {event.clock_text(event.deadline_s)}")
 
     def _begin(self) -> None:
         kept = self._store.kept(time.time())
@@ -105,6 +147,7 @@ class Bistro:
 
     def close(self) -> None:
         """Have all that was taken on the disk, and let others have the folder."""
+        self._amending.close()
         with self._lock:
             self._is_ended = True
             self._work.notify()
@@ -126,10 +169,19 @@ class Bistro:
             self._exchanges.pop(request, None)
 
     def free_bytes(self) -> int:
-        """Return how much the disk has left."""
-        return self._store.free_bytes()
+        """Return how much the disk has left.
 
-    def ask(self, event: Event, data: bytes | bytearray = b"") -> Tell | None:
+        Raises
+        ------
+        RefusedError
+            It cannot be asked.
+        """
+        try:
+            return self._store.free_bytes()
+        except StoreError:
+            raise RefusedError("the disk fails; go on elsewhere", NO_ROOM) from None
+
+    def ask(self, event: Told, data: bytes | bytearray = b"") -> Tell | None:
         """Tell the core; return what it answers, once all that the answer promises is kept.
 
         Raises
@@ -151,7 +203,7 @@ class Bistro:
         if era != self._era:
             raise RefusedError("the disk has failed; go on, here or elsewhere", NO_ROOM)
 
-    def _told(self, event: Event, data: bytes | bytearray) -> tuple[Refuse | Tell | None, int, int]:
+    def _told(self, event: Told, data: bytes | bytearray) -> tuple[Refuse | Tell | None, int, int]:
         if self._core is None or self._is_ended:
             raise RefusedError("the disk has failed; go on elsewhere", NO_ROOM)
         answer: Refuse | Tell | None = None
@@ -160,7 +212,10 @@ class Bistro:
                 if isinstance(action, Refuse | Tell):
                     answer = action
                 elif isinstance(action, Cut):
-                    self._exchanges[action.request].cut("somebody goes on with its upload")
+                    # It may have left already, by an error of its own.
+                    stale = self._exchanges.get(action.request)
+                    if stale is not None:
+                        stale.cut("somebody goes on with its upload")
                 else:
                     self._store.add(action, data if isinstance(action, Append) else b"")
                     if isinstance(action, messages.Forget):
@@ -172,7 +227,7 @@ class Bistro:
         self._work.notify()
         return answer, self._n_added, self._era
 
-    def tell(self, event: Event, data: bytes | bytearray = b"") -> Tell | None:
+    def tell(self, event: Told, data: bytes | bytearray = b"") -> Tell | None:
         """Tell the core; return what it answers, whether anything is kept yet or not.
 
         Raises
@@ -212,9 +267,10 @@ class Bistro:
         return digest
 
     def keep_digest(self, upload: str, offset: int, digest: Any) -> None:
-        """Remember the hash of what has come."""
+        """Remember the hash of what has come, while the upload is not forgotten."""
         with self._lock:
-            self._digests[upload] = (offset, digest)
+            if self._core is not None and self._core.is_under_way(upload):
+                self._digests[upload] = (offset, digest)
 
     def receipt_of(self, upload: Upload) -> str:
         """Return the token that says what is held."""
@@ -265,7 +321,7 @@ class Bistro:
                 self._begin()
             self._told(messages.Ticked(time.time()), b"")
         except StoreError as error:
-            self._note(error)
+            self._note("failed", str(error))
         except RefusedError:
             pass  # it has been noted
 
@@ -288,7 +344,7 @@ class Bistro:
 
     def _failed(self, error: BaseException) -> None:
         """Go back to what is on the disk: what was not answered is lost, and asked for again."""
-        self._note(error)
+        self._note("failed", str(error) or type(error).__name__)
         self._era += 1
         self._n_kept = self._n_added
         self._store.take()
@@ -296,13 +352,8 @@ class Bistro:
         self._core = None
         self._kept.notify_all()
 
-    def _note(self, error: BaseException) -> None:
-        facts = {
-            "time_s": round(time.time(), 3),
-            "what": "failed",
-            "why": str(error) or type(error).__name__,
-        }
-        self._log(json.dumps(facts))
+    def _note(self, what: str, why: str) -> None:
+        self._log(json.dumps({"time_s": round(time.time(), 3), "what": what, "why": why}))
 
     # The destination and whoever asks how it is -----------------------------------------------
 
@@ -372,11 +423,11 @@ class Push:
         RefusedError
             These are other bytes than those that were promised.
         """
-        if not is_wrong:
-            self._bistro.keep_digest(self._upload, self._offset, self._digest.copy())
         ended = messages.WriteEnded(
             self._request, time.time(), self._digest.digest(), is_wrong=is_wrong
         )
         found = self._bistro.ask(ended)
         assert found is not None
+        if not is_wrong and not found.upload.is_whole:
+            self._bistro.keep_digest(self._upload, self._offset, self._digest)
         return found

@@ -47,6 +47,8 @@ ALLOWED = allowed(
         *("Upload-Checksum", "X-HTTP-Method-Override", "X-Requested-With"),
     ),
 )
+# When somebody who was refused for want of room may come again.
+AGAIN_S = 30
 # What is written at once.
 BLOCK_BYTES = 256 * 1024
 
@@ -132,6 +134,11 @@ class Tus:
         upload = found.upload
         if has_body and not upload.offset:
             upload = self._push(exchange, request, upload.id, 0)
+        elif has_body:
+            # Somebody else has sent some, or all: of that only what is on the disk is told.
+            looked = self._bistro.ask(messages.LookAsked(request, upload.id))
+            assert looked is not None
+            upload = looked.upload
         self._told(exchange, 201, upload, ("Location", PREFIX + upload.id))
 
     def _push(self, exchange: Exchange, request: int, upload: str, offset: int) -> Upload:
@@ -181,6 +188,7 @@ class Tus:
         tree: dict[str, Any] = {"why": str(error)}
         if error.status == NO_ROOM:
             bistros = self._bistro.event.bistros
+            headers.append(("Retry-After", str(AGAIN_S)))
             tree["bistros"] = [each.name for each in bistros if each.name != self._bistro.name]
         headers.append(("Content-Type", "application/json"))
         exchange.answer(error.status, headers, json.dumps(tree).encode())

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from datacollect.bistro.accepting import messages as told
 from datacollect.bistro.accepting.admission import Wish
-from datacollect.bistro.accepting.core import BATCH_AFTER_S, SPARE_BYTES, STALE_S, Accepting
+from datacollect.bistro.accepting.core import (
+    BATCH_AFTER_S,
+    MORE_PIECES,
+    MOST_SPOILT,
+    SPARE_BYTES,
+    STALE_S,
+    Accepting,
+)
 from datacollect.bistro.accepting.messages import (
     CloseBatch,
     CloseSegment,
@@ -219,3 +226,48 @@ def test_offsets_and_room_are_those_of_a_simple_model(steps):
             core.handle(told.Ticked(now_s))
         assert core.stored_bytes == sent
         assert core.reserved_bytes == sum(100 - offset for offset in offsets.values())
+
+
+def test_what_is_told_is_not_what_others_go_on_with():
+    core = core_of()
+    create(core, wish_of())
+    (looked,) = core.handle(told.LookAsked(2, "a"))
+    push(core, "a", 100, 100)
+    # Whoever waits for his answer must not be promised what came later, and is not kept yet.
+    assert (looked.upload.offset, looked.upload.is_whole) == (0, False)
+
+
+def test_nobody_fills_the_disk_with_one_entry():
+    core = core_of(most_bytes=10**6)
+    n_pushes = 0
+    while kinds(create(core, wish_of(), f"u{n_pushes}"))[-1] is Tell:
+        push(core, f"u{n_pushes}", 100, 100, sha256=b"w" * 32)  # not what was committed to
+        n_pushes += 1
+    assert n_pushes == MOST_SPOILT + 1
+    # An upload that is given up leaves its bytes behind, too; others' entries are not meant.
+    assert kinds(create(core, wish_of(salt=1), "b"))[-1] is Tell
+
+
+def test_pieces_are_not_arbitrarily_small():
+    core = core_of()
+    create(core, wish_of(b"x" * 1000))
+    for offset in range(MORE_PIECES):
+        assert isinstance(push(core, "a", 1, offset + 1, offset)[-1], Tell)
+    (refused,) = core.handle(told.WriteAsked(9, "a", MORE_PIECES, 1))
+    assert refused.status == 403
+
+
+def test_what_is_unfinished_ends_with_the_time_of_collecting():
+    core = core_of()
+    create(core, wish_of(), now_s=1950.0)
+    assert core.handle(told.Ticked(1999.0)) == []
+    assert kinds(core.handle(told.Ticked(2000.0))) == [Forget]
+
+
+def test_clock_that_is_set_back_holds_nothing_open():
+    core = core_of()
+    create(core, wish_of(), now_s=900.0)
+    push(core, "a", 100, 100, now_s=900.0)
+    assert core.handle(told.Ticked(100.0)) == []
+    done = core.handle(told.Ticked(100.0 + max(CLOSED_AFTER_S, BATCH_AFTER_S)))
+    assert kinds(done) == [CloseSegment, CloseBatch]

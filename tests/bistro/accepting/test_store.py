@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -140,3 +141,32 @@ def test_what_was_promised_outlives_a_kill_at_every_step(tmp_path, event):
         require_kept(folder, event, promised)
     assert last > LEAST_STEPS
     assert len(promised) == 3
+
+
+def whole_of(event, i, ticket=b"t" * 16):
+    commitment = Commitment(event.id, i.to_bytes(32, "big"), 10, b"s" * 32, b"p" * 32)
+    return told.Upload(
+        f"u{i}", Wish(commitment, 10, ticket=ticket), 1e9, 10, set(), 1, b"s" * 32, 0, 1
+    )
+
+
+def test_many_threads_may_ask_what_is_kept(tmp_path, event):
+    with closing(opened(tmp_path / "up", event)) as store:
+        for i in range(3000):
+            store.add(Keep(whole_of(event, i)))
+        store.commit(store.take())
+        with ThreadPoolExecutor(4) as threads:
+            found = [*threads.map(lambda _: len(store.entries_of(b"t" * 16)), range(40))]
+        assert set(found) == {3000}
+
+
+def test_what_was_sent_in_vain_is_known_after_a_restart(tmp_path, event):
+    data = b"x" * 100
+    wish = Wish(Commitment(event.id, bytes(32), 100, b"s" * 32, b"p" * 32), 100)
+    with closing(opened(tmp_path / "up", event)) as store:
+        upload = told.Upload("u", wish, 1e9, 100)
+        for action in (Keep(upload), Append(upload, 0, 0, 0, 100), told.Forget("u")):
+            store.add(action, data if isinstance(action, Append) else b"")
+        store.commit(store.take())
+    with closing(opened(tmp_path / "up", event)) as again:
+        assert again.kept(1.0).spoilt_bytes == {wish.commitment.entry: 100}

@@ -81,6 +81,12 @@ def test_after_an_interruption_the_same_bistro_says_how_far_it_is(event, receipt
     assert (core.step, core.wait_s) == (Send(0, "/tus/a", 400), 0)
 
 
+def test_server_need_not_say_that_nothing_is_there_yet(event, receipt):
+    core = pushing(event, receipt, [0])
+    core.take(Answer(201, b"", None, {"location": "https://north.example/tus/a"}))
+    assert core.step == Send(0, "/tus/a", 0)
+
+
 def test_silent_or_full_bistro_is_left_for_the_next(event, receipt):
     core = pushing(event, receipt, [1, 0])
     for _ in range(MOST_FAILURES):

@@ -114,6 +114,14 @@ def test_twice_the_same_batch_and_index_is_nothing_new(register, north):
     assert register.lies() == []
 
 
+def test_what_was_read_of_a_bistros_files_is_known_by_its_latest_stamp(register):
+    register.take_files("north", {"a": "1", "b": "1"})
+    register.take_files("north", {"b": "2"})
+    register.take_files("south", {"a": "3"})
+    assert register.files_of("north") == {"a": "1", "b": "2"}
+    assert register.files_of("south") == {"a": "3"}
+
+
 def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
     upload = HandedIn(EVENT, ticket=1)
     north.push(upload)

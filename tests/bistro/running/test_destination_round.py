@@ -199,6 +199,20 @@ def test_rounds_go_on_while_pushes_arrive(bench):
     assert bench.counts.collected == 2
 
 
+def test_what_is_opened_and_said_does_not_lie_here_twice(bench):
+    """And is not fetched again, though its segment is gone."""
+    one, two = bench.handed_in(1, ticket=1), bench.handed_in(2, ticket=2)
+    north = bench.bistros["north"]
+    north.push(one)
+    # Of the second segment more is to come.
+    north.segment((two.entry, 0, two.sealed[:10]))
+    for _ in range(2):
+        bench.round()
+        assert bench.said() == {one.entry: "collected: "}
+        assert [*(bench.folder / "fetched").rglob("*.segment")] == []
+    assert bench.brought == ["north 0"]
+
+
 def test_what_one_bistro_keeps_back_another_brings(bench):
     one = bench.handed_in(1, ticket=1)
     north, south = bench.bistros.values()

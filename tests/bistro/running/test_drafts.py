@@ -166,6 +166,30 @@ def test_a_draft_counts_again_once_the_later_one_turns_out_to_be_a_copy(tmp_path
         drafts.judge()
 
 
+def test_a_copy_of_an_old_draft_that_was_lost_takes_the_place_of_no_newer_one(tmp_path):
+    """A bistro has reported the first draft and lost it; somebody has its ciphertext."""
+    drafts = Drafts([(5, "a", "1"), (20, "b", "1"), (30, "a", "1")], "last", tmp_path)
+    lost, newer, copy = drafts.drafts
+    with closing(drafts.register):
+        drafts.register.take_times([(lost.entry, lost.time_s)])
+        drafts.collect(1)
+        drafts.collect(2)
+        drafts.do_round(-1)
+        last = drafts.last()
+        assert (last[newer.entry].word, last[copy.entry].why) == (COLLECTED, newer.entry.hex())
+
+
+def test_whoever_starts_again_knows_whose_least_time_matters(tmp_path):
+    made = [(5, "a", "1"), (20, "b", "1"), (7, "d", "2"), (8, "c", None)]
+    drafts = Drafts(made, "last", tmp_path)
+    first, second, _, waiting = (each.entry for each in drafts.drafts)
+    with closing(drafts.register):
+        for number in range(3):
+            drafts.collect(number)
+        drafts.register.take_times([(waiting, 8)])
+        assert {*drafts.register.unsure()} == {first, second, waiting}
+
+
 def test_nothing_is_superseded_by_what_is_not_said_to_be_collected_yet(tmp_path):
     """The log takes two verdicts, and no more; meanwhile a later draft comes."""
     drafts = Drafts([(i, f"{i}", "1") for i in range(5)], "last", tmp_path)

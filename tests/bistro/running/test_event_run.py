@@ -218,7 +218,7 @@ def test_what_is_not_there_is_named_with_its_evidence(world, person, capsys):
     assert run(["event", "status", str(file)]) == 1
     assert "missing so far: receipt without data" in capsys.readouterr().out
     rows = (world.folder / "named" / MISSING_FILE).read_text().splitlines()
-    assert f"{told['entry']},receipt without data,north" in rows
+    assert f"{told['entry']},receipt without data,north," in rows
 
 
 def test_entries_that_were_never_sent_are_known_after_the_deadline(world, person, capsys):

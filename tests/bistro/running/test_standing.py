@@ -54,10 +54,10 @@ def word(bistro: str, entry: bytes) -> BistroReceipt:
 
 def test_standing_is_read_as_it_was_written(tmp_path):
     odd = replace(ALL, lies=(("north", "It has lied."),), missing={"does not open": 1})
-    write_standing(odd, [Missing(A, "does not open", ("north", "south"))], tmp_path)
+    write_standing(odd, [Missing(A, "does not open", ("north", "south"), "07")], tmp_path)
     assert read_standing(tmp_path) == odd
     assert (tmp_path / MISSING_FILE).read_text() == (
-        f"entry,evidence,bistros\n{A.hex()},does not open,north south\n"
+        f"entry,evidence,bistros,ticket\n{A.hex()},does not open,north south,07\n"
     )
 
 
@@ -87,11 +87,14 @@ def test_other_files_in_its_place_are_named(tmp_path, text):
 
 
 def test_each_entry_that_is_not_here_is_missing_once():
-    known = [Known(A, 5, ("north",)), Known(B, 5, ("north",), "refused", "does not open")]
+    known = [
+        Known(A, 5, ("north",), ticket="07"),
+        Known(B, 5, ("north",), "refused", "does not open"),
+    ]
     shown = {A: (word("south", A),), C: (word("south", C),), D: ()}
     found = missing_list(known, shown, [B, D, bytes(32)], lambda some: some & {bytes(32)})
     assert found == [
-        Missing(A, "receipt without data", ("north", "south")),
+        Missing(A, "receipt without data", ("north", "south"), "07"),
         Missing(B, "does not open", ("north",)),
         Missing(C, "receipt without data", ("south",)),
         Missing(D, "timestamp without upload"),

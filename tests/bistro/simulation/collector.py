@@ -38,7 +38,7 @@ from datacollect.net.keys import PrivateKey
 
 T = TypeVar("T")
 PATIENCE_S, PUBLISHED_WITHIN_S = 2.0, 12.0
-ROUND_S = 14.0
+ROUND_S = 16.0
 
 
 @dataclass
@@ -131,7 +131,8 @@ class Collector:
     def _forget(self) -> None:
         """Have nothing but what is on the disk."""
         services = {each.name: _Asked(self, each) for each in self.parties.services}
-        self._times = LogTimes(EVENT, services, lambda _: None)
+        left = dict.fromkeys(self.register.unsure(), frozenset(services))
+        self._times = LogTimes(EVENT, services, lambda _: None, left)
 
     def _do_round(self) -> None:
         destination = Destination(

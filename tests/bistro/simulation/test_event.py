@@ -10,7 +10,7 @@ import sys
 import pytest
 from bistro.simulation.bistros import LYING_BISTROS
 from bistro.simulation.collector import LYING_COLLECTORS
-from bistro.simulation.event import carried_out
+from bistro.simulation.judged_event import carried_out
 from bistro.simulation.services import LIARS
 from bistro.simulation.world import remembered_signatures
 

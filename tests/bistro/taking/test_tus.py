@@ -6,13 +6,17 @@ import base64
 import hashlib
 import http.client
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from instances.agents import write_agent
 from instances.bistros import (
     PUSH,
+    Client,
     bistro_event,
     commitment_to,
     metadata,
@@ -28,8 +32,11 @@ from datacollect.bistro.custody.segments import read_index
 from datacollect.bistro.custody.verdicts import Covered
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.store.upload_store import UploadStore
+from datacollect.bistro.taking.bistro import Bistro
+from datacollect.bistro.taking.tus import Tus
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, StoreError
+from datacollect.files.units import format_bytes
 from datacollect.net.tls import fingerprint_of_file
 
 DATA = bytes(range(256)) * 400
@@ -200,8 +207,9 @@ def test_given_up_upload_gives_its_room_back(event, north):
 def test_full_bistro_names_the_others(event, tmp_path):
     with running_bistro(tmp_path, most_bytes=len(DATA)) as (client, _):
         assert client.create(event, commitment_to(event, DATA))[0] == 201
-        status, _, body = client.create(event, commitment_to(event, DATA, 1))
+        status, headers, body = client.create(event, commitment_to(event, DATA, 1))
         assert (status, json.loads(body)["bistros"]) == (507, ["south"])
+        assert int(headers["retry-after"]) > 0
         client.close()
 
 
@@ -326,7 +334,9 @@ def test_command_says_how_much_room_there_is(event, north, capsys, tmp_path):
     assert (facts["bistro"], facts["stored_bytes"]) == ("north", len(DATA))
     assert facts["last_contact_s"] is None
     assert run(["bistro", "status", url, "--fingerprint", fingerprint]) == 0
-    assert "last contact: none" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"stored: {format_bytes(len(DATA))}\n" in said
+    assert "last contact: none" in said
 
 
 @pytest.mark.parametrize(
@@ -339,3 +349,88 @@ def test_command_takes_no_other_server_for_a_bistro(body, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert "not as a bistro does" in said.err
+
+
+def test_nobody_is_told_of_what_another_has_sent_before_it_is_kept(event, north, monkeypatch):
+    """Two push the same at once: the second gets no receipt for what the disk then loses."""
+    client, _ = north
+    commitment = commitment_to(event, DATA)
+    fails, n_waiting, waits = threading.Event(), [], Bistro._wait
+
+    def fail(*_):
+        assert fails.wait(60)
+        raise StoreError("no room")
+
+    def wait(*args):
+        n_waiting.append(1)
+        waits(*args)
+
+    monkeypatch.setattr(UploadStore, "commit", fail)
+    monkeypatch.setattr(Bistro, "_wait", wait)
+    with ThreadPoolExecutor(2) as threads:
+        asked, others = [], [Client(client.address) for _ in range(2)]
+        for other in others:
+            asked.append(threads.submit(other.create, event, commitment, DATA))
+            while len(n_waiting) < len(asked) and not asked[-1].done():
+                time.sleep(0.01)
+        fails.set()
+        assert [each.result()[0] for each in asked] == [507, 507]
+    for other in others:
+        other.close()
+
+
+class BrokenError(Exception):
+    """Nobody expects it."""
+
+
+class Broken:
+    """A request whose connection fails in a way that nobody expects."""
+
+    method, body_bytes = "PATCH", len(DATA)
+
+    def __init__(self, path: str) -> None:
+        self.target = path
+        self.headers = {
+            "tus-resumable": "1.0.0",
+            "content-type": PUSH,
+            "upload-offset": "0",
+        }
+
+    def read(self) -> bytes:
+        raise BrokenError
+
+    def answer(self, *_: object) -> None:
+        raise AssertionError
+
+    def cut(self, why: str) -> None:
+        raise AssertionError(why)
+
+
+def test_push_that_ends_by_an_error_of_its_own_harms_nobody(event, north):
+    client, bistro = north
+    path = client.create(event, commitment_to(event, DATA))[1]["location"]
+    with pytest.raises(BrokenError):
+        Tus(bistro).answer(Broken(path))
+    assert client.ask("HEAD", path)[0] == 200
+    assert "datacollect-receipt" in client.patch(path, 0, DATA)[1]
+
+
+def test_command_says_what_to_do_where_there_is_nothing_to_ask(event, tmp_path, capsys):
+    relaying = write_agent(tmp_path, "relaying", connect_to={"S": "192.0.2.1:7443"})
+    assert run(["bistro", "status", str(relaying)]) == 2
+    assert "has no table accept" in capsys.readouterr().err
+    with running_bistro(tmp_path) as (client, _):
+        client.close()
+    file = tmp_path / "north.toml"
+    (tmp_path / "north.cert.pem").write_text("nothing")
+    assert run(["bistro", "status", str(file)]) == 2
+    (tmp_path / "north.cert.pem").unlink()
+    assert run(["bistro", "status", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("the agent makes it at its first start") == 2
+
+
+def test_command_says_that_a_bistros_disk_has_failed(capsys):
+    with odd_server(lambda _: Answer(503)) as server:
+        assert run(["bistro", "status", server.url]) == 3
+    assert "its disk is full, or fails" in capsys.readouterr().err

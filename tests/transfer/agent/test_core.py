@@ -28,6 +28,7 @@ from datacollect.net.connect import connect_request
 from datacollect.net.tickets import sign_ticket
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.admission import REFUSED_AT_ONCE, REFUSED_FROM_ONE
+from datacollect.transfer.agent.core.core import STRANGER_IDLE_S
 
 
 def test_a_way_opens_once_its_ticket_is_kept(tmp_path):
@@ -372,3 +373,14 @@ def test_a_copy_goes_its_own_way(tmp_path):
     assert (len(agent.sessions), len(other.sessions)) == (1, 0)
     assert refused(ask_way(other, 2, head(sign_ticket(one, KEY))))[0] == 407
     assert 2 not in agent.sessions
+
+
+def test_a_stranger_whom_a_handler_served_holds_no_place_for_long(tmp_path):
+    agent = core(tmp_path, head_s=20.0, idle_s=900.0)
+    tls(agent)
+    agent.handle(events.HandedOver(at(1), 1))
+    assert agent.handle(events.Tick(at(500))) == []  # it is being answered
+    agent.handle(events.Sent(at(501), 1))
+    assert agent.handle(events.Tick(at(501 + STRANGER_IDLE_S - 1))) == []
+    [end] = agent.handle(events.Tick(at(501 + STRANGER_IDLE_S)))
+    assert isinstance(end, actions.EndSession)

@@ -33,6 +33,9 @@ TLS_FIRST_BYTE = 0x16
 # A relayed session that is idle for this time has nothing under way when the agent is to end.
 QUIET_S = 1.0
 
+# So long somebody without a ticket keeps a connection without a request: handlers serve anybody.
+STRANGER_IDLE_S = 75.0
+
 # So long after all sessions were told to end it leaves behind those that do not, as where a disk
 # hangs.
 LEFT_AFTER_S = 5.0
@@ -317,7 +320,9 @@ class AgentCore:
             return self._refuse(session, 408, "the request took too long", now)
         if session.phase is Phase.DIALLING and waited_s >= limits.connect_s:
             return self._refuse(session, 504, f"{session.next_host} does not answer", now)
-        if session.phase in (Phase.RELAYING, Phase.TLS) and idle_s >= limits.idle_s:
+        is_stranger = session.ticket is None and session.is_handed_over and not session.busy
+        most_idle_s = min(limits.idle_s, STRANGER_IDLE_S) if is_stranger else limits.idle_s
+        if session.phase in (Phase.RELAYING, Phase.TLS) and idle_s >= most_idle_s:
             return self._close(session, "nothing has moved for long")
         return []
 

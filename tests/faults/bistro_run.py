@@ -1,0 +1,268 @@
+"""Fail the n-th call of a bistro: what it has signed is there, and goes on being there.
+
+Run as a script in a process of its own, as `log_run`. Each experiment is a copy of this process:
+the bistro of a folder, people who push in parts and come again, a destination that fetches what is
+closed and says that it may go. Then the same without a fault, in the same folder. After each start,
+however it ended, no index names bytes that are not there, and the batches' chain has no gap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from faults import shim
+
+shim.install()
+
+from faults import log_run  # noqa: E402
+from faults.experiments import Experiment, shimmed  # noqa: E402
+from instances.bistros import PUSH, bistro_event, commitment_to, metadata  # noqa: E402
+from instances.events import key_of  # noqa: E402
+
+from datacollect.bistro.accepting import core  # noqa: E402
+from datacollect.bistro.client.published import Found  # noqa: E402
+from datacollect.bistro.custody.batches import FIRST, opening, read_batch  # noqa: E402
+from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt  # noqa: E402
+from datacollect.bistro.custody.segments import number_of, read_index  # noqa: E402
+from datacollect.bistro.custody.verdicts import Covered, ranges_of  # noqa: E402
+from datacollect.bistro.event.file import read_event  # noqa: E402
+from datacollect.bistro.log.checkpoints import log_key  # noqa: E402
+from datacollect.bistro.taking import amending, bistro  # noqa: E402
+from datacollect.bistro.taking.tus import Tus  # noqa: E402
+from datacollect.errors import DatacollectError  # noqa: E402
+from datacollect.net.keys import write_private_key  # noqa: E402
+from datacollect.transfer.agent.config.file import AcceptConfig  # noqa: E402
+
+DONE, SAID, BROKEN = log_run.DONE, log_run.SAID, log_run.BROKEN
+N_UPLOADS, BYTES, PART_BYTES = 6, 1000, 600
+TRIES, PAUSE_S, PATIENCE_S = 40, 0.02, 20.0
+LOG = log_key("dest.example/0123456789abcdef", key_of("verdicts").public).text
+
+
+class Request:
+    """A request without a connection, and what it is answered."""
+
+    def __init__(self, method: str, target: str, body: bytes = b"", **headers: str) -> None:
+        self.method, self.target, self._body = method, target, body
+        self.headers = {"tus-resumable": "1.0.0"}
+        self.headers |= {name.replace("_", "-"): value for name, value in headers.items()}
+        self.body_bytes = len(body)
+        self.status, self.found, self.why = 0, {}, b""
+
+    def read(self) -> bytes:
+        data, self._body = self._body, b""
+        return data
+
+    def answer(self, status: int, headers=(), body: bytes = b"") -> None:
+        self.status, self.why = status, body
+        self.found = {name.lower(): value for name, value in headers}
+
+    def cut(self, why: str) -> None:
+        raise AssertionError(why)
+
+
+def asked(tus: Tus, *args, **headers) -> Request:
+    request = Request(*args, **headers)
+    tus.answer(request)
+    assert request.status in (200, 201, 204, 404, 409, 500, 507), (request.status, request.why)
+    return request
+
+
+def data_of(i: int, generation: int) -> bytes:
+    return hashlib.sha256(f"{generation}/{i}".encode()).digest() * (BYTES // 32)
+
+
+def pushed(tus: Tus, event, data: bytes) -> str | None:
+    """Push in parts, coming again where that is asked for; return the receipt."""
+    commitment = commitment_to(event, data)
+    text = metadata(event, commitment)
+    path = ""
+    for _ in range(TRIES):
+        if path:
+            found = asked(tus, "HEAD", path)
+        else:
+            found = asked(tus, "POST", "/tus/", upload_length=str(len(data)), upload_metadata=text)
+            path = found.found.get("location", "")
+        while found.status in (200, 201, 204):
+            if "datacollect-receipt" in found.found:
+                return found.found["datacollect-receipt"]
+            at = int(found.found["upload-offset"])
+            part = data[at : at + PART_BYTES]
+            found = asked(tus, "PATCH", path, part, content_type=PUSH, upload_offset=str(at))
+        path = "" if found.status == 404 else path
+        time.sleep(PAUSE_S)
+    return None
+
+
+class Fetched:
+    """What a destination has fetched of a bistro's folder."""
+
+    def __init__(self, folder: Path, event) -> None:
+        self._served, self._copy = folder / "up" / "served", folder / "fetched"
+        self._event = event
+
+    def fetch(self) -> None:
+        """Copy what is closed; what is there already never changes."""
+        for path in sorted(self._served.glob("*/*")):
+            assert number_of(path.relative_to(self._served)) is not None, path
+            place = self._copy / path.relative_to(self._served)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            data = path.read_bytes()
+            if place.exists():
+                assert place.read_bytes() == data, f"{path} has changed"
+            place.write_bytes(data)
+
+    def require_whole(self) -> None:
+        """No index names bytes that are not there, and batches follow one another."""
+        for path in self._served.glob("segments/*.index"):
+            read_index(path.read_bytes(), path.with_suffix(".segment").stat().st_size)
+        previous = FIRST
+        for number, path in enumerate(sorted(self._served.glob("batches/*"))):
+            batch = read_batch(path.read_bytes(), self._event)
+            assert (batch.number, batch.previous) == (number, previous), "a gap in the chain"
+            assert opening(batch.rows, self._event.id).all()
+            previous = batch.digest
+
+    def lacks(self, tokens: list[str]) -> str:
+        """Say what is not there of what was signed."""
+        rows, found = {}, {}
+        for path in sorted(self._copy.glob("batches/*")):
+            batch = read_batch(path.read_bytes(), self._event)
+            rows |= {bytes(row["entry"]): batch.number for row in batch.rows}
+        for path in sorted(self._copy.glob("segments/*.index")):
+            segment = path.with_suffix(".segment").read_bytes()
+            for piece in read_index(path.read_bytes(), len(segment)):
+                at, start, n = (int(piece[f]) for f in piece.dtype.names[1:])
+                data = found.setdefault(bytes(piece["entry"]), bytearray(BYTES))
+                data[at : at + n] = segment[start : start + n]
+        for token in tokens:
+            word = read_bistro_receipt(token, self._event)
+            if rows.get(word.entry) != word.batch:
+                return f"batch {word.batch} lacks a row, it is in {rows.get(word.entry)}"
+            data = bytes(found.get(word.entry, b""))[: word.size]
+            if hashlib.sha256(data).digest() != word.sha256:
+                return f"bytes are lost of what batch {word.batch} says"
+        return ""
+
+    def covered(self) -> Covered:
+        numbers = [int(path.stem) for path in self._copy.glob("segments/*.index")]
+        return Covered(self._event.id, "north", 1, ranges_of(numbers), int(time.time()))
+
+
+def serve(folder: Path, generation: int) -> int:
+    event = read_event((folder / "event.toml").read_bytes())
+    config = AcceptConfig(
+        folder / "event.toml", folder / "up", 10**9, folder / "north.receipts", 3600.0
+    )
+    fetched, signed = Fetched(folder, event), folder / "acknowledged"
+    with closing(bistro.Bistro(config, lambda _: None)) as north:
+        tus = Tus(north)
+        for i in range(N_UPLOADS):
+            token = pushed(tus, event, data_of(i, generation))
+            if token is None:
+                return SAID
+            with signed.open("a") as file:
+                file.write(token + "\n")
+            if i == N_UPLOADS // 2:  # what was collected goes while others still push
+                if not is_collected(fetched, signed):
+                    return SAID
+                note = fetched.covered().signed(event, key_of("verdicts")).data
+                north.answer_covered(Request("POST", "/covered", note))
+        return DONE if is_collected(fetched, signed) else SAID
+
+
+def is_collected(fetched: Fetched, signed: Path) -> bool:
+    end_s = time.monotonic() + PATIENCE_S / 10
+    while time.monotonic() < end_s:
+        fetched.fetch()
+        if not fetched.lacks(signed.read_text().split()):
+            return True
+        time.sleep(PAUSE_S)
+    return False
+
+
+def run(folder: Path, generation: int) -> int:
+    """Serve once; return how that ended."""
+    core.CLOSED_AFTER_S = core.BATCH_AFTER_S = bistro.TICK_S = bistro.AGAIN_S = 0.01
+    amending.amendments_of = lambda *_: Found([], {}, {})
+    try:
+        return serve(folder, generation)
+    except DatacollectError as error:
+        return SAID if str(error) else BROKEN
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder of an event with a bistro."""
+    folder.mkdir()
+    bistro_event(folder, verdicts={"log": LOG}, limits={"commitments_per_ticket": 1000})
+    write_private_key(folder / "north.receipts", key_of("north"))
+
+
+def judged(experiment: Experiment, folder: Path) -> str:
+    """Carry out an experiment; return what is wrong, if anything is."""
+    prepare(folder)
+    fault = {
+        "call": experiment.call,
+        "kind": experiment.kind,
+        "error": experiment.error,
+        "n": experiment.n,
+        "onward": experiment.onward,
+        "hits": str(folder / "hits"),
+    }
+    fetched = Fetched(folder, read_event((folder / "event.toml").read_bytes()))
+    try:
+        code = log_run.in_copy(folder, 0, fault, run)
+        if code not in (DONE, SAID, -9) or (code == -9 and experiment.error != "SIGKILL"):
+            return f"exit {code}: {(folder / 'said').read_text()[-2000:]}"
+        fetched.require_whole()
+        again = log_run.in_copy(folder, 1, None, run)
+        if again != DONE:
+            return f"then {again}: {(folder / 'said').read_text()[-2000:]}"
+        fetched.require_whole()
+        fetched.fetch()
+        return fetched.lacks((folder / "acknowledged").read_text().split())
+    except AssertionError as error:
+        return str(error)
+
+
+def experiments(counts: dict[str, int]) -> list[Experiment]:
+    """Return each call and error once, and an end of the process at each call."""
+    counts = {site: n for site, n in counts.items() if not site.startswith("clock")}
+    plan = [e for e in shimmed("bistro", counts, 3) if e.error not in log_run.LEFT_OUT]
+    ends = {replace(e, error="SIGKILL", onward=False) for e in plan}
+    return [*plan, *sorted(ends - {*plan}, key=lambda e: e.key)]
+
+
+def main() -> int:
+    """Carry out all experiments, or each so manieth; exit 1 where a rule was broken."""
+    step = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    with tempfile.TemporaryDirectory(prefix="bistro-faults-") as scratch:
+        folder = Path(scratch) / "clean"
+        prepare(folder)
+        record = {"record": str(folder / "counts")}
+        assert log_run.in_copy(folder, 1, record, run) == DONE, (folder / "said").read_text()
+        plan = experiments(json.loads((folder / "counts").read_text()))[::step]
+        broken = n_reached = 0
+        for number, experiment in enumerate(plan):
+            place = Path(scratch) / str(number)
+            if why := judged(experiment, place):
+                broken += 1
+                print(f"{experiment.key}: {why}", flush=True)  # noqa: T201
+            n_reached += (place / "hits").exists()
+            shutil.rmtree(place)
+        print(f"{len(plan)} experiments, {n_reached} reached, {broken} with a rule broken")  # noqa: T201
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
