@@ -4,8 +4,9 @@
 
 Two services; four witnesses, of whom one dies and one backdates by an hour; three bistros on
 limited links, of which one is killed and comes back, and one drops a person's row from what it has
-signed; a destination that collects while people still push; 200 people, some of whom are late. One
-has lost its sealed file, one never sends it, one finds no service. No root, no other host.
+signed; a destination that collects while people still push; 200 people, five of them in Chromium,
+some of whom are late. One has lost its sealed file, one never sends it, one finds no service. No
+root, no other host.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import page_people
 from timestamp_demo import Parties, begun, free_ports, shown
 
 import datacollect as dc
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 N_PEOPLE, N_LATE = 200, 12
+# So many of them in a browser, on the event's page.
+N_BROWSERS = 5
 # By their numbers: who loses what was sealed, never sends it, finds no service.
 N_IN_TIME = N_PEOPLE - N_LATE - 3
 LOST, SILENT, AWAY = N_IN_TIME, N_IN_TIME + 1, N_PEOPLE - 1
@@ -209,6 +213,20 @@ class People:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(one, numbers))
 
+    def hand_in_by_browser(self, numbers: Iterable[int]) -> None:
+        """Have people hand in on the event's page, in Chromium; by `upload` where there is none."""
+        numbers = [*numbers]
+        if page_people.chromium_path() is None:
+            print("no Chromium here: they hand in by upload", flush=True)
+            self.hand_in(numbers)
+            return
+        tickets = [self.folder / "tickets" / f"p{number}.ticket" for number in numbers]
+        people = [*zip(map(self.file_of, numbers), tickets, strict=True)]
+        event, page = self.folder / "event.toml", self.folder / "page"
+        for number, line in zip(numbers, page_people.hand_in(event, page, people), strict=True):
+            is_held = page_people.HELD in line
+            self.outcomes[f"p{number}"] = "in time, by browser" if is_held else line
+
     def lose_sealed_file(self, number: int) -> None:
         """Have a person's disk return other bytes of what was sealed."""
         path = self.file_of(number).with_name("return.bin.keep")
@@ -257,8 +275,12 @@ def hold(
     people = People(folder)
     away = people.without_network(AWAY)
     half = N_IN_TIME // 2
-    print(f"{half} people hand in; then a witness dies, and {KILLED} is killed", flush=True)
-    people.hand_in(range(half))
+    print(f"{half} people hand in, {N_BROWSERS} in browsers", flush=True)
+    with ThreadPoolExecutor(1) as beside:
+        browsers = beside.submit(people.hand_in_by_browser, range(N_BROWSERS))
+        people.hand_in(range(N_BROWSERS, half))
+        browsers.result()
+    print(f"a witness dies, and {KILLED} is killed", flush=True)
     witness.kill()
     bistros.running[KILLED].kill()
     bistros.running[KILLED].wait()

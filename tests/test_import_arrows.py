@@ -86,6 +86,7 @@ WITHIN = {
     ),
     "bistro.organiser": "bistro.event bistro.receipt bistro.sealing bistro.client",
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
+    "bistro.page": "bistro.event bistro.receipt",
     "bistro.witness": "bistro bistro.log",
     "bistro.service": "bistro bistro.log bistro.event",
     "bistro.store": (

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.event_page import page
 from datacollect.commands.event_run import run, status
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Force, Json, require_new
@@ -77,6 +78,10 @@ def tickets(
     into: Annotated[
         str, typer.Option("-o", "--output", metavar="DIR", help="Folder of the tickets.")
     ],
+    page_url: Annotated[
+        str | None,
+        typer.Option("--page", metavar="URL", help="Write links to this page, too: PERSON.link."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a ticket for each person; run again it goes on, and overwrites nothing.
@@ -86,7 +91,7 @@ def tickets(
     """
     from datacollect.bistro.organiser.ticket_files import write_tickets
 
-    done = write_tickets(event_file, people, key, into)
+    done = write_tickets(event_file, people, key, into, page_url)
     if as_json:
         emit_json({"new": done.n_new, "kept": done.n_kept, "list": done.list_file})
     else:
@@ -144,5 +149,6 @@ def extend(
     return done.exit_code
 
 
+event.command(cls=Command)(page)
 event.command(cls=Command)(run)
 event.command(cls=Command)(status)

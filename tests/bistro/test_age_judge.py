@@ -13,6 +13,7 @@ import pyrage
 import pytest
 from conftest import NO_AGE
 
+from datacollect.bistro.log.entry import content_digest
 from datacollect.bistro.sealing.sealed import Inner, open_sealed, seal
 
 GO = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
@@ -31,6 +32,17 @@ MoiQd6YlMNyHjwXoGNOKw1SNTGXFxix/iaq3pv3Xe/23xMlKErEVimiXoaa6cz/coMpMUFATzg42Reqt
 GQKvGnTjJCrZ7iBVSR/7sSfS8dNamsEDqdzahYZ0yRxdo2gWGMKb+TcK8ihsS3JKvzlAu6v05Cf02pDiw3b3+i4Gfv+y
 mzib/D2jlcUncbcyyHM9qw==
 """
+
+# What the page has sealed for the same (typage 0.3.1, `web/src/sealing.js`), and its code of it.
+BY_PAGE = """
+YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBSSmRFSUdPVFpLb055WE9raDF5dndTQWFMR1BzMFM3enM3aFZYSjJR
+d1RBCm0wc2lQemd4cnhsTEVNbndqaklycTRsc2NIQmdwOFdTYVZHcy9ESFpXWEkKLS0tIGFST1FYV0MrUHppVUpkUGdDd2lL
+MzJ0Y0Z0REFCUVlmWjhyQWtrL3EySFEKCHTgKa8/X2fICkZqRiDfzJ0f2wpHu1JtyfAXbn1v9VCyXx/+BZT6JgQwt3cgBlRN
+iYSG5qckAFUJW5Jp1Eh5BsTwsdorzWQb+Zq1cbgakMjxNZoVn5Wqkm1QOBqvJAAvt4tibTvd5wZdyq/USwunK1OTJg8yJFOq
+b+ApywDG8ptrFIDyPLWFFfcFGZjpnsBZTJIbqvSGuwuTsH7LEfM38N6Ayo73zCVRLbJOHoWDv8rnFBKyAMG8cUOXfUkWNCYX
+eXWVKapkeTnKaqrKYn+/qBPlPcmj+FprF3K0YxmTcacmzZm7EmBzm0IrZjC5Zh6d1q+euMhjX1dDKRHVgdhT+JgJheGfgw==
+"""
+CONTENT_P = "ad357ca9fad19a656adb1ae42e2dec9c879fcf04a34870f5b6dbd4ddfef0d2ee"
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +68,19 @@ def opened(ciphertext: bytes, identity: str) -> tuple[Inner, bytes]:
 
 def test_what_age_has_sealed_is_opened():
     assert opened(base64.b64decode(BY_AGE), IDENTITY) == (INNER, FILE)
+
+
+def test_what_the_page_has_sealed_is_opened_and_its_code_of_the_content_is_ours():
+    assert opened(base64.b64decode(BY_PAGE), IDENTITY) == (INNER, FILE)
+    assert content_digest(INNER.secret, INNER.header, [FILE]).hex() == CONTENT_P
+
+
+@pytest.mark.slow
+def test_age_opens_what_the_page_has_sealed(age, tmp_path: Path):
+    (tmp_path / "sealed.age").write_bytes(base64.b64decode(BY_PAGE))
+    (tmp_path / "key").write_text(f"{IDENTITY}\n")
+    command = [age, "-d", "-i", str(tmp_path / "key"), str(tmp_path / "sealed.age")]
+    assert subprocess.run(command, check=True, capture_output=True).stdout.endswith(FILE)
 
 
 @pytest.mark.slow

@@ -76,9 +76,10 @@ class Loop:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(WITHIN_S)
 
     def close(self) -> None:
+        # In its own thread: that of the test may have a loop, too, as Playwright has.
+        self.run(self.loop.shutdown_asyncgens())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import os
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 COLUMN = "person"
 COLUMNS = (COLUMN, "ticket", "token_sha256")
-SUFFIX = ".ticket"
+SUFFIX, LINK_SUFFIX = ".ticket", ".link"
 LIST = "tickets.csv"
 MODE = 0o600
 # What names files on every system: no separators, nothing hidden, nothing too long.
@@ -56,6 +57,7 @@ def write_tickets(
     people: str | PathLike[str],
     key: str | PathLike[str],
     into: str | PathLike[str],
+    page: str | None = None,
 ) -> TicketFiles:
     """Write a ticket for each person, for its owner's eyes alone; started again it goes on.
 
@@ -71,6 +73,9 @@ def write_tickets(
         The organiser's private key.
     into : path-like
         Folder; made where it is absent.
+    page : str, optional
+        URL of the page to hand in: beside each ticket goes ``PERSON.link``, which opens the page
+        with the ticket.
 
     Raises
     ------
@@ -98,6 +103,8 @@ def write_tickets(
             n_new += is_new
             told = owned(ticket, found)
             rows[name, told.id, told.token_sha256.hex()] = None
+            if page is not None:
+                _write_link(folder / f"{name}{LINK_SUFFIX}", page, ticket)
     finally:
         # Interrupted, too: whoever has a ticket by now must be found.
         if rows:
@@ -153,6 +160,13 @@ def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
     except OSError as error:
         raise _not_written(path, error) from None
     return ticket
+
+
+def _write_link(path: Path, page: str, ticket: Ticket) -> None:
+    """Write a link that opens the page with a ticket, which no server sees behind its ``#``."""
+    told = base64.urlsafe_b64encode(ticket.text.encode()).rstrip(b"=").decode()
+    with written_durably(path) as beside:
+        write_owned(beside, f"{page.rstrip('/')}/#ticket={told}\n".encode(), mode=MODE)
 
 
 def _kept(path: Path, event: Event) -> Ticket:

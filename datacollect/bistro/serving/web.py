@@ -20,6 +20,7 @@ from datacollect.bistro.serving.connections import (
 from datacollect.bistro.serving.exchange import Reply
 from datacollect.errors import ProblemError
 from datacollect.net.addresses import origin_of
+from datacollect.net.cross_origin import allowed, shared
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import server_context
 
@@ -40,6 +41,9 @@ DRAIN_S = 5.0
 # An answer is handed to the kernel and to memory at once: a client that reads slowly holds nobody.
 MOST_UNSENT_BYTES = 2**20
 
+# Pages may read all answers, and with them when to come again, and the time here.
+SHARED = shared(("Date", "Retry-After"))
+ALLOWED = allowed(("GET", "POST"), ("Content-Type",))
 
 _WITH_PORT = re.compile(r"(\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(:[0-9]*)?")
 
@@ -123,8 +127,10 @@ class WebServer:
 
         if request.transport is not None:
             request.transport.set_write_buffer_limits(MOST_UNSENT_BYTES)
+        if request.method == "OPTIONS":
+            return web.Response(status=204, headers=dict(SHARED + ALLOWED))
         reply = await self._handle(request)
-        headers = {"Content-Type": reply.content_type}
+        headers = {"Content-Type": reply.content_type, **dict(SHARED)}
         if reply.retry_after_s is not None:
             headers["Retry-After"] = str(reply.retry_after_s)
         response = web.Response(status=reply.status, body=reply.body, headers=headers)

@@ -19,6 +19,7 @@ from datacollect.bistro.accepting import messages
 from datacollect.bistro.accepting.core import GONE, NO_ROOM
 from datacollect.bistro.log.entry import SIZE_STOP
 from datacollect.errors import RefusedError, TransferError
+from datacollect.net.cross_origin import allowed, shared
 
 if TYPE_CHECKING:
     from datacollect.bistro.accepting.messages import Upload
@@ -31,6 +32,21 @@ EXTENSIONS = "creation,creation-with-upload,expiration,checksum,termination"
 PUSH_TYPE = "application/offset+octet-stream"
 RECEIPT = "Datacollect-Receipt"
 SUMS = ("sha256", "sha1")
+# What pages may send and read: tickets travel in `Upload-Metadata`, never by themselves.
+SHARED = shared(
+    (
+        *("Location", "Upload-Offset", "Upload-Length", "Upload-Expires", RECEIPT),
+        *("Tus-Resumable", "Tus-Version", "Tus-Extension", "Tus-Max-Size"),
+        *("Tus-Checksum-Algorithm", "Retry-After"),
+    )
+)
+ALLOWED = allowed(
+    ("POST", "HEAD", "PATCH", "DELETE", "OPTIONS"),
+    (
+        *("Content-Type", "Tus-Resumable", "Upload-Length", "Upload-Metadata", "Upload-Offset"),
+        *("Upload-Checksum", "X-HTTP-Method-Override", "X-Requested-With"),
+    ),
+)
 # When somebody who was refused for want of room may come again.
 AGAIN_S = 30
 # What is written at once.
@@ -72,7 +88,7 @@ class Tus:
         headers = exchange.headers
         method = headers.get("x-http-method-override", exchange.method)
         if method == "OPTIONS":
-            self._say(exchange, 204, *self._abilities())
+            self._say(exchange, 204, *self._abilities(), *ALLOWED)
             return
         if headers.get("tus-resumable") != VERSION:
             raise RefusedError(f"Tus-Resumable must be {VERSION}", 412)
@@ -165,10 +181,10 @@ class Tus:
         self._say(exchange, status, *headers)
 
     def _say(self, exchange: Exchange, status: int, *headers: tuple[str, str]) -> None:
-        exchange.answer(status, [("Tus-Resumable", VERSION), *headers])
+        exchange.answer(status, [("Tus-Resumable", VERSION), *SHARED, *headers])
 
     def _refuse(self, exchange: Exchange, error: RefusedError) -> None:
-        headers = [("Tus-Resumable", VERSION)]
+        headers = [("Tus-Resumable", VERSION), *SHARED]
         tree: dict[str, Any] = {"why": str(error)}
         if error.status == NO_ROOM:
             bistros = self._bistro.event.bistros

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import stat
@@ -103,6 +104,24 @@ def test_each_person_gets_a_ticket_and_a_second_run_adds_only_who_is_new(organis
 def listed(organiser) -> list[str]:
     rows = csv.DictReader((organiser / "out" / "tickets.csv").read_text().splitlines())
     return [row["person"] for row in rows]
+
+
+def test_links_bring_each_persons_ticket_to_the_page_behind_the_sign_that_no_server_sees(
+    organiser, event, capsys
+):
+    tickets = ("event", "tickets", "event.toml", "--people", "people.csv")
+    arguments = (*tickets, "--key", "organiser.key", "-o", "t")
+    assert answered(capsys, *arguments)[0] == 0
+    assert not [*(organiser / "t").glob("*.link")]
+    # Also for tickets that are there already.
+    assert answered(capsys, *arguments, "--page", "https://hand-in.example/")[0] == 0
+    for name in ("ann", "bob"):
+        path = organiser / "t" / f"{name}.link"
+        page, _, told = path.read_text().strip().partition("#ticket=")
+        assert page == "https://hand-in.example/"
+        text = base64.urlsafe_b64decode(told + "=" * (-len(told) % 4))
+        assert text == (organiser / "t" / f"{name}.ticket").read_bytes()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_list_keeps_whoever_stands_there_already(organiser, event, capsys):

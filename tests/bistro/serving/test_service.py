@@ -304,6 +304,23 @@ def test_hostile_requests_are_answered_in_words(running, method, path, body, sta
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
+def test_pages_of_any_origin_may_ask_and_read_answers_and_the_time(running):
+    """Also refusals; nothing allows credentials, for there are none."""
+    service = running.services[0]
+    asked = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
+    before = running.ask(service, "OPTIONS", "/commit", **asked)
+    assert before.status == 204
+    assert "POST" in before.headers["Access-Control-Allow-Methods"]
+    assert before.headers["Access-Control-Allow-Headers"] == "Content-Type"
+    refused = running.ask(service, "POST", "/commit", b"{}")
+    read = running.get(service, "/event")
+    assert (refused.status, read.status) == (400, 200)
+    for answer in (before, refused, read):
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+        assert "Access-Control-Allow-Credentials" not in answer.headers
+    assert {"Date", "Retry-After"} <= set(read.headers["Access-Control-Expose-Headers"].split(", "))
+
+
 def test_slow_and_broken_clients_hold_nobody_up(running):
     service = running.services[0]
     port = int(service.url.rpartition(":")[2])

@@ -297,6 +297,29 @@ def test_stock_clients_learn_what_is_spoken(north):
     assert "creation-with-upload" in headers["tus-extension"]
 
 
+def test_pages_of_any_origin_may_push_and_read_the_receipt_but_nothing_else_of_an_agent(
+    event, north
+):
+    client, _ = north
+    asked = {"Origin": "https://page.example", "Access-Control-Request-Method": "PATCH"}
+    status, headers, _ = client.ask("OPTIONS", "/tus/x", **asked)
+    assert status == 204
+    assert {"POST", "HEAD", "PATCH"} <= set(headers["access-control-allow-methods"].split(", "))
+    wanted = {"Tus-Resumable", "Upload-Length", "Upload-Metadata", "Upload-Offset", "Content-Type"}
+    assert wanted <= set(headers["access-control-allow-headers"].split(", "))
+    refused = client.ask("POST", "/tus/", Upload_Length="1")
+    taken = client.create(event, commitment_to(event, DATA), DATA)
+    assert (refused[0], taken[0]) == (400, 201)
+    for _, headers, _ in (refused, taken):
+        assert headers["access-control-allow-origin"] == "*"
+        assert "access-control-allow-credentials" not in headers
+        exposed = set(headers["access-control-expose-headers"].split(", "))
+        assert {"Location", "Upload-Offset", "Datacollect-Receipt"} <= exposed
+    for path in ("/v1/inventory", "/bistro", "/else"):
+        _, headers, _ = client.ask("GET", path)
+        assert "access-control-allow-origin" not in headers
+
+
 def test_agents_own_paths_answer_as_ever(north):
     assert north[0].ask("GET", "/v1/inventory")[0] == 401
     assert north[0].ask("GET", "/else")[0] == 404

@@ -1,0 +1,101 @@
+"""The files of an event's page: the same ones for the same event, so that anybody can compare them.
+
+The script is built beforehand, and is part of this package (`static`): its sources, and the lock
+file of what is in it, are in the folder `web` of the repository. Only the page itself is made for
+an event: it holds the event's file, and names those whom the script may speak to.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from importlib.resources import files
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from datacollect.bistro.event.event import Event
+
+SCRIPT, STYLE, PAGE, LICENCES = "page.js", "style.css", "index.html", "licences.txt"
+EVENT_FILE = "event.toml"
+# For who serves it: what nginx is to send along.
+HEADERS = "headers.conf"
+SUMS = "SHA256SUMS"
+
+# What a page can say of itself; that no other page may frame it, only a header can.
+_NOT_IN_A_PAGE = "frame-ancestors 'none'"
+
+
+def page_files(event_data: bytes, event: Event) -> dict[str, bytes]:
+    """Return the files of an event's page, by name.
+
+    Parameters
+    ----------
+    event_data : bytes
+        All bytes of the event's file.
+    event : Event
+        The same, with the amendments that are known: the page may speak to the bistros they add.
+    """
+    static = files("datacollect.bistro.page") / "static"
+    taken = {name: (static / name).read_bytes() for name in (SCRIPT, STYLE, LICENCES)}
+    policy = policy_of(event)
+    said = {
+        "policy": policy.replace(f"; {_NOT_IN_A_PAGE}", ""),
+        "name": event.name,
+        "style": _integrity(taken[STYLE]),
+        "script": _integrity(taken[SCRIPT]),
+        "event": base64.b64encode(event_data).decode(),
+    }
+    page = (static / PAGE).read_text(encoding="utf-8")
+    for name, text in said.items():
+        page = page.replace(f"@{name}@", html.escape(text))
+    made = {
+        **taken,
+        PAGE: page.encode(),
+        EVENT_FILE: event_data,
+        HEADERS: _headers(policy).encode(),
+    }
+    lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(made.items())]
+    return {**made, SUMS: "".join(lines).encode()}
+
+
+def policy_of(event: Event) -> str:
+    """Return the page's Content-Security-Policy: nothing from elsewhere, nobody else spoken to.
+
+    The script speaks to the event's services, bistros and log of verdicts alone.
+    """
+    urls = [each.url for each in event.services] + [each.url for each in event.bistros]
+    if event.verdicts_url is not None:
+        urls.append(event.verdicts_url)
+    origins = dict.fromkeys("{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls)
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "worker-src 'self'",
+            f"connect-src {' '.join(origins)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+            _NOT_IN_A_PAGE,
+            "require-trusted-types-for 'script'",
+            "trusted-types datacollect",
+        )
+    )
+
+
+def _integrity(data: bytes) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(data).digest()).decode()}"
+
+
+def _headers(policy: str) -> str:
+    rows = {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        # What was changed in an emergency is seen at once.
+        "Cache-Control": "no-cache",
+    }
+    return "".join(f'add_header {name} "{value}" always;\n' for name, value in rows.items())

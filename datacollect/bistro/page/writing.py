@@ -1,0 +1,155 @@
+"""An event's page written into a folder, or compared with what stands in one, or is served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.event.amendments import amended
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.page.files import PAGE, page_files
+from datacollect.bistro.receipt.receipt import read_amendments
+from datacollect.bistro.receipt.verify import published
+from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.files.documents import document_name, read_bytes, written_durably
+from datacollect.net.http_asking import Asker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+
+POLICY_HEADER = "content-security-policy"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: how many files, and sentences about what will not work in a browser."""
+
+    n_files: int
+    cautions: tuple[str, ...]
+
+
+def write_page(
+    event: str | PathLike[str],
+    into: str | PathLike[str],
+    amendments: str | PathLike[str] | None = None,
+    *,
+    force: bool = False,
+) -> Written:
+    """Write the page of an event, to be served as it is.
+
+    Parameters
+    ----------
+    event : path-like
+    into : path-like
+        Folder; made where it is absent.
+    amendments : path-like, optional
+        What the organiser has changed: the page may speak to the bistros that were added.
+    force : bool
+        Overwrite files that are there.
+
+    Raises
+    ------
+    ProblemError
+        The event or the amendments cannot be read, or another file is there.
+    NotWrittenError
+        A file cannot be written.
+    """
+    made = _made(event, amendments)
+    folder = Path(into)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWrittenError(
+            f"{document_name(folder)}: cannot be written: {error.strerror}", error.errno
+        ) from None
+    there = [name for name, data in made.items() if not force and _differs(folder / name, data)]
+    if there:
+        raise ProblemError(
+            f"{document_name(folder / there[0])}: exists already, and is another page's; --force "
+            "overwrites it, or name another folder"
+        )
+    # The page last: it names the others by their hashes.
+    for name in sorted(made, key=lambda name: name == PAGE):
+        with written_durably(folder / name) as beside:
+            beside.write_bytes(made[name])
+    return Written(len(made), _cautions(event))
+
+
+def check_page(
+    event: str | PathLike[str],
+    place: str,
+    amendments: str | PathLike[str] | None = None,
+) -> list[str]:
+    """Return how a page differs from what `write_page` writes; an empty list: not at all.
+
+    Parameters
+    ----------
+    event : path-like
+    place : str
+        The folder, or the URL at which it is served.
+    amendments : path-like, optional
+        As for `write_page`.
+
+    Raises
+    ------
+    ProblemError
+        The event or the amendments cannot be read.
+    TransferError
+        The server does not answer.
+    """
+    made = _made(event, amendments)
+    if not place.startswith(("https://", "http://")):
+        return _compared(made, lambda name: _read(Path(place) / name))
+    said: list[str] = []
+    with Asker(place.rstrip("/")) as asker:
+        longest = 1 + max(map(len, made.values()))
+
+        def got(name: str) -> bytes | None:
+            answer = asker.get(f"/{name}", longest)
+            if name == PAGE and "frame-ancestors" not in answer.headers.get(POLICY_HEADER, ""):
+                said.append(f"{name}: is served without the headers of headers.conf")
+            return answer.body if answer.status == 200 else None
+
+        return [*_compared(made, got), *said]
+
+
+def _compared(made: dict[str, bytes], read: Callable[[str], bytes | None]) -> list[str]:
+    found = []
+    for name, data in made.items():
+        there = read(name)
+        if there is None:
+            found.append(f"{name}: is not there")
+        elif there != data:
+            found.append(f"{name}: is not what this version writes for the event")
+    return found
+
+
+def _made(event: str | PathLike[str], amendments: str | PathLike[str] | None) -> dict[str, bytes]:
+    data = read_bytes(event)
+    found = read_event(data, document_name(event))
+    if amendments is not None:
+        rows = read_amendments(read_bytes(amendments), found.id, document_name(amendments))
+        found = amended(found, published(found, rows, []))
+    return page_files(data, found)
+
+
+def _cautions(event: str | PathLike[str]) -> tuple[str, ...]:
+    found = read_event(read_bytes(event))
+    pinned = [each.name for each in found.bistros if each.fingerprint is not None]
+    sentences = []
+    if pinned:
+        sentences.append(
+            f"browsers do not know fingerprints: {', '.join(pinned)} must show a certificate that "
+            "browsers trust; best name its authority by ca, for certificates are renewed"
+        )
+    return tuple(sentences)
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _differs(path: Path, data: bytes) -> bool:
+    return path.exists() and (not path.is_file() or path.read_bytes() != data)

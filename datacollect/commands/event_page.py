@@ -1,0 +1,59 @@
+"""The command ``datacollect event page``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.options import Force, Json
+from datacollect.errors import ProblemError
+
+EventFile = Annotated[str, typer.Argument(metavar="EVENT", help="The event's file, as published.")]
+
+
+def page(
+    event_file: EventFile,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="DIR", help="Folder of the page.")
+    ] = None,
+    amendments: Annotated[
+        str | None,
+        typer.Option("--amendments", metavar="FILE", help="What the organiser has changed."),
+    ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option("--check", metavar="PLACE", help="Compare a folder or URL with the page."),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> int:
+    """Write the page on which people hand in, in a browser; serve its files as they are.
+
+    Whoever serves it could read what is handed in: serve it yourself, never from a bistro.
+    With --check nothing is written: exit 0 where the page there is the event's, 1 where it differs.
+    """
+    from datacollect.bistro.page.writing import check_page, write_page
+
+    if (output is None) == (check is None):
+        raise ProblemError("name a folder with -o, or a place to look at with --check")
+    if check is not None:
+        differences = check_page(event_file, check, amendments)
+        if as_json:
+            emit_json({"place": check, "differences": differences})
+        else:
+            emit("differs" if differences else "the page is the event's, byte by byte")
+            for sentence in differences:
+                emit_text(sentence, 2)
+        return 1 if differences else 0
+    assert output is not None
+    written = write_page(event_file, output, amendments, force=force)
+    if as_json:
+        emit_json({"folder": output, "files": written.n_files, "cautions": list(written.cautions)})
+        return 0
+    emit(f"{written.n_files} files in {output}")
+    for sentence in written.cautions:
+        note_text(f"caution: {sentence}")
+    note("serve them over https, with the headers of headers.conf")
+    return 0

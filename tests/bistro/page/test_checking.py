@@ -1,0 +1,227 @@
+"""Receipts checked on the page say what Python's check says: small ones, made by hand."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from instances.events import DEADLINE_S, event_bytes, key_of, proof_of
+from instances.handing_pages import CONTEXT, served
+from instances.watched_pages import wait_until
+
+from datacollect.bistro.client.items import commitment_of
+from datacollect.bistro.custody.verdicts import Verdict
+from datacollect.bistro.event.amendments import sign_amendment
+from datacollect.bistro.event.file import read_event
+from datacollect.bistro.log.acknowledgement import acknowledge
+from datacollect.bistro.log.checkpoints import SignedCheckpoint
+from datacollect.bistro.log.entry import Commitment
+from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.page.writing import write_page
+from datacollect.bistro.receipt.receipt import PublishedAmendment, Receipt, amendments_data
+from datacollect.bistro.receipt.verify import verify
+from datacollect.bistro.sealing.keep import keep
+from datacollect.bistro.sealing.sealed import Inner
+
+SEALED = b"age-encryption.org/v1\nsealed"
+VERDICTS = {"key": key_of("verdicts").public, "url": "https://verdicts.example"}
+DATA = event_bytes(verdicts=VERDICTS)
+EVENT = read_event(DATA)
+LOG = EVENT.services[0].log.name
+COMMITMENT = Commitment(
+    EVENT.id, bytes(32), len(SEALED), hashlib.sha256(SEALED).digest(), b"p" * 32
+)
+RECEIPT = Receipt(COMMITMENT)
+ENTRY = RECEIPT.entry
+LATEST_S = DEADLINE_S + EVENT.lag_s
+# The first line of the page, by outcome and what was shown.
+SAID = {"in time": "In time: ", "late": "Late: ", "not proved": "This proves nothing."}
+
+
+def proof(time_s=DEADLINE_S - 60, entry=ENTRY, log=LOG, **more):
+    return proof_of(entry, log, time_s, **more)
+
+
+def forged(found: LogProof) -> LogProof:
+    """A proof whose first cosignature has one bit changed."""
+    note = found.signed.note
+    line = note.signatures[1]
+    wrong = bytes([*line.signature[:-1], line.signature[-1] ^ 1])
+    lines = (note.signatures[0], replace(line, signature=wrong), *note.signatures[2:])
+    return replace(found, signed=replace(found.signed, note=replace(note, signatures=lines)))
+
+
+def resigned(found: LogProof) -> LogProof:
+    """A proof whose checkpoint another key has signed in the log's name."""
+    other = proof(service="s1").signed.note.signatures[0]
+    note = found.signed.note
+    lines = (replace(note.signatures[0], signature=other.signature), *note.signatures[1:])
+    return LogProof(
+        found.index,
+        found.hashes,
+        SignedCheckpoint(found.signed.checkpoint, replace(note, signatures=lines)),
+    )
+
+
+def collected() -> str:
+    said = Verdict(EVENT.id, ENTRY, "collected").data
+    return proof(entry=said, log=EVENT.verdicts.name, service="verdicts").data.decode()
+
+
+def word(key="s0", index=0):
+    return acknowledge(LOG, ENTRY, index, DEADLINE_S - 60, key_of(key))
+
+
+# Witnesses sign a second apart, the third makes the time: two seconds after the first.
+CASES = {
+    "in time": RECEIPT.with_more(proofs=[proof()]),
+    "at the last second": RECEIPT.with_more(proofs=[proof(LATEST_S - 2)]),
+    "a second late": RECEIPT.with_more(proofs=[proof(LATEST_S - 1)]),
+    "late, and in time by another": RECEIPT.with_more(proofs=[proof(LATEST_S), proof()]),
+    "too few": RECEIPT.with_more(proofs=[proof(n_witnesses=2)]),
+    "four, of which the third counts": RECEIPT.with_more(
+        proofs=[proof(LATEST_S - 2, n_witnesses=4)]
+    ),
+    "a forged cosignature": RECEIPT.with_more(proofs=[forged(proof())]),
+    "another log's key": RECEIPT.with_more(proofs=[resigned(proof())]),
+    "another entry": RECEIPT.with_more(proofs=[proof(entry=bytes(32))]),
+    "a log of nobody": RECEIPT.with_more(proofs=[proof(log="nobody.example/0123456789abcdef")]),
+    "nothing": RECEIPT,
+    "a word alone": RECEIPT.with_more(acknowledgements=[word()]),
+    "another's word": RECEIPT.with_more(acknowledgements=[word("s1")], proofs=[proof()]),
+    "collected": replace(RECEIPT.with_more(proofs=[proof()]), collected=collected()),
+    "another's verdict": replace(
+        RECEIPT.with_more(proofs=[proof()]), collected=proof().data.decode()
+    ),
+    "of another event": replace(RECEIPT, commitment=replace(COMMITMENT, event=bytes(32))),
+}
+
+
+@contextmanager
+def page_of(browser, folder, amendments=()):
+    """The page without any service but one that knows amendments."""
+    (folder / "event.toml").write_bytes(DATA)
+    write_page(folder / "event.toml", folder / "page")
+
+    def answer(route):
+        if route.request.url.endswith("/amendments") and amendments is not None:
+            body = amendments_data(EVENT.id, amendments)
+            headers = {"Access-Control-Allow-Origin": "*"}
+            route.fulfill(status=200, body=body, headers=headers)
+        else:
+            route.abort()
+
+    with served(folder / "page") as url, browser.new_context(locale="en", **CONTEXT) as context:
+        context.route("https://*.example/**", answer)
+        page = context.new_page()
+        page.goto(url)
+        page.click("summary")
+        yield page
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    with page_of(browser, tmp_path_factory.mktemp("checking")) as made:
+        yield made
+
+
+def checked(page, receipt: bytes, shown: bytes | None = SEALED, name="a.age") -> list[str]:
+    """Return the lines that the page says of a receipt."""
+    page.evaluate("document.getElementById('verdict').replaceChildren()")
+    file = {"name": "a.receipt.json", "mimeType": "application/json", "buffer": receipt}
+    page.set_input_files("#receipt", file)
+    given = [] if shown is None else {"name": name, "mimeType": "", "buffer": shown}
+    page.set_input_files("#shown", given)
+    page.click("#check button")
+    wait_until(page, "document.querySelectorAll('#verdict p').length > 0")
+    return page.eval_on_selector_all("#verdict p", "all => all.map(each => each.textContent)")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_page_says_of_a_receipt_what_python_says(page, case):
+    receipt = CASES[case]
+    first, *reasons = checked(page, receipt.data)
+    if receipt.commitment.event != EVENT.id:
+        assert (first, reasons) == (SAID["not proved"], ["The receipt is of another event."])
+        return
+    found = verify(DATA, receipt, ciphertext=[SEALED], amendments=[])
+    assert first.startswith(SAID[found.outcome])
+    assert ("the sealed file" in first) == (found.outcome != "not proved")
+    assert len([each for each in reasons if "does not count" in each]) == len(
+        [each for each in found.reasons if "does not count" in each]
+    )
+    assert any(each.startswith("Collected by") for each in reasons) == (
+        found.collected_s is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (b"age-encryption.org/v1\nother", "The sealed file is not the one that was handed in."),
+        (b"a file", "Nothing tells here how the file was sealed: choose its .keep instead."),
+    ],
+)
+def test_another_file_than_the_receipts_proves_nothing(page, shown, said):
+    first, *reasons = checked(page, CASES["in time"].data, shown)
+    assert first == SAID["not proved"]
+    assert said in reasons
+
+
+def test_what_python_keeps_is_read_on_the_page(page, tmp_path):
+    """A ``.keep`` and a receipt as `upload` makes them, whole and with one byte changed."""
+    (tmp_path / "größe.txt").write_bytes(b"form")
+    kept = keep(
+        tmp_path / "größe.txt",
+        tmp_path / "größe.txt.keep",
+        event=EVENT.id,
+        salt=bytes(32),
+        inner=Inner('{"name":"größe.txt"}'.encode(), bytes(32), bytes(32)),
+        ticket="v4.public.ticket",
+        recipients=EVENT.recipients,
+    )
+    receipt = Receipt(commitment_of(kept))
+    receipt = receipt.with_more(proofs=[proof(entry=receipt.entry)])
+    data = (tmp_path / "größe.txt.keep").read_bytes()
+    first, *_ = checked(page, receipt.data, data, "größe.txt.keep")
+    assert first.startswith("In time: the sealed file")
+    wrong = bytes([data[0] ^ 1]) + data[1:]
+    first, *reasons = checked(page, receipt.data, wrong, "größe.txt.keep")
+    assert first == SAID["not proved"]
+    assert "The sealed file is not the one that was handed in." in reasons
+
+
+def test_without_a_file_it_is_of_some_bytes(page):
+    first, *reasons = checked(page, CASES["in time"].data, None)
+    assert first.startswith("In time: some bytes, nobody knows which, stood in a log by")
+    assert "No file was given." in reasons
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b"[]", b'{"format": "datacollect-receipt/1"}', b"\xff"]
+)
+def test_what_is_no_receipt_is_said_to_be_none(page, text):
+    (line,) = checked(page, text)
+    assert line.startswith("This is no receipt: ")
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_later_deadline_counts_once_a_log_has_published_it(browser, tmp_path, is_published):
+    """The receipt is a second late; the amendment moves the deadline by a day."""
+    changes = {"deadline": "2027-04-16T23:59:59-04:00"}
+    note = sign_amendment(EVENT, changes, 1, key_of("organiser"))
+    proofs = (proof(entry=note),) if is_published else ()
+    with page_of(browser, tmp_path, [PublishedAmendment(note, proofs)]) as page:
+        moved = "2027-04-17 03:59:59 UTC" if is_published else "2027-04-16 03:59:59 UTC"
+        wait_until(page, f"document.getElementById('deadline-utc').textContent === '{moved}'")
+        first, *_ = checked(page, CASES["a second late"].data)
+        assert first.startswith("In time: " if is_published else "Late: ")
+
+
+def test_where_no_service_answers_that_is_said(browser, tmp_path):
+    with page_of(browser, tmp_path, None) as page:
+        _, *reasons = checked(page, CASES["in time"].data)
+        assert "Whether the deadline was moved is not known here." in reasons
+        assert "by the clock of this device" in page.text_content("#left")

@@ -1,0 +1,606 @@
+"""People hand in on the page, in Chromium: real services, witnesses and bistros on loopback."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import time
+from contextlib import ExitStack, suppress
+from urllib.parse import urlsplit
+
+import pytest
+from instances.events import key_of, proof_of
+from instances.handing_pages import CONTEXT, NARROW, WIDE, PageWorld
+from instances.watched_pages import wait_until
+from instances.web_packages import package_file
+
+from datacollect.bistro.client.items import commitment_of
+from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.custody.verdicts import Verdict
+from datacollect.bistro.event.tickets import ID_BYTES
+from datacollect.bistro.receipt.receipt import read_receipt
+from datacollect.bistro.receipt.verify import Content, verify
+from datacollect.bistro.sealing.keep import ciphertext_of, read_keep
+from datacollect.bistro.sealing.sealed import open_sealed
+from datacollect.commands.main import run
+
+CONTENT = bytes(range(256)) * 400  # 100 KB
+# What the page says once a server holds the file; and before any has.
+HELD, READY = "holds it, by its own word", "in time. "
+MANY_BYTES = 200_000_000
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with ExitStack() as held:
+        verdicts = {"key": key_of("verdicts").public, "url": "https://there.example"}
+        made = PageWorld(tmp_path_factory.mktemp("page"), held, verdicts=verdicts)
+        made.start()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def both_bistros(world):
+    with world.bistro("north"), world.bistro("south"):
+        yield
+
+
+@pytest.fixture
+def context(browser, world):
+    with_all = browser.new_context(viewport=WIDE, locale="en", timezone_id="UTC", **CONTEXT)
+    with with_all as made:
+        made.asked = []
+        made.faults = []
+        # The destination is not there: tests answer in its place.
+        made.route(f"{world.event.verdicts_url}/**", lambda route: route.fulfill(status=404))
+        made.on("request", lambda request: made.asked.append(request.url))
+        made.on("weberror", lambda error: made.faults.append(str(error.error)))
+        yield made
+        assert made.faults == []
+
+
+@pytest.fixture
+def person(tmp_path, world, monkeypatch):
+    """A folder with a file and a ticket of its own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Übung 1.txt").write_bytes(CONTENT)
+    number = int.from_bytes(tmp_path.name.encode()[-ID_BYTES:], "big")
+    world.ticket_file(tmp_path, number).rename(tmp_path / "my.ticket")
+    return tmp_path
+
+
+def opened(context, world, path="/"):
+    page = context.new_page()
+    page.goto(world.url + path)
+    wait_until(page, "document.getElementById('event-id').textContent !== ''")
+    return page
+
+
+def hand_in(page, person, file=None):
+    page.set_input_files("#ticket", person / "my.ticket")
+    wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
+    page.set_input_files("#file", file or person / "Übung 1.txt")
+    page.click("#submit")
+
+
+def lines(page):
+    return page.eval_on_selector_all("article .line", "all => all.map(each => each.textContent)")
+
+
+def wait_for_line(page, text, n=1):
+    told = json.dumps(text)
+    wait_until(
+        page,
+        "[...document.querySelectorAll('article .line')].filter(each => "
+        f"each.textContent.includes({told})).length === {n}",
+    )
+
+
+def saved(page, button, person):
+    """Press a button of the newest card that saves a file; return its path."""
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=re.compile(button)).first.click()
+    path = person / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def leave(page):
+    """Close a page without being asked whether that is meant."""
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.close(run_before_unload=False)
+
+
+# One file, from the click to the end --------------------------------------------------------
+
+
+def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
+    context, world, both_bistros, person
+):
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, HELD)
+    receipt_path = saved(page, "Save the receipt", person)
+    keep_path = saved(page, r"\.keep$", person)
+    assert receipt_path.name == "Übung 1.txt.receipt.json"
+    assert keep_path.name == "Übung 1.txt.keep"
+
+    receipt = read_receipt(receipt_path.read_bytes())
+    kept = read_keep(keep_path)
+    assert commitment_of(kept) == receipt.commitment
+    assert kept.inner.ticket_secret == bytes(32)
+    assert kept.version.n_bytes == len(CONTENT)
+    header = json.loads(kept.inner.header)
+    assert header == {
+        "event": world.event.id.hex(),
+        "name": "Übung 1.txt",
+        "ticket": header["ticket"],
+    }
+
+    out = io.BytesIO()
+    with ciphertext_of(keep_path, kept) as blocks:
+        sealed = b"".join(blocks)
+    inside = open_sealed(io.BytesIO(sealed), out, [str(world.identity)])
+    assert (out.getvalue(), inside.inner) == (CONTENT, kept.inner)
+    assert inside.content_p == receipt.commitment.content
+
+    content = Content(kept.inner.secret, kept.inner.header, [CONTENT])
+    found = verify(world.event_file.read_bytes(), receipt, content=content, amendments=[])
+    assert (found.outcome, found.covers) == ("in time", "the file")
+    word = read_bistro_receipt(receipt.bistro_receipts[0], world.event)
+    assert (word.sha256, word.sealed_anew) == (receipt.commitment.ciphertext_sha256, False)
+
+    # What it has spoken to: its own files, and the event's services and bistros.
+    origins = {"{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in context.asked}
+    spoken_to = {each.url for each in (*world.event.services, *world.event.bistros)}
+    assert {world.url} < origins <= {world.url, "blob://", world.event.verdicts_url} | spoken_to
+    leave(page)
+
+
+def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, world, person):
+    import base64
+
+    text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
+    page = opened(context, world, f"/#ticket={text}")
+    wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
+    assert "ticket" not in page.url
+    assert not any("ticket" in url for url in context.asked[1:])
+
+
+@pytest.mark.parametrize(
+    ("ticket", "said"),
+    [
+        ("", "This is no ticket"),
+        ("damaged", "This ticket is damaged"),
+        ("other", "This ticket is for another event"),
+    ],
+)
+def test_a_ticket_that_does_not_count_is_refused_before_anything_is_sealed(
+    context, world, person, ticket, said
+):
+    path = person / "my.ticket"
+    text = path.read_text()
+    event = world.event.id.hex()
+    changed = {
+        "": "hello",
+        "damaged": text.replace("0" * 64, "1" * 64),
+        "other": text.replace(f'event = "{event}"', f'event = "{event[::-1]}"'),
+    }
+    path.write_text(changed[ticket])
+    page = opened(context, world)
+    page.set_input_files("#ticket", path)
+    wait_until(page, f"document.getElementById('ticket-said').textContent.includes('{said}')")
+    page.set_input_files("#file", person / "Übung 1.txt")
+    page.click("#submit")
+    wait_until(page, "document.getElementById('refusal').textContent.includes('ticket first')")
+    assert lines(page) == []
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_time_left_is_by_the_services_clock(context, world, hours):
+    """The deadline is two hours after the start: by this clock it is past, or four hours off."""
+    off_ms = hours * 3_600_000
+    context.add_init_script(f"const now = Date.now; Date.now = () => now() + {off_ms}")
+    page = opened(context, world)
+    wait_until(page, "document.getElementById('left').textContent.includes(\"services' clock\")")
+    assert "1 h" in page.text_content("#left")
+    off = page.text_content("#clock")
+    assert re.search(r"wrong by (2 h|1 h 59 min)", off), off
+
+
+def test_a_file_that_has_gone_is_named_and_nothing_is_kept(context, world, person):
+    page = opened(context, world)
+    page.set_input_files("#file", person / "Übung 1.txt")
+    (person / "Übung 1.txt").unlink()
+    page.set_input_files("#ticket", person / "my.ticket")
+    wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
+    page.click("#submit")
+    wait_until(page, "document.getElementById('refusal').textContent.includes('cannot be read')")
+    wait_until(page, "document.querySelectorAll('article').length === 0")
+    assert not any(url.endswith("/commit") for url in context.asked)
+
+
+def test_where_there_is_no_room_nothing_is_handed_in(context, world, person):
+    (person / "large.bin").write_bytes(bytes(10_000_000))
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    # Before the page comes: Chromium looks seldom.
+    room = {"origin": world.url, "quotaSize": 1_000_000}
+    session.send("Storage.overrideQuotaForOrigin", room)
+    page.goto(world.url)
+    hand_in(page, person, person / "large.bin")
+    wait_until(page, "document.getElementById('refusal').textContent.includes('has no room')")
+    assert lines(page) == []
+    assert not any(url.endswith("/commit") for url in context.asked)
+
+
+def test_german_is_spoken_to_who_speaks_it_and_to_who_chooses_it(browser, world):
+    with browser.new_context(locale="de-AT", **CONTEXT) as context:
+        page = opened(context, world)
+        assert page.text_content("#submit") == "Abgeben"
+        assert page.get_attribute("html", "lang") == "de"
+        page.select_option("#language", "en")
+        assert page.text_content("#submit") == "Hand in"
+        page.reload()
+        wait_until(page, "document.getElementById('submit').textContent === 'Hand in'")
+
+
+def test_who_closes_the_page_before_the_receipt_is_saved_is_asked(
+    context, world, both_bistros, person
+):
+    page = opened(context, world)
+    asked = []
+
+    def stay(dialog):
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    hand_in(page, person)
+    wait_for_line(page, HELD)
+    page.close(run_before_unload=True)
+    wait_until(page, "document.querySelector('article .hint').textContent.includes('Before')")
+    saved(page, "Save the receipt", person)
+    wait_until(page, "document.querySelector('article .hint').textContent.includes('is saved')")
+    with page.expect_event("close"):
+        page.close(run_before_unload=True)
+    assert asked == ["beforeunload"]
+
+
+# Interruptions ------------------------------------------------------------------------------
+
+
+def slow(context, page, bytes_per_s):
+    """Let the page send so much a second; -1: as much as it can."""
+    session = context.new_cdp_session(page)
+    session.send(
+        "Network.emulateNetworkConditions",
+        {
+            "offline": False,
+            "latency": 0,
+            "downloadThroughput": -1,
+            "uploadThroughput": bytes_per_s,
+        },
+    )
+    return session
+
+
+def wait_for_part(page):
+    """Return once some of a file was sent, and not all of it."""
+    wait_until(page, "(document.querySelector('article progress')?.value ?? 0) > 0.02")
+
+
+@pytest.fixture
+def large(person):
+    path = person / "large.bin"
+    path.write_bytes(bytes(range(256)) * 12_000)  # 3 MB
+    return path
+
+
+@pytest.mark.slow
+def test_reloaded_in_mid_upload_it_goes_on_from_where_it_was(
+    context, world, both_bistros, person, large
+):
+    page = opened(context, world)
+    slow(context, page, 300_000)
+    hand_in(page, person, large)
+    wait_for_line(page, "Sending to")
+    wait_for_part(page)
+    time.sleep(1)  # so that the server has some of what the page believes it has sent
+    offsets = []
+    context.on(
+        "request",
+        lambda request: (
+            offsets.append(int(request.headers.get("upload-offset", -1)))
+            if request.method == "PATCH"
+            else None
+        ),
+    )
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    slow(context, page, -1)
+    wait_for_line(page, HELD)
+    assert offsets[0] > 0
+    leave(page)
+
+
+@pytest.mark.slow
+def test_without_network_for_a_while_it_goes_on(context, world, both_bistros, person, large):
+    page = opened(context, world)
+    slow(context, page, 300_000)
+    hand_in(page, person, large)
+    wait_for_line(page, "Sending to")
+    wait_for_part(page)
+    context.set_offline(True)
+    time.sleep(2)
+    context.set_offline(False)
+    slow(context, page, -1)
+    wait_for_line(page, HELD)
+    leave(page)
+
+
+@pytest.mark.slow
+def test_sealed_offline_it_is_handed_in_once_the_network_is_back(
+    context, world, both_bistros, person
+):
+    page = opened(context, world)
+    wait_until(page, "document.getElementById('left').textContent.includes(\"services' clock\")")
+    context.set_offline(True)
+    hand_in(page, person)
+    wait_for_line(page, "Sealed and kept here")
+    context.set_offline(False)
+    wait_for_line(page, HELD)
+    leave(page)
+
+
+@pytest.mark.slow
+def test_of_three_tabs_one_works_and_another_goes_on_when_it_is_closed(
+    context, world, both_bistros, person
+):
+    def is_commit(url):
+        return url.endswith("/commit")
+
+    context.route(is_commit, lambda route: route.abort())
+    first, second, third = (opened(context, world) for _ in range(3))
+    hand_in(first, person)
+    for page in (first, second, third):
+        wait_for_line(page, "Sealed and kept here")
+    leave(first)
+    context.unroute(is_commit)
+    wait_for_line(second, HELD)
+    wait_for_line(third, HELD)
+    texts = [saved(page, "Save the receipt", person).read_text() for page in (second, third)]
+    assert texts[0] == texts[1]
+    assert len(json.loads(texts[0])["bistro_receipts"]) == 1
+    leave(second)
+    leave(third)
+
+
+@pytest.mark.slow
+def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(
+    browser, world, both_bistros, person
+):
+    """No bistro is there at first; before one comes the browser has lost the ciphertext."""
+    with browser.new_context(viewport=WIDE, locale="en", **CONTEXT) as context:
+        context.route("**/tus/**", lambda route: route.abort())
+        page = opened(context, world)
+        hand_in(page, person)
+        wait_for_line(page, READY)
+        page.evaluate(
+            """async () => {
+                const name = (await indexedDB.databases())[0].name;
+                const found = await new Promise((resolve) => {
+                    const request = indexedDB.open(name);
+                    request.onsuccess = () => resolve(request.result);
+                });
+                const change = found.transaction("parts", "readwrite");
+                change.objectStore("parts").clear();
+                await new Promise((resolve) => { change.oncomplete = resolve; });
+            }"""
+        )
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.reload()
+        wait_for_line(page, "is lost in this browser")
+        (person / "other.txt").write_bytes(b"other")
+        page.set_input_files("article input[type=file]", person / "other.txt")
+        wait_until(page, "document.querySelector('article .hint').textContent.includes('another')")
+        context.unroute("**/tus/**")
+        page.set_input_files("article input[type=file]", person / "Übung 1.txt")
+        wait_for_line(page, HELD)
+        receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+        word = read_bistro_receipt(receipt.bistro_receipts[0], world.event)
+        assert word.sealed_anew
+        assert word.sha256 != receipt.commitment.ciphertext_sha256
+        leave(page)
+
+
+@pytest.mark.slow
+def test_what_the_page_keeps_is_gone_on_with_by_the_command(
+    browser, world, both_bistros, person, monkeypatch, capsys
+):
+    """The page finds no bistro; `upload` sends what it has saved."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(world.world.authority))
+    with browser.new_context(viewport=WIDE, locale="en", **CONTEXT) as context:
+        context.route("**/tus/**", lambda route: route.abort())
+        page = opened(context, world)
+        hand_in(page, person)
+        wait_for_line(page, READY)
+        saved(page, "Save the receipt", person)
+        keep = saved(page, r"\.keep$", person)
+        leave(page)
+    assert run(["upload", keep.name, "--event", str(world.event_file), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["files"]
+    assert told["outcome"] == "in time"
+    assert told["held_by"] in ("north", "south")
+
+
+# What the destination says ---------------------------------------------------------------------
+
+
+def say_verdict(context, world, word, why=""):
+    """Have the destination's log say this of whatever entry it is asked for."""
+
+    def answer(route):
+        entry = bytes.fromhex(urlsplit(route.request.url).path.removeprefix("/verdict/"))
+        said = Verdict(world.event.id, entry, word, why).data
+        log = world.event.verdicts.name
+        proof = proof_of(said, log, int(time.time()), service="verdicts").data.decode()
+        route.fulfill(
+            status=200,
+            headers={"Access-Control-Allow-Origin": "*"},
+            body=json.dumps({"verdict": said.decode(), "proof": proof}),
+        )
+
+    context.route(f"{world.event.verdicts_url}/verdict/*", answer)
+
+
+def test_what_is_collected_is_said_to_be_and_stands_in_the_receipt(
+    context, world, both_bistros, person
+):
+    say_verdict(context, world, "collected")
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, "and collected by")
+    receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+    found = verify(world.event_file.read_bytes(), receipt, amendments=[])
+    assert found.collected_s is not None
+    leave(page)
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [("is late", "is late"), ("lacks the ticket's secret", "lacks the ticket's secret")],
+)
+def test_what_is_refused_is_said_with_its_reason(context, world, both_bistros, person, why, said):
+    say_verdict(context, world, "refused", why)
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, f"refused by the destination: it {said}.")
+    leave(page)
+
+
+def test_what_does_not_open_is_sealed_anew_from_the_same_file(context, world, both_bistros, person):
+    say_verdict(context, world, "refused", "does not open")
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, "says that it does not open")
+    page.set_input_files("article input[type=file]", person / "Übung 1.txt")
+    wait_for_line(page, HELD)
+    receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+    words = [read_bistro_receipt(each, world.event) for each in receipt.bistro_receipts]
+    assert [word.sealed_anew for word in words] == [False, True]
+    leave(page)
+
+
+# Who cannot see it, or has no mouse -----------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_to_object_to(browser, world, both_bistros, person, viewport, scheme):
+    source = package_file("axe-core/axe.min.js").read_text()
+    look = {"viewport": viewport, "color_scheme": scheme, "locale": "en"}
+    with browser.new_context(**look, **CONTEXT) as context:
+        page = opened(context, world)
+        page.evaluate(source)
+        found = [page.evaluate("axe.run()")]
+        page.click("#submit")
+        hand_in(page, person)
+        wait_for_line(page, HELD)
+        page.click("summary")
+        found.append(page.evaluate("axe.run()"))
+        assert [each["violations"] for each in found] == [[], []]
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= viewport["width"]
+        leave(page)
+
+
+@pytest.mark.slow
+def test_the_keyboard_alone_hands_in_and_saves(context, world, both_bistros, person):
+    page = opened(context, world)
+
+    def tab_to(selector):
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            if page.evaluate(f"document.activeElement.matches({json.dumps(selector)})"):
+                return
+        raise AssertionError(f"the keyboard does not reach {selector}")
+
+    for name, path in (("#file", "Übung 1.txt"), ("#ticket", "my.ticket")):
+        tab_to(name)
+        with page.expect_file_chooser() as waiting:
+            page.keyboard.press("Space")
+        waiting.value.set_files(person / path)
+    wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
+    tab_to("#submit")
+    page.keyboard.press("Enter")
+    wait_for_line(page, HELD)
+    tab_to("article button")
+    with page.expect_download() as waiting:
+        page.keyboard.press("Space")
+    assert waiting.value.suggested_filename.endswith(".receipt.json")
+    assert page.get_attribute("article .line", "role") == "status"
+    leave(page)
+
+
+# Large files --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_large_file_takes_little_memory(browser, world, both_bistros, person):
+    path = person / "huge.bin"
+    with path.open("wb") as file:
+        for _ in range(MANY_BYTES // 1_000_000):
+            file.write(CONTENT[:100_000] * 10)
+    with browser.new_context(viewport=WIDE, locale="en", **CONTEXT) as context:
+        page = opened(context, world)
+        session = context.new_cdp_session(page)
+        heaps = Heaps(session)
+        hand_in(page, person, path)
+        while not any(HELD in line for line in lines(page)):
+            heaps.look()
+            time.sleep(0.1)
+            assert page.text_content("#refusal") == ""
+        assert heaps.most_bytes["page"] < 100_000_000
+        assert heaps.most_bytes["worker"] < 100_000_000
+        leave(page)
+
+
+class Heaps:
+    """The heaps of a page and of its worker, as the browser tells them."""
+
+    def __init__(self, session) -> None:
+        self.session = session
+        self.most_bytes = {"page": 0, "worker": 0}
+        self._worker = None
+        self._n = 0
+        session.on("Target.attachedToTarget", self._attached)
+        session.on("Target.receivedMessageFromTarget", self._received)
+        session.send(
+            "Target.setAutoAttach",
+            {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": False},
+        )
+
+    def _attached(self, event) -> None:
+        if event["targetInfo"]["type"] == "worker":
+            self._worker = event["sessionId"]
+
+    def _received(self, event) -> None:
+        with suppress(KeyError):
+            self._note("worker", json.loads(event["message"])["result"])
+
+    def _note(self, where, told) -> None:
+        used = told["usedSize"] + told.get("embedderHeapUsedSize", 0)
+        used += told.get("backingStorageSize", 0)
+        self.most_bytes[where] = max(self.most_bytes[where], used)
+
+    def look(self) -> None:
+        self._note("page", self.session.send("Runtime.getHeapUsage"))
+        assert self._worker is not None
+        self._n += 1
+        message = json.dumps({"id": self._n, "method": "Runtime.getHeapUsage"})
+        self.session.send(
+            "Target.sendMessageToTarget", {"sessionId": self._worker, "message": message}
+        )

@@ -1,0 +1,78 @@
+// The event that the page is of, amendments, and tickets.
+import { parse } from "smol-toml";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { hex, textOf, unhex, utf8 } from "./bytes.js";
+import { isBy, OF_NOTE, OF_WITNESS, publicKey, readNote, readVerifierKey, tokenPayload, verifierKey } from "./notes.js";
+import { provedTime } from "./proofs.js";
+
+const seconds = (date) => date.getTime() / 1000;
+
+const bistroOf = (row) => ({ name: row.name, url: row.url.replace(/\/$/, ""), key: publicKey(row.key) });
+
+// `bytes`: all of the event's file; their hash is its id. Who made the page has checked its rules.
+export function readEvent(bytes) {
+  const tree = parse(textOf(bytes));
+  const log = (text) => readVerifierKey(text, OF_NOTE);
+  return {
+    id: hex(sha256(bytes)),
+    name: tree.name,
+    timezone: tree.timezone,
+    opens: tree.opens ? seconds(tree.opens) : 0,
+    deadline: seconds(tree.deadline),
+    lag: tree.lag_s ?? 10,
+    collectUntil: seconds(tree.collect_until),
+    organiser: publicKey(tree.organiser),
+    recipients: tree.recipients,
+    admission: tree.admission ?? "tickets",
+    counts: tree.counts ?? "last",
+    quorum: tree.quorum,
+    mostBytes: tree.limits?.bytes ?? Infinity,
+    services: tree.services.map((row) => ({ url: row.url.replace(/\/$/, ""), log: log(row.log) })),
+    witnesses: tree.witnesses.map((row) => readVerifierKey(row.vkey, OF_WITNESS)),
+    verdicts: tree.verdicts && { log: log(tree.verdicts.log), url: tree.verdicts.url?.replace(/\/$/, "") },
+    bistros: (tree.bistros ?? []).map(bistroOf),
+    revoked: [],
+  };
+}
+
+export const latest = (event) => event.deadline + event.lag;
+
+// The event as amendments that a log has published have left it. `rows`: notes and their proofs.
+export function amended(event, rows) {
+  const signer = verifierKey("organiser", event.organiser, OF_NOTE);
+  const seen = new Set();
+  let found = event;
+  for (const { note, proofs } of rows) {
+    const bytes = utf8(note);
+    const read = readNote(bytes);
+    const isSigned = read.signatures.length === 1 && isBy(read, signer);
+    const isPublished = proofs.some((proof) => provedTime(proof, bytes, event).time !== undefined);
+    if (!isSigned || !isPublished || seen.has(note)) continue;
+    seen.add(note);
+    const tree = parse(read.text);
+    if (tree.format !== "datacollect-amendment/1" || tree.event !== event.id) continue;
+    found = {
+      ...found,
+      deadline: Math.max(found.deadline, tree.deadline ? seconds(tree.deadline) : 0),
+      bistros: [...found.bistros, ...(tree.bistros ?? []).map(bistroOf)],
+      revoked: [...found.revoked, ...(tree.revoked ?? [])],
+    };
+  }
+  return found;
+}
+
+// A ticket's file: its token, which services see, and its secret, which they do not.
+export function readTicket(text, event) {
+  let tree;
+  let claims;
+  try {
+    tree = parse(text);
+    claims = tokenPayload(tree.token, event.organiser, "datacollect-event-ticket/1");
+  } catch {
+    return { why: "ticket_none" };
+  }
+  if (tree.event !== event.id || claims.event !== event.id) return { why: "ticket_other" };
+  if (hex(sha256(unhex(tree.secret))) !== claims.secret_sha256) return { why: "ticket_damaged" };
+  if (event.revoked.includes(hex(sha256(utf8(tree.token))))) return { why: "ticket_revoked" };
+  return { token: tree.token, secret: tree.secret, id: claims.id };
+}

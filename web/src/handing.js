@@ -1,0 +1,283 @@
+// What becomes of files that are handed in: sealed, kept, committed, pushed. One tab at a time works
+// on one; when it goes, by a lock of the browser, another goes on from what is on the disk.
+import { randomHex } from "./bytes.js";
+import { entryOf, headerText } from "./commitment.js";
+import { amended, latest } from "./event.js";
+import { amendmentsOf, verdictOn } from "./services.js";
+import { prove } from "./proving.js";
+import { push } from "./pushing.js";
+import { collectedTime, emptyReceipt, holderOf, readVerdict, receiptTime } from "./receipt.js";
+import { sleep } from "./waiting.js";
+
+// After no bistro took it; between questions whether it was collected.
+const PUSH_AGAIN_S = 10;
+const VERDICT_AGAIN_S = 30;
+const DOES_NOT_OPEN = "does not open";
+// What age adds: a head for each recipient, 16 bytes for each 64 KiB.
+export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
+
+export class Handing {
+  // For which this tab works, or waits for its turn.
+  #queued = new Set();
+
+  // `original`: the event as its file says. `changed` is told that something is to be shown anew.
+  constructor(original, store, helper, clock, changed) {
+    this.original = original;
+    this.event = original;
+    this.store = store;
+    this.items = new Map();
+    // Whose receipts somebody has saved.
+    this.saved = new Set();
+    // By item: what is under way in this tab, as `{ what, part }`.
+    this.progress = new Map();
+    // Null: no service has answered yet.
+    this.amendments = null;
+    this.helper = helper;
+    this.clock = clock;
+    this.changed = changed;
+    this.others = new BroadcastChannel(`datacollect-${original.id}`);
+    this.others.onmessage = () => this.read();
+  }
+
+  // Goes on with all that is kept here.
+  async start() {
+    this.amendments = (await this.store.said("amendments")) ?? null;
+    this.event = amended(this.original, this.amendments ?? []);
+    await this.read();
+    this.learnAmendments();
+  }
+
+  // Reads what is kept, and waits for its turn with each: another tab may be at work there, and go.
+  async read() {
+    const found = await this.store.items();
+    this.saved = (await this.store.said("saved")) ?? new Set();
+    this.items = new Map(found.sort((a, b) => a.created - b.created).map((item) => [item.id, item]));
+    for (const item of this.items.values()) if (this.#hasMore(item)) this.#goOn(item.id);
+    this.changed();
+  }
+
+  // All services are asked: the one that took a file may not have taken a later deadline.
+  async learnAmendments() {
+    const { signal } = new AbortController();
+    const asked = this.original.services.map((each) => amendmentsOf(each, this.original, signal));
+    for (const { value } of await Promise.allSettled(asked)) {
+      if (!value) continue;
+      const rows = united([...(this.amendments ?? []), ...value]);
+      try {
+        this.event = amended(this.original, rows);
+        this.amendments = rows;
+      } catch {
+        // This service says what is none: the event stays as it was.
+      }
+    }
+    // Where there is no room they are asked for again.
+    if (this.amendments) await this.store.say("amendments", this.amendments).catch(() => null);
+    this.changed();
+  }
+
+  // Seals a file, keeps it, and hands it in. Throws where it cannot be sealed or kept: nothing is
+  // committed then.
+  async handIn(file, ticket) {
+    const { id } = this.event;
+    const item = {
+      id: randomHex(8),
+      state: "sealing",
+      created: Date.now(),
+      event: id,
+      name: file.name,
+      bytes: file.size,
+      mtime_ms: file.lastModified,
+      salt: randomHex(32),
+      header: headerText(id, file.name, ticket?.id),
+      secret: randomHex(32),
+      ticket_secret: ticket?.secret ?? null,
+      ticket: ticket?.token ?? null,
+      receipt: emptyReceipt(),
+      troubles: {},
+    };
+    await this.#alone(item.id, async () => {
+      await this.#save(item);
+      try {
+        Object.assign(item, await this.#sealed(item, file));
+        if (item.size > this.event.mostBytes) throw new RangeError("too long");
+      } catch (error) {
+        await this.forget(item.id);
+        throw error;
+      }
+      item.state = "sealed";
+      await this.#save(item);
+    });
+    this.#goOn(item.id);
+  }
+
+  // Seals the same file anew for an entry whose ciphertext is lost; false where it is another file.
+  async sealAnew(id, file) {
+    let isSame = false;
+    await this.#alone(id, async () => {
+      const item = await this.store.item(id);
+      const { size, ciphertext_sha256, content_p } = await this.#sealed(item, file);
+      isSame = content_p === item.content_p;
+      if (!isSame) return;
+      Object.assign(item, { anew: { size, ciphertext_sha256 }, state: "sealed", push: null });
+      await this.#save(item);
+    });
+    if (isSame) this.#goOn(id);
+    return isSame;
+  }
+
+  // Asks again where all services have refused.
+  async tryAgain(id) {
+    await this.#alone(id, async () => {
+      const item = await this.store.item(id);
+      if (item?.state === "refused") await this.#save({ ...item, state: "sealed" });
+    });
+    this.#goOn(id);
+  }
+
+  async markSaved(id) {
+    // Beside the item, which another tab may be working on.
+    this.saved.add(id);
+    await this.store.say("saved", this.saved);
+    this.others.postMessage(id);
+    this.changed();
+  }
+
+  async forget(id) {
+    await this.store.drop(id);
+    this.others.postMessage(id);
+    await this.read();
+  }
+
+  // What is known of an item, for people and for what comes next.
+  standing(item) {
+    const { event } = this;
+    if (!item.ciphertext_sha256) return { entry: null };
+    const entry = entryOf(item);
+    const time = receiptTime(item.receipt, entry, event);
+    return {
+      entry,
+      time,
+      isLate: time !== undefined && time > latest(event),
+      word: item.receipt.acknowledgements[0],
+      nLogs: new Set(item.receipt.proofs.map((proof) => proof.split("\n\n")[1]?.split("\n")[0])).size,
+      holder: holderOf(item.receipt, item, event),
+      collected: collectedTime(item.receipt.collected, entry, event),
+    };
+  }
+
+  #alone(id, act) {
+    return navigator.locks.request(`datacollect-${this.event.id}-${id}`, act);
+  }
+
+  async #save(item) {
+    await this.store.put(item);
+    this.items.set(item.id, item);
+    this.others.postMessage(item.id);
+    this.changed();
+  }
+
+  #sealed(item, file) {
+    const { id, event, header, secret, ticket_secret } = item;
+    const inner = { header, secret, ticket_secret };
+    const order = { id, event, inner, file, recipients: this.event.recipients };
+    return this.helper.ask({ seal: order }, (nRead) => {
+      this.#progressed(id, "sealing", nRead / Math.max(file.size, 1));
+    }).finally(() => this.progress.delete(id));
+  }
+
+  #progressed(id, what, part, where) {
+    this.progress.set(id, { what, part, where });
+    this.changed();
+  }
+
+  #goOn(id) {
+    if (this.#queued.has(id)) return;
+    this.#queued.add(id);
+    this.#alone(id, () => this.#work(id))
+      .catch((error) => {
+        this.progress.set(id, { what: "stopped", words: error.message });
+        this.changed();
+      })
+      .finally(() => this.#queued.delete(id));
+  }
+
+  // Does what is left to be done for an item, as it is on the disk.
+  async #work(id) {
+    const item = await this.store.item(id);
+    const save = (changed) => this.#save(changed);
+    if (!item) return;
+    if (item.state === "sealing") await save({ ...item, state: "interrupted" });
+    if (item.state !== "sealed") return;
+    if (this.standing(item).time === undefined) {
+      const isProved = await prove(item, () => this.event, save);
+      await save(isProved ? item : { ...item, state: "refused" });
+      if (!isProved) return;
+    }
+    while (this.#isToBePushed(item)) {
+      const ciphertext = await this.store.ciphertext(item);
+      if (!ciphertext) {
+        await save({ ...item, state: "lost" });
+        return;
+      }
+      const progressed = (where, part) => this.#progressed(id, "sending", part, where);
+      const isHeld = await push(item, ciphertext, this.event, save, progressed);
+      this.progress.delete(id);
+      this.changed();
+      if (!isHeld) await sleep(PUSH_AGAIN_S);
+    }
+    await this.#askVerdict(item, save);
+  }
+
+  // Whether something is left to be done, as far as is known here.
+  #hasMore(item) {
+    if (item.state !== "sealed") return item.state === "sealing";
+    const { time } = this.standing(item);
+    const isAsked = this.event.verdicts?.url && this.#isUnsettled(item);
+    return time === undefined || this.#isToBePushed(item) || isAsked;
+  }
+
+  #isToBePushed(item) {
+    const { holder, isLate } = this.standing(item);
+    const isOpen = this.clock.now() < this.event.collectUntil;
+    return this.event.bistros.length > 0 && !holder && !isLate && isOpen;
+  }
+
+  // Asks what became of it until that is settled; what does not open is to be sealed anew.
+  async #askVerdict(item, save) {
+    const { signal } = new AbortController();
+    const { url } = this.event.verdicts ?? {};
+    const { entry } = this.standing(item);
+    while (url && this.#isUnsettled(item)) {
+      try {
+        const found = readVerdict(await verdictOn(url, entry, signal), entry, this.event);
+        if (found && (found.word !== item.verdict?.word || found.why !== item.verdict.why)) {
+          const { proof, ...verdict } = found;
+          item.verdict = verdict;
+          if (verdict.word === "collected") item.receipt.collected = proof;
+          if (verdict.why === DOES_NOT_OPEN && !item.anew) item.state = "lost";
+          await save(item);
+          continue;
+        }
+      } catch {
+        // Not yet, or not there now.
+      }
+      await sleep(VERDICT_AGAIN_S);
+    }
+  }
+
+  // Whether the destination may still say something else of it.
+  #isUnsettled(item) {
+    const { holder, collected } = this.standing(item);
+    const isRefused = item.verdict?.word === "refused" && item.verdict.why !== DOES_NOT_OPEN;
+    return item.state === "sealed" && holder && collected === undefined && !isRefused;
+  }
+}
+
+// Each amendment once, with all its proofs.
+function united(rows) {
+  const proofs = new Map();
+  for (const row of rows) {
+    proofs.set(row.note, new Set([...(proofs.get(row.note) ?? []), ...row.proofs]));
+  }
+  return [...proofs].map(([note, found]) => ({ note, proofs: [...found] }));
+}

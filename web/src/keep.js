@@ -1,0 +1,40 @@
+// `NAME.keep`: the ciphertext, what is known of it, and an end by which it is recognised.
+import { sha256 } from "@noble/hashes/sha2.js";
+import { asciiJson, bigEndian, isEqual, joined, textOf, utf8 } from "./bytes.js";
+
+const MAGIC = utf8("datacollect-keep/1\n");
+const END_BYTES = 32 + 4 + MAGIC.length;
+
+function endOf(told) {
+  return joined(sha256(told), bigEndian(told.length, 4), MAGIC);
+}
+
+export function keepOf(ciphertext, item) {
+  const tree = asciiJson({
+    event: item.event,
+    salt: item.salt,
+    header: item.header,
+    secret: item.secret,
+    ticket_secret: item.ticket_secret,
+    ticket: item.ticket,
+    size: item.size,
+    ciphertext_sha256: item.ciphertext_sha256,
+    content_p: item.content_p,
+  });
+  // Nanoseconds are more than a number of this language holds.
+  const mtime = item.mtime_ms ? `${item.mtime_ms}000000` : "0";
+  const told = utf8(`${tree.slice(0, -1)},"file":{"bytes":${item.bytes},"mtime_ns":${mtime}}}`);
+  return new Blob([ciphertext, told, endOf(told)]);
+}
+
+// What a `.keep` says and its ciphertext; null where the bytes are none.
+export async function readKeep(blob) {
+  if (blob.size < END_BYTES) return null;
+  const end = new Uint8Array(await blob.slice(-END_BYTES).arrayBuffer());
+  if (!isEqual(end.slice(36), MAGIC)) return null;
+  const length = new DataView(end.buffer).getUint32(32);
+  const stop = blob.size - END_BYTES;
+  const told = new Uint8Array(await blob.slice(Math.max(0, stop - length), stop).arrayBuffer());
+  if (!isEqual(end, endOf(told))) throw new Error("what it says of its ciphertext is damaged");
+  return { ...JSON.parse(textOf(told)), ciphertext: blob.slice(0, stop - length) };
+}
