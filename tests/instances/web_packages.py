@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import NO_NODE, NO_NPM, REPOSITORY
 
-WEB = REPOSITORY / "web"
+WEB = REPOSITORY / "docs" / "page"
 WITHIN_S = 600
 
 
