@@ -37,6 +37,16 @@ def run(
     event_file: EventFile,
     destination: DestinationFile,
     once: Annotated[bool, typer.Option("--once", help="Do what can be done now, and end.")] = False,
+    page: Annotated[
+        int | None,
+        typer.Option(
+            "--page",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Show how far it is in a browser on this host; 0: any free port.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Collect what people have handed in, and say for everybody what became of it.
@@ -51,16 +61,20 @@ def run(
     """
     from datacollect.bistro.running.event_run import run_event
 
-    def ready(url: str | None) -> None:
+    def ready(url: str | None, overview: str | None) -> None:
         if as_json:
-            emit_line(json.dumps({"url": url}))
-        else:
-            emit_line("collecting" if url is None else f"collecting; verdicts are read at {url}")
+            emit_line(json.dumps({"url": url, "page": overview}))
+            return
+        emit_line("collecting" if url is None else f"collecting; verdicts are read at {url}")
+        if overview is not None:
+            emit_line(f"how far it is: {overview}")
 
     with _rereading() as begun:
         try:
             with ending_on_sigterm():
-                found = run_event(event_file, destination, ready, _say, once=once, begun=begun)
+                found = run_event(
+                    event_file, destination, ready, _say, once=once, page=page, begun=begun
+                )
         except Terminated:
             return 0
     if not as_json:

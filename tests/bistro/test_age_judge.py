@@ -33,7 +33,7 @@ GQKvGnTjJCrZ7iBVSR/7sSfS8dNamsEDqdzahYZ0yRxdo2gWGMKb+TcK8ihsS3JKvzlAu6v05Cf02pDi
 mzib/D2jlcUncbcyyHM9qw==
 """
 
-# What the page has sealed for the same (typage 0.3.1, `docs/page/src/sealing.js`), and its code of it.
+# What the page (`docs/page/src/sealing.js`) has sealed for the same, and its code of it.
 BY_PAGE = """
 YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBSSmRFSUdPVFpLb055WE9raDF5dndTQWFMR1BzMFM3enM3aFZYSjJR
 d1RBCm0wc2lQemd4cnhsTEVNbndqaklycTRsc2NIQmdwOFdTYVZHcy9ESFpXWEkKLS0tIGFST1FYV0MrUHppVUpkUGdDd2lL

@@ -582,6 +582,27 @@ class Register:
             "WHERE outcome IS NULL AND word IS NULL"
         )
 
+    def arrivals(self, n_most: int = 120) -> tuple[int, list[tuple[int, int]]]:
+        """Return when entries stood in a log, counted for stretches of one length.
+
+        Returns
+        -------
+        int
+            The length, in seconds; at most `n_most` stretches are between first and last.
+        list of (int, int)
+            When a stretch begins, seconds since 1970, and how many entries are of it; none of 0.
+        """
+        first_s, last_s = self._db.rows("SELECT min(time_s), max(time_s) FROM entries")[0]
+        if first_s is None:
+            return 1, []
+        each_s = -(-(last_s - first_s + 1) // n_most)
+        rows = self._db.rows(
+            "SELECT (time_s - ?) / ? AS stretch, count(*) FROM entries "
+            "WHERE time_s IS NOT NULL GROUP BY 1 ORDER BY 1",
+            (first_s, each_s),
+        )
+        return each_s, [(first_s + stretch * each_s, n) for stretch, n in rows]
+
     def counts(self) -> Counts:
         """Return how far the event is."""
         latest_s = self._event.latest_s

@@ -24,9 +24,11 @@ from datacollect.bistro.running.destination_round import Destination
 from datacollect.bistro.running.load_telling import LoadTelling
 from datacollect.bistro.running.log_times import LogTimes
 from datacollect.bistro.running.missing_list import LoggedEntries, ShownReceipts, missing_list
+from datacollect.bistro.running.overview_server import Overview
 from datacollect.bistro.running.predicting import predicted_s
 from datacollect.bistro.running.standing import (
     BistroStanding,
+    LogStanding,
     Standing,
     counted_kinds,
     write_standing,
@@ -77,10 +79,11 @@ class _Given:
 def run_event(
     event_file: str | PathLike[str],
     destination_file: str | PathLike[str],
-    ready: Callable[[str | None], None],
+    ready: Callable[[str | None, str | None], None],
     say: Callable[[str], None],
     *,
     once: bool = False,
+    page: int | None = None,
     begun: Callable[[VerdictLog], None] = lambda _: None,
 ) -> Standing:
     """Collect what was handed in, and say what became of it, until all is settled.
@@ -92,11 +95,14 @@ def run_event(
     ----------
     event_file, destination_file : path-like
     ready : callable
-        Told where the log of verdicts is read, or None, once people may ask there.
+        Told where the log of verdicts is read, and where the organiser's page is, or None, once
+        all is there.
     say : callable
         Takes lines that somebody would want to know at once; from other threads, too.
     once : bool
         Do what can be done now, and end.
+    page : int, optional
+        Port of this host's loopback for the organiser's page; 0: any free one. None: there is none.
     begun : callable
         Given the log, for who has its certificate reread.
 
@@ -133,7 +139,8 @@ def run_event(
         )
         secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
         pool = stack.enter_context(OpeningPool(config.workers))
-        ready(log.url)
+        overview = None if page is None else stack.enter_context(Overview(config.folder, page))
+        ready(log.url, None if overview is None else overview.url)
         times: LogTimes | None = None
         look_s, standing = -math.inf, None
         while True:
@@ -269,6 +276,7 @@ def _stand(
         register.known_among,
     )
     counts = register.counts()
+    each_s, arrivals = register.arrivals()
     standing = Standing(
         event=event.id.hex(),
         name=event.name,
@@ -285,6 +293,9 @@ def _stand(
         predicted_s=predicted_s(register.waiting(), given.problem),
         verdicts_url=log.url,
         n_verdicts=max(log.published_size, 0),
+        logs=tuple(LogStanding(url, size) for url, size in sorted(loads.log_sizes.items())),
+        arrivals=tuple(arrivals),
+        arrivals_each_s=each_s,
         is_whole=not register.to_log(1),
     )
     write_standing(standing, missing, given.config.folder)

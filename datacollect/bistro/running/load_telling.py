@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.assignment.collecting import sending_bytes_per_s
 from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire
+from datacollect.bistro.audit.log_reading import head_of
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.net.fan_out import fan_out, start_thread
 from datacollect.net.http_asking import Asker
@@ -94,6 +95,7 @@ class LoadTelling:
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loads", daemon=True)
         self.facts: Mapping[str, Mapping[str, Any]] = {}
+        self.log_sizes: dict[str, int] = {}
 
     def __enter__(self) -> LoadTelling:
         """Begin; raise `TransferError` where there is no thread to be had."""
@@ -120,23 +122,24 @@ class LoadTelling:
             self._is_over.wait(max(self.every_s - (time.monotonic() - began_s), 1.0))
 
     def tell_once(self, now_s: float) -> None:
-        """Ask all bistros, and hand the table to all services."""
+        """Ask all bistros, hand the table to all services, and look how long their logs are."""
         asking = self.asking
         self.facts = asking.facts()
-        if not self.facts:
-            return
         loads = loads_of(asking.event, self.facts, self.network, now_s)
-        data = loads.signed(asking.event, self.key).data
+        data = loads.signed(asking.event, self.key).data if self.facts else None
+        services = {each.url: each for each in asking.event.services}
 
-        def tell(url: str) -> None:
+        def tell(url: str) -> int:
             with Asker(url, self.tls, ANSWER_S) as asker:
-                answer = asker.post("/loads", data, "text/plain; charset=utf-8")
-            if answer.status != 200:
-                raise TransferError(f"answers {answer.status} to the table of loads")
+                if data is not None:
+                    answer = asker.post("/loads", data, "text/plain; charset=utf-8")
+                    if answer.status != 200:
+                        raise TransferError(f"answers {answer.status} to the table of loads")
+                head = head_of(services[url], asker)
+            return 0 if head is None else head.checkpoint.size
 
-        urls = [each.url for each in asking.event.services]
-        for url, outcome in fan_out(urls, tell).items():
+        for url, outcome in fan_out(services, tell).items():
             if isinstance(outcome.error, DatacollectError):
                 self.say(f"{url}: {outcome.error}")
             else:
-                outcome.result()
+                self.log_sizes[url] = outcome.result()

@@ -35,6 +35,14 @@ class BistroStanding:
 
 
 @dataclass(frozen=True)
+class LogStanding:
+    """How many entries a service's log has published."""
+
+    url: str
+    size: int
+
+
+@dataclass(frozen=True)
 class Standing:
     """How far an event is.
 
@@ -62,6 +70,12 @@ class Standing:
         Where the log of verdicts is read.
     n_verdicts : int
         Entries of it that enough witnesses have signed.
+    logs : tuple of LogStanding
+        Of the services that have answered.
+    arrivals : tuple of (int, int)
+        When entries stood in a log, seconds since 1970, and how many from then on for
+        `arrivals_each_s`; times at which none did are left out.
+    arrivals_each_s : int
     is_whole : bool
         Whether all is written in the log of verdicts that is to be said now.
     """
@@ -83,6 +97,9 @@ class Standing:
     predicted_s: float | None
     verdicts_url: str | None
     n_verdicts: int
+    logs: tuple[LogStanding, ...]
+    arrivals: tuple[tuple[int, int], ...]
+    arrivals_each_s: int
     is_whole: bool
 
     @property
@@ -145,10 +162,12 @@ def read_standing(folder: Path) -> Standing:
         is_one = tree.pop("format") == FORMAT
         lies = tuple((row["who"], row["text"]) for row in tree.pop("lies"))
         bistros = tuple(BistroStanding(**row) for row in tree.pop("bistros"))
-        found = Standing(**tree, lies=lies, bistros=bistros)
+        logs = tuple(LogStanding(**row) for row in tree.pop("logs"))
+        arrivals = tuple((at_s, n) for at_s, n in tree.pop("arrivals"))
+        found = Standing(**tree, lies=lies, bistros=bistros, logs=logs, arrivals=arrivals)
         if is_one:
             return found
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         pass
     raise ProblemError(
         f"{name}: must be what `datacollect event run` has written, {FORMAT}; run it once more"

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # When what could not be written is tried again.
 RETRY_S = 1.0
+# How long what is under way may take in the end.
+ENDS_WITHIN_S = 0.5
 # When to ask for a proof again: a checkpoint comes each second, witnesses take a moment.
 PROOF_AGAIN_S = 1
 # Each size has one address.
@@ -97,6 +99,9 @@ class Sequencer:
         """End; who still waits is told to come again."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._tasks:
+            # Connections that are cancelled while they are made may be left open.
+            await asyncio.wait(self._tasks, timeout=ENDS_WITHIN_S)
         for task in self._tasks:
             task.cancel()
         if not self.broken.cancel() and not self.broken.cancelled():

@@ -18,6 +18,7 @@ from datacollect.bistro.running.standing import (
     SETTLES_AFTER_S,
     STANDING_FILE,
     BistroStanding,
+    LogStanding,
     Standing,
     read_standing,
     write_standing,
@@ -44,6 +45,9 @@ ALL = Standing(
     predicted_s=None,
     verdicts_url=None,
     n_verdicts=4,
+    logs=(LogStanding("https://s0.example", 9),),
+    arrivals=((400, 2), (500, 1)),
+    arrivals_each_s=10,
     is_whole=True,
 )
 
