@@ -520,6 +520,7 @@ def test_axe_finds_nothing_to_object_to(browser, world, both_bistros, person, vi
 @pytest.mark.slow
 def test_the_keyboard_alone_hands_in_and_saves(context, world, both_bistros, person):
     page = opened(context, world)
+    page.bring_to_front()
 
     def tab_to(selector):
         for _ in range(30):
@@ -533,6 +534,8 @@ def test_the_keyboard_alone_hands_in_and_saves(context, world, both_bistros, per
         with page.expect_file_chooser() as waiting:
             page.keyboard.press("Space")
         waiting.value.set_files(person / path)
+        # The next one opens once this one has closed.
+        wait_until(page, f"document.querySelector('{name}').files.length === 1")
     wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
     tab_to("#submit")
     page.keyboard.press("Enter")
