@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-PATIENCE_S, LOOKS_AGAIN_S = 15.0, 0.05
+PATIENCE_S, LOOKS_AGAIN_S = 300.0, 0.05
 
 
 def wait_until(page, expression):
