@@ -8,7 +8,7 @@ const MOST_CHARACTERS = 300;
 function bytes(n) {
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   const i = Math.min(units.length - 1, n < 1000 ? 0 : Math.floor(Math.log10(n) / 3));
-  return `${(n / 1000 ** i).toPrecision(3)} ${units[i]}`;
+  return i ? `${(n / 1000 ** i).toPrecision(3)} ${units[i]}` : `${n} B`;
 }
 
 function duration(seconds) {
@@ -81,7 +81,7 @@ function show(found) {
     ["late", whole.format(found.late)],
   ]);
   drawArrivals(found);
-  const age = (since) => (since === null ? "nothing waits" : duration(found.time_s - since));
+  const age = (since) => (since === null ? "none" : duration(found.time_s - since));
   fill("bistros", found.bistros.map((each) => [each.name, bytes(each.stored_bytes), bytes(each.free_bytes), age(each.oldest_s)]), "none has answered");
   fill("missing", missing.map(([kind, n]) => [kind, whole.format(n)]), "nothing");
   const lies = found.lies.length ? found.lies.map(({ who, text }) => `${who}: ${text}`) : ["nothing"];
