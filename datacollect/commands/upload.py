@@ -33,6 +33,12 @@ def upload(
     commit_only: Annotated[
         bool, typer.Option("--commit-only", help="End after the timestamp; send nothing.")
     ] = False,
+    elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--elsewhere", help="Send it to another bistro, too: the first one has lost it."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.
@@ -45,7 +51,15 @@ def upload(
     from datacollect.bistro.client.upload import upload as hand_in
 
     with ending_on_sigterm(), saying_next(lambda: kept_words(files, into)):
-        done = hand_in(files, event, ticket=ticket, into=into, commit_only=commit_only, tell=note)
+        done = hand_in(
+            files,
+            event,
+            ticket=ticket,
+            into=into,
+            commit_only=commit_only,
+            elsewhere=elsewhere,
+            tell=note,
+        )
     if as_json:
         emit_json(done.to_dict())
     else:

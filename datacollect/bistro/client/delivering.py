@@ -132,8 +132,16 @@ class Delivery:
         """Close connections to bistros."""
         self._sender.close()
 
-    def deliver(self, item: Item, kept: Kept, receipt: Receipt) -> Delivered:
+    def deliver(
+        self, item: Item, kept: Kept, receipt: Receipt, *, elsewhere: bool = False
+    ) -> Delivered:
         """Bring a file that is in time as far as it goes now; each step is kept durably.
+
+        Parameters
+        ----------
+        item, kept, receipt
+        elsewhere : bool
+            Whether another bistro is to hold it, too, unless it was collected.
 
         Raises
         ------
@@ -141,14 +149,14 @@ class Delivery:
             The receipt cannot be written.
         """
         try:
-            return self._delivered(item, kept, receipt)
+            return self._delivered(item, kept, receipt, elsewhere=elsewhere)
         except NotWrittenError:
             raise
         except ProblemError as error:
             # Other files are still to be sent.
             return self.known(item, receipt, troubles=[str(error)])
 
-    def _delivered(self, item: Item, kept: Kept, receipt: Receipt) -> Delivered:
+    def _delivered(self, item: Item, kept: Kept, receipt: Receipt, *, elsewhere: bool) -> Delivered:
         troubles: list[str] = []
         if self._held(receipt) is None and kept.is_whole and not item.is_sealed_anew:
             payload = Payload.committed(receipt.commitment)
@@ -158,8 +166,11 @@ class Delivery:
         if told is not None and told.verdict.word == COLLECTED and not is_known:
             receipt = replace(receipt, collected=collected_text(told.proof, told.verdict))
             item.save(receipt)
+        held = self._held(receipt)
         if self._is_to_be_sealed_anew(item, kept, receipt, told):
             receipt = self._pushed_anew(item, kept, receipt, troubles)
+        elif elsewhere and held is not None and collected_time(receipt, self._event, []) is None:
+            receipt = self._pushed_elsewhere(item, kept, receipt, held, troubles)
         return self.known(item, receipt, told, troubles)
 
     def known(
@@ -179,9 +190,9 @@ class Delivery:
         commitment = receipt.commitment
         committed = (commitment.size, commitment.ciphertext_sha256)
         words = words_of(receipt, receipt.bistro_receipts, self._event)
-        anew = (word for word in words if word.sealed_anew)
-        first = (word for word in words if (word.size, word.sha256) == committed)
-        return next(anew, None) or next(first, None)
+        anew = [word for word in words if word.sealed_anew]
+        first = [word for word in words if (word.size, word.sha256) == committed]
+        return next(reversed(anew or first), None)
 
     def _told(self, receipt: Receipt, troubles: list[str]) -> Told | None:
         if self._event.verdicts_url is None:
@@ -224,6 +235,38 @@ class Delivery:
             return receipt
         payload = Payload(made.sealed.n_bytes, made.sealed.sha256, sealed_anew=True, is_new=is_new)
         return self._pushed(item, item.anew, made, receipt, payload, troubles)
+
+    def _pushed_elsewhere(
+        self,
+        item: Item,
+        kept: Kept,
+        receipt: Receipt,
+        held: BistroReceipt,
+        troubles: list[str],
+    ) -> Receipt:
+        """Push to a bistro that has not signed for it what another one should hold."""
+        place, payload = item.keep, Payload.committed(receipt.commitment)
+        if held.sealed_anew:
+            place = item.anew
+            kept, _ = sealed_anew(item, kept, self._event)
+            payload = Payload(kept.sealed.n_bytes, kept.sealed.sha256, sealed_anew=True)
+        words = words_of(receipt, receipt.bistro_receipts, self._event)
+        signed = {word.bistro for word in words}
+        order = [
+            i
+            for i in self._chooser.order(receipt, payload.n_bytes)
+            if self._event.bistros[i].name not in signed
+        ]
+        if not order:
+            troubles.append("all bistros of the event have signed already that they hold it")
+
+        def save(pushed: Receipt) -> None:
+            item.save(receipt.with_more(bistro_receipts=pushed.bistro_receipts))
+
+        without = replace(receipt, bistro_receipts=())
+        core = self._sender.push(without, order, place, kept, payload, save)
+        troubles += core.troubles
+        return receipt.with_more(bistro_receipts=core.receipt.bistro_receipts)
 
     def _pushed(
         self,

@@ -6,6 +6,7 @@ import random
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Sequence
 
+    from datacollect.bistro.client.delivering import Delivered
     from datacollect.bistro.event.event import Event
     from datacollect.bistro.receipt.receipt import Receipt
     from datacollect.bistro.sealing.keep import Kept
@@ -172,6 +174,7 @@ def upload(
     ticket: Ticket | str | PathLike[str] | None = None,
     into: str | PathLike[str] | None = None,
     commit_only: bool = False,
+    elsewhere: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Uploaded:
     """Hand files in: seal them, have them timestamped, keep a receipt of each.
@@ -195,6 +198,9 @@ def upload(
         Folder of what is kept; by default beside each file.
     commit_only : bool
         End after the timestamp; send nothing.
+    elsewhere : bool
+        Send what a bistro holds to another one, too, unless it was collected: where the first has
+        lost it.
     tell : callable, optional
         Told in a sentence what is going on.
 
@@ -237,7 +243,8 @@ def upload(
         driver.run(lambda core: core.wake_s is None)
         now_event, amendments = _amended(found, saved, tls)
         delivery = held.enter_context(Delivery(now_event, askers, say))
-        done = tuple(_become(row, now_event, delivery, commit_only) for row in rows)
+        deliver = None if commit_only else partial(delivery.deliver, elsewhere=elsewhere)
+        done = tuple(_become(row, now_event, delivery.known, deliver) for row in rows)
     return Uploaded(found.id.hex(), done, amendments)
 
 
@@ -276,8 +283,8 @@ def _begun(
 def _become(
     row: tuple[Item, Kept, HandingIn] | Refused,
     event: Event,
-    delivery: Delivery,
-    commit_only: bool,
+    known: Callable[[Item, Receipt], Delivered],
+    deliver: Callable[[Item, Kept, Receipt], Delivered] | None,
 ) -> HandedIn:
     """Say what has become of a file; send it, where it is in time and there are bistros."""
     if isinstance(row, Refused):
@@ -286,24 +293,18 @@ def _become(
     done = _handed_in(item, core, event)
     if not event.bistros or not done.is_in_time:
         return done
-    return _sent(item, kept, core.receipt, done, delivery, commit_only)
+    if deliver is None:
+        return replace(_with(done, known(item, core.receipt)), exit_code=0)
+    return _with(done, deliver(item, kept, core.receipt))
 
 
-def _sent(
-    item: Item,
-    kept: Kept,
-    receipt: Receipt,
-    done: HandedIn,
-    delivery: Delivery,
-    commit_only: bool,
-) -> HandedIn:
-    known = delivery.known(item, receipt)
-    found = known if commit_only else delivery.deliver(item, kept, receipt)
+def _with(done: HandedIn, found: Delivered) -> HandedIn:
+    """Return what has become of a file, with how far it was sent."""
     code, text, advice = found.standing
     held = found.held
     return replace(
         done,
-        exit_code=0 if commit_only else code,
+        exit_code=code,
         proved=done.proved.replace(NOT_SENT, text),
         troubles=(*done.troubles, *found.troubles, *filter(None, [advice])),
         held_by=None if held is None else held.bistro,

@@ -300,3 +300,23 @@ def test_a_log_of_verdicts_that_is_away_is_asked_once_for_all_files(world, perso
     assert dialled.count(int(world.event.verdicts_url.rpartition(":")[2])) == 1
     # All three went over one connection.
     assert dialled.count(port_of(world, "north")) == 1
+
+
+def test_what_a_bistro_has_lost_another_gets_and_both_words_are_kept(world, person, capsys):
+    (person / "a.bin").write_bytes(b"income")
+    with ExitStack() as held:
+        run_bistro(world, "north", held)
+        code, told = uploaded(capsys, "--ticket", "my.ticket")
+        assert (code, told["held_by"]) == (0, "north")
+    with ExitStack() as held:
+        run_bistro(world, "south", held)
+        # By itself it is not sent twice.
+        assert uploaded(capsys)[1]["held_by"] == "north"
+        code, told = uploaded(capsys, "--elsewhere")
+        assert (code, told["held_by"]) == (0, "south")
+        receipt = read_receipt((person / "a.bin.receipt.json").read_bytes())
+        words = [read_bistro_receipt(t, world.event).bistro for t in receipt.bistro_receipts]
+        assert words == ["north", "south"]
+        code, told = uploaded(capsys, "--elsewhere")
+        assert (code, told["held_by"]) == (0, "south")
+        assert "all bistros of the event have signed already" in told["troubles"][-1]
