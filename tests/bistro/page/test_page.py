@@ -531,7 +531,11 @@ def test_the_keyboard_alone_hands_in_and_saves(context, world, both_bistros, per
 
     # Listened for from now on: Playwright is not asked to by the first key.
     choosers = []
-    page.on("filechooser", choosers.append)
+
+    def note(chooser):
+        choosers.append(chooser)
+
+    page.on("filechooser", note)
     for name, path in (("#file", "Übung 1.txt"), ("#ticket", "my.ticket")):
         tab_to(name)
         page.keyboard.press("Space")
