@@ -33,6 +33,7 @@ COLUMNS = {
     "concurrency": "int64",  # other tests at the same time
     "beside_pull": "bool",  # whether an end of it moved other data meanwhile
     "bandwidth_bytes_per_s": "double",
+    "bandwidth_from_connect_bytes_per_s": "double",  # with connecting and slow start
     "bandwidth_low_bytes_per_s": "double",
     "bandwidth_high_bytes_per_s": "double",
     "capacity_bytes_per_s": "double",

@@ -17,6 +17,9 @@ _FIELDS = (
     ("received_bytes", "Q", 128, 1),
     ("least_rtt_s", "I", 148, 1e6),
     ("delivery_bytes_per_s", "Q", 160, 1),
+    ("busy_s", "Q", 168, 1e6),
+    ("receiver_limited_s", "Q", 176, 1e6),
+    ("send_buffer_limited_s", "Q", 184, 1e6),
 )
 _TCP_INFO_BYTES = 232
 
@@ -26,7 +29,9 @@ def tcp_info(connection: socket.socket) -> dict[str, float]:
 
     Keys: ``rtt_s``, ``rtt_variation_s``, ``least_rtt_s`` (round trips, seconds),
     ``window_segments``, ``segment_bytes``, ``unacknowledged_segments``, ``retransmits``,
-    ``acknowledged_bytes``, ``received_bytes``, ``delivery_bytes_per_s``.
+    ``acknowledged_bytes``, ``received_bytes``, ``delivery_bytes_per_s``; ``busy_s`` (time with
+    something to send), of it ``receiver_limited_s`` and ``send_buffer_limited_s`` (waiting for room
+    at the other side, and at this one).
     """
     if not hasattr(socket, "TCP_INFO"):
         return {}

@@ -220,11 +220,11 @@ def _ticket(tree: dict[str, Any]) -> Ticket:
     for name in ("inventory", "source", "egress"):
         _require(tree[name] is None or (isinstance(tree[name], str) and tree[name]), name)
     for name in ("iat", "exp"):
-        _require(_is_number(tree[name]), name)
+        _require(is_number(tree[name]), name)
     for name, least in (("most_bytes", 0), ("most_sockets", 1)):
         allowed = name == "most_bytes" and tree[name] is None
         _require(allowed or (type(tree[name]) is int and least <= tree[name] < NUMBER_STOP), name)
-    _require(_is_nonce(tree["nonce"]), "nonce")
+    _require(is_nonce(tree["nonce"]), "nonce")
     return Ticket(
         issuer=tree["iss"],
         audience=tree["aud"],
@@ -251,11 +251,13 @@ def _names(tree: dict[str, Any], key: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a claim is a number that everybody reads alike, at least 0."""
     return type(value) in (int, float) and 0 <= value < NUMBER_STOP
 
 
-def _is_nonce(value: Any) -> bool:
+def is_nonce(value: Any) -> bool:
+    """Whether a claim is what `new_nonce` makes."""
     try:
         raw = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):

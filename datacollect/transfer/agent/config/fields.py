@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from datacollect.files.fields import Document, Field, Table
-from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole
+from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
 from datacollect.net.kinds import TLS, Address, Addresses, HostName, PublicKey
 
 AGENT_FORMAT = "datacollect-agent/1"
@@ -107,6 +108,59 @@ ACCEPT = Table(
     ),
 )
 
+HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
+TOOLS = ("ping", "tcp")
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Hours of the day between which something may happen, by the host's clock: ``"22-6"``."""
+
+    def read(self, value: Any, place: str) -> tuple[int, int]:
+        """Return the first and the last hour."""
+        text = Text().read(value, place)
+        found = HOURS.fullmatch(text)
+        if found is None or found[1] == found[2]:
+            remedy = 'write "22-6" for ten in the evening to six in the morning'
+            raise wrong(place, "must be two hours of the day", text, remedy)
+        return int(found[1]), int(found[2])
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such hours."""
+        return {"type": "string", "pattern": f"^(?:{HOURS.pattern})$"}
+
+
+MEASURE = Table(
+    "the table measure",
+    "Tests of the network that operators may run between this host and those of connect_to.",
+    (
+        Field(
+            "operators",
+            ListOf(PublicKey(), shortest=1),
+            "Public keys of those whose tickets for measuring count.",
+            required=True,
+        ),
+        Field("tools", ListOf(Text(TOOLS)), "What may be run.", default=list(TOOLS)),
+        Field(
+            "udp_port",
+            Whole(minimum=1),
+            "Port for tests that send UDP packets; left out: none do.",
+        ),
+        Field(
+            "bytes_per_hour",
+            Whole("bytes", minimum=1),
+            "How much all tests together may send and receive, counted across restarts.",
+            required=True,
+        ),
+        Field(
+            "rate",
+            Number("bytes per second", positive=True),
+            "How fast a test may send; left out: as fast as the network takes it.",
+        ),
+        Field("hours", Hours(), "When tests may run, as 22-6; left out: always."),
+    ),
+)
+
 AGENT = Document(
     "the agent's file",
     "The agent of one host: what it serves, to whom, and where it relays to.",
@@ -134,6 +188,9 @@ AGENT = Document(
             default={},
         ),
         Field("accept", TableOf(ACCEPT), "Uploads that are taken; left out: none."),
+        Field(
+            "measure", TableOf(MEASURE), "Tests of the network; left out: nothing is measured."
+        ),
         Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),
         Field("tls", TableOf(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),

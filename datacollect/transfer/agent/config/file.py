@@ -51,6 +51,36 @@ class AcceptConfig:
 
 
 @dataclass(frozen=True)
+class MeasureConfig:
+    """What tests an agent takes part in; see ``MEASURE``.
+
+    Attributes
+    ----------
+    operators : frozenset of str
+        Public keys.
+    tools : tuple of str
+    bytes_per_hour : int
+    rate_bytes_per_s : float or None
+    hours : tuple of int and int, or None
+        From the first to the second, by the host's clock.
+    udp_port : int or None
+    used : Path
+        Where it is counted what tests have taken.
+    lock : Path
+        Held by the kernel while a test runs; agents with one ``state`` share it.
+    """
+
+    operators: frozenset[str]
+    tools: tuple[str, ...]
+    bytes_per_hour: int
+    rate_bytes_per_s: float | None
+    hours: tuple[int, int] | None
+    udp_port: int | None
+    used: Path
+    lock: Path
+
+
+@dataclass(frozen=True)
 class AgentConfig:
     """An agent, as its file describes it; all paths resolved.
 
@@ -77,6 +107,8 @@ class AgentConfig:
         Whether the file gives room for others' pieces.
     accept : AcceptConfig or None
         Uploads that are taken.
+    measure : MeasureConfig or None
+        Tests that it takes part in.
     """
 
     file: Path
@@ -93,6 +125,7 @@ class AgentConfig:
     limits: AgentLimits = AgentLimits()
     has_spool: bool = False
     accept: AcceptConfig | None = None
+    measure: MeasureConfig | None = None
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
@@ -126,7 +159,8 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     certificate = folder / tls["certificate"] if tls else state / f"{stem}.cert.pem"
     key = folder / tls["key"] if tls else state / f"{stem}.key.pem"
     nonces = state / f"{stem}.nonces"
-    own = (certificate, key, nonces, folder / file.name)
+    used, lock = state / f"{stem}.measured", state / "measure.lock"
+    own = (certificate, key, nonces, folder / file.name, used, lock)
     accept = None if values["accept"] is None else _accepting(values["accept"], folder)
     if values["serve"] is not None and accept is not None:
         raise ProblemError(
@@ -145,7 +179,8 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
             f"connect_to.{values['name']}: names this agent itself; it would relay in a circle: "
             "leave it out"
         )
-    if serve is None and not values["connect_to"]:
+    measure = None if values["measure"] is None else _measuring(values["measure"], used, lock)
+    if serve is None and measure is None and not values["connect_to"]:
         raise ProblemError(
             "serve and connect_to are both missing: the agent would have nothing to do; give one"
         )
@@ -164,6 +199,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         limits=AgentLimits(**limits),
         has_spool=values["spool"] is not None,
         accept=accept,
+        measure=measure,
     )
 
 
@@ -183,6 +219,19 @@ def _accepting(values: dict[str, Any], folder: Path) -> AcceptConfig:
         most_bytes=values["bytes"],
         receipt_key=folder / values["receipt_key"],
         expire_s=values["expire_s"],
+    )
+
+
+def _measuring(values: dict[str, Any], used: Path, lock: Path) -> MeasureConfig:
+    return MeasureConfig(
+        operators=frozenset(values["operators"]),
+        tools=tuple(values["tools"]),
+        bytes_per_hour=values["bytes_per_hour"],
+        rate_bytes_per_s=values["rate"],
+        hours=values["hours"],
+        udp_port=values["udp_port"],
+        used=used,
+        lock=lock,
     )
 
 

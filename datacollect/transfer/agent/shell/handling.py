@@ -46,6 +46,9 @@ class Exchange(Protocol):
     def cut(self, why: str) -> None:
         """End the connection; what waits for it fails."""
 
+    def at_end(self, name: str, do: Callable[[], None]) -> None:
+        """Have something done when the connection has ended, however; once for each name."""
+
 
 Handler: TypeAlias = Callable[[Exchange], None]
 

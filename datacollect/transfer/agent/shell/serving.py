@@ -32,7 +32,7 @@ from datacollect.transfer.protocol.messages import (
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.shell.context import AgentContext
@@ -96,6 +96,10 @@ class _Handed:
         """End the connection."""
         self._session.cut(why)
 
+    def at_end(self, name: str, do: Callable[[], None]) -> None:
+        """Have something done when the connection has ended."""
+        self._session.at_end[name] = do
+
 
 class _Length:
     """Stands for bytes that are sent beside h11, which needs to know their number alone."""
@@ -128,6 +132,7 @@ class TlsSession:
         self._asked_before = False
         self._failures: dict[str, str] = {}  # see `SegmentReader`
         self._all_headers: dict[str, str] = {}  # of the request under way
+        self.at_end: dict[str, Callable[[], None]] = {}  # by name
 
     def run(self) -> None:
         """Serve until one side ends the session."""
@@ -152,6 +157,8 @@ class TlsSession:
             self._say_goodbye()
             with suppress(OSError):
                 (self._tls or self._plain).close()
+            for do in self.at_end.values():
+                do()
             self._shell.forget(self._number)
             now = self._shell.now()
             why = self._why or why

@@ -1,0 +1,201 @@
+"""What an agent answers to whoever measures: paths below `PREFIX`, each with a ticket.
+
+Facts, the lease, the tools where this host sends, and where it receives what another has come to
+know of the same test. A lease ends with the connection over which it was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, RefusedError, TransferError
+from datacollect.files.documents import parse_json
+from datacollect.files.kinds import shown
+from datacollect.measurement.answering.far_agent import FarAgent
+from datacollect.measurement.answering.host_tests import HostTests
+from datacollect.measurement.answering.pinging import ping
+from datacollect.measurement.answering.sending import send_tcp
+from datacollect.measurement.cycle.host_lease import Granted
+from datacollect.net.connect import token_of
+from datacollect.net.names import host_and_port
+from datacollect.net.tls import fingerprint_of_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.net.measure_tickets import MeasureTicket
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.shell.handling import Exchange, Handler
+
+PREFIX = "/measure/"
+SINK = f"{PREFIX}sink"
+JSON = [("Content-Type", "application/json")]
+MOST_BODY_BYTES = 16 * 1024
+MOST_SECONDS = 60.0
+MOST_STREAMS = 128
+# How long the last bytes of a test may take from the kernel to the one who counts them.
+SETTLED_S = 5.0
+
+
+class Measuring:
+    """Answers for the tests of one agent.
+
+    Parameters
+    ----------
+    config : AgentConfig
+        With a table ``measure``.
+    note : callable
+        Takes a line of the log.
+    """
+
+    def __init__(self, config: AgentConfig, note: Callable[[str], None]) -> None:
+        assert config.measure is not None
+        self._config, self._measure, self._note = config, config.measure, note
+        self._made_tests: HostTests | None = None
+
+    @property
+    def _tests(self) -> HostTests:
+        if self._made_tests is None:
+            # Not before the agent has made its certificate.
+            fingerprint = fingerprint_of_file(self._config.certificate)
+            self._made_tests = HostTests(self._measure, fingerprint)
+        return self._made_tests
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return who answers, by path."""
+        return {
+            f"{PREFIX}facts": self._answering(self._facts),
+            f"{PREFIX}lease": self._answering(self._lease),
+            f"{PREFIX}ping": self._answering(self._ping),
+            f"{PREFIX}tcp": self._answering(self._tcp),
+            f"{PREFIX}received": self._answering(self._received),
+            SINK: self._answering(self._sink),
+        }
+
+    def _answering(
+        self, act: Callable[[Exchange, MeasureTicket], dict[str, Any]]
+    ) -> Callable[[Exchange], None]:
+        def answer(exchange: Exchange) -> None:
+            try:
+                ticket = self._tests.admit(token_of(exchange.headers.get("authorization")))
+                status, tree = 200, act(exchange, ticket)
+            except RefusedError as error:
+                status, tree = error.status, {"why": str(error)}
+            except ProblemError as error:
+                status, tree = 400, {"why": str(error)}
+            if status != 200:
+                self._log("measure refused", path=exchange.target, status=status, **tree)
+            body = json.dumps(tree | {"time_s": time.time()}).encode()
+            exchange.answer(status, JSON, body)
+
+        return answer
+
+    def _facts(self, _: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Return what this agent is, to whoever has a ticket for it."""
+        return {
+            "name": self._config.name,
+            "tools": self._measure.tools,
+            "rate_bytes_per_s": self._measure.rate_bytes_per_s,
+            "most_bytes": ticket.most_bytes,
+        }
+
+    def _lease(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        attempt = _number(asked, "attempt", 0, 10**9)
+        give_back = partial(self._tests.give_back, ticket, int(attempt))
+        if exchange.method == "DELETE":
+            give_back()
+            return {}
+        answer = self._tests.ask(ticket, int(attempt), _number(asked, "seconds", 0.001, 3600.0))
+        exchange.at_end(f"{ticket.nonce}/{attempt}", give_back)
+        if isinstance(answer, Granted):
+            return {"granted_s": answer.seconds}
+        return {"wait_s": answer.wait_s, "ask_again_s": answer.ask_again_s}
+
+    def _tcp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        far = self._far_agent(asked, ticket)
+        streams = int(_number(asked, "streams", 1, MOST_STREAMS))
+        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        test = self._tests.begin_once(ticket, "tcp")
+        self._log("tcp test", to=far.name, streams=streams, seconds=seconds)
+        return send_tcp(far, test, streams, seconds, self._measure.rate_bytes_per_s)
+
+    def _ping(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        far = self._far_agent(asked, ticket)
+        n = int(_number(asked, "n", 1, 100))
+        every_s = _number(asked, "every_s", 0.2, 10.0)
+        test = self._tests.begin_once(ticket, "ping")
+        self._log("ping test", to=far.name, n=n)
+        return ping(far, test, n, every_s)
+
+    def _sink(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Take what the sender sends, and throw it away."""
+        if ticket.audience != ticket.receiver:
+            raise RefusedError("by this ticket the other host receives", 403)
+        test = self._tests.begin(ticket, "tcp")
+        with test.changed:
+            test.n_senders += 1
+        try:
+            while data := exchange.read():
+                try:
+                    test.took(len(data))
+                except RefusedError as error:
+                    exchange.cut(str(error))
+                    raise TransferError(str(error)) from None
+        finally:
+            with test.changed:
+                test.n_senders -= 1
+                test.changed.notify_all()
+        return {}
+
+    def _received(self, _: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Say how much has come of a test, once its connections have ended."""
+        test = self._tests.running(ticket)
+        with test.changed:
+            test.changed.wait_for(lambda: test.n_senders == 0, SETTLED_S)
+            return {"received_bytes": test.received_bytes}
+
+    def _far_agent(self, asked: dict[str, Any], ticket: MeasureTicket) -> FarAgent:
+        """Return the other end: at one of the addresses of this agent's own file, or nowhere."""
+        to, token = asked.get("to"), asked.get("far_token")
+        if not isinstance(to, str) or not isinstance(token, str):
+            raise ProblemError("to and far_token must say where the test goes, and by what right")
+        address = host_and_port(to)
+        for name, place in self._config.connect_to.items():
+            if place == address:
+                return FarAgent(name, place, ticket.receiver, token, self._config.congestion)
+        raise RefusedError(
+            f"{shown(to)} is none of the addresses in this agent's connect_to, and nothing is sent "
+            "elsewhere; write it there, as it stands in the operator's file",
+            403,
+        )
+
+    def _log(self, what: str, **facts: Any) -> None:
+        self._note(json.dumps({"time_s": round(time.time(), 3), "what": what, **facts}))
+
+
+def _body(exchange: Exchange) -> dict[str, Any]:
+    if exchange.body_bytes > MOST_BODY_BYTES:
+        raise RefusedError(f"a body has at most {MOST_BODY_BYTES} bytes", 413)
+    body = bytearray()
+    while data := exchange.read():
+        body += data
+    try:
+        tree = parse_json(body.decode(), "the request")
+    except UnicodeDecodeError:
+        tree = None
+    if not isinstance(tree, dict):
+        raise ProblemError("a request must be a JSON object")
+    return tree
+
+
+def _number(tree: dict[str, Any], name: str, least: float, most: float) -> float:
+    value = tree.get(name)
+    if type(value) not in (int, float) or not least <= value <= most:
+        raise ProblemError(f"{name} must be a number from {least:g} to {most:g}, got {value!r}")
+    return value

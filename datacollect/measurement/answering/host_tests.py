@@ -1,0 +1,259 @@
+"""Which test a host is in, if any: admission, its lease, and what the test has taken."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datacollect.errors import NotWrittenError, RefusedError, TicketError
+from datacollect.files.kinds import shown
+from datacollect.measurement.answering.used_bytes import UsedBytes
+from datacollect.measurement.cycle.host_lease import ASK_EVERY_S, Granted, HostLease, Wait
+from datacollect.net.measure_tickets import judge_measure_ticket, read_measure_ticket
+
+if TYPE_CHECKING:
+    from datacollect.measurement.cycle.host_lease import LeaseAnswer
+    from datacollect.net.measure_tickets import MeasureTicket
+    from datacollect.transfer.agent.config.file import MeasureConfig
+
+# Less than an agent keeps a connection over which nothing moves: the lease ends with it.
+LONGEST_LEASE_S = 70.0
+
+
+@dataclass
+class RunningTest:
+    """A test that this host takes part in, for as long as its lease.
+
+    Attributes
+    ----------
+    ticket : MeasureTicket
+    until_s : float
+        By the monotonic clock; the test sends nothing from then on.
+    over : threading.Event
+        Set when the lease has ended, by its time or before.
+    sent_bytes, received_bytes : int
+        Payload.
+    n_senders : int
+        Connections that are open from the other end.
+    """
+
+    ticket: MeasureTicket
+    until_s: float
+    over: threading.Event = field(default_factory=threading.Event)
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    n_senders: int = 0
+    is_begun: bool = False
+    tools_run: set[str] = field(default_factory=set)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def took(self, n_bytes: int) -> None:
+        """Count payload that has come from the other end.
+
+        Raises
+        ------
+        RefusedError
+            The test is over, or has taken more than its ticket allows.
+        """
+        with self.changed:
+            self.received_bytes += n_bytes
+        if self.over.is_set() or time.monotonic() >= self.until_s:
+            raise RefusedError("the lease has ended, and with it the test", 409)
+        if self.received_bytes > self.ticket.most_bytes:
+            raise RefusedError("more has come than the ticket allows", 403)
+
+    def take_to_send(self, n_bytes: int) -> int:
+        """Return how many of some bytes may still be sent, and count them."""
+        with self.changed:
+            may = min(n_bytes, self.ticket.most_bytes - self.sent_bytes)
+            self.sent_bytes += may
+        return may
+
+
+class HostTests:
+    """The tests of one host, at most one at a time; for all threads.
+
+    Parameters
+    ----------
+    config : MeasureConfig
+    fingerprint : str
+        Of this agent's certificate.
+    """
+
+    def __init__(self, config: MeasureConfig, fingerprint: str) -> None:
+        self._config, self._fingerprint = config, fingerprint
+        self._used = UsedBytes(config.used, config.bytes_per_hour)
+        self._lease = HostLease(LONGEST_LEASE_S)
+        self._lock = threading.RLock()
+        self._token, self._held = "", -1
+        self._test: RunningTest | None = None
+
+    def admit(self, token: str | None) -> MeasureTicket:
+        """Return the ticket of a token, which counts here now.
+
+        Raises
+        ------
+        RefusedError
+            There is none, it does not count, or tests do not run at this hour.
+        """
+        if not token:
+            raise RefusedError("measuring needs a ticket: Authorization: Bearer TOKEN", 401)
+        try:
+            ticket = read_measure_ticket(token, self._config.operators)
+            judge_measure_ticket(ticket, self._fingerprint, time.time())
+        except TicketError as error:
+            raise RefusedError(f"the ticket does not count: {error}", 401) from None
+        hours = self._config.hours
+        if hours is not None and not is_within(hours, time.localtime().tm_hour):
+            raise RefusedError(
+                f"tests run from {hours[0]} to {hours[1]} o'clock by this host's clock, now it is "
+                f"{time.strftime('%H:%M')}",
+                403,
+            )
+        for tool in ticket.tools:
+            if tool not in self._config.tools:
+                raise RefusedError(
+                    f"the tool {shown(tool)} is none of this agent's: "
+                    f"{', '.join(self._config.tools)}; write it into tools of [measure]",
+                    403,
+                )
+        return ticket
+
+    def ask(self, ticket: MeasureTicket, attempt: int, seconds: float) -> LeaseAnswer:
+        """Answer who asks for the lease, for the first time or again.
+
+        Raises
+        ------
+        RefusedError
+            The test would take more bytes than are left.
+        """
+        now_s, token = time.monotonic(), _lease_token(ticket, attempt)
+        with self._lock:
+            self._end_what_is_over(now_s)
+            left_bytes = self._used.left_bytes(time.time())
+            if token != self._token and ticket.most_bytes > left_bytes:
+                raise RefusedError(
+                    f"the test may take {ticket.most_bytes} bytes, and {max(left_bytes, 0)} of "
+                    f"the {self._config.bytes_per_hour} of bytes_per_hour are left; ask for less, "
+                    "or later",
+                    429,
+                )
+            if self._token == "" and not self._locked():
+                return Wait(LONGEST_LEASE_S, ASK_EVERY_S)
+            answer = self._lease.ask(token, seconds, now_s)
+            if isinstance(answer, Granted) and token != self._token:
+                self._token = token
+                self._test = RunningTest(ticket, now_s + answer.seconds)
+                timer = threading.Timer(answer.seconds, self.give_back, (ticket, attempt))
+                timer.daemon = True
+                timer.start()
+            elif self._token == "":
+                self._unlock()
+            return answer
+
+    def give_back(self, ticket: MeasureTicket, attempt: int) -> None:
+        """End a lease and its test, or leave the queue."""
+        token = _lease_token(ticket, attempt)
+        with self._lock:
+            self._lease.give_back(token, time.monotonic())
+            if token == self._token:
+                self._end()
+
+    def running(self, ticket: MeasureTicket) -> RunningTest:
+        """Return the test that a ticket is for, which has the lease.
+
+        Raises
+        ------
+        RefusedError
+            It does not have it.
+        """
+        with self._lock:
+            self._end_what_is_over(time.monotonic())
+            test = self._test
+            if test is None or test.ticket.nonce != ticket.nonce:
+                raise RefusedError("this host's lease is not the test's; ask for it first", 409)
+            return test
+
+    def begin(self, ticket: MeasureTicket, tool: str) -> RunningTest:
+        """Return the test of a ticket, whose bytes are counted from now on.
+
+        Raises
+        ------
+        RefusedError
+            It lacks the lease, its ticket does not name the tool or has been used, or the bytes
+            are more than are left.
+        """
+        if tool not in ticket.tools:
+            raise RefusedError(f"the ticket is for {', '.join(ticket.tools)}, not for {tool}", 403)
+        with self._lock:
+            test = self.running(ticket)
+            if not test.is_begun:
+                self._used.reserve(ticket.nonce, ticket.most_bytes, time.time())
+                test.is_begun = True
+            return test
+
+    def begin_once(self, ticket: MeasureTicket, tool: str) -> RunningTest:
+        """Return the test as `begin`, for the one who sends: a tool is run once."""
+        with self._lock:
+            if ticket.sender != self._fingerprint:
+                raise RefusedError("by this ticket the other host sends", 403)
+            test = self.begin(ticket, tool)
+            if tool in test.tools_run:
+                raise RefusedError("this test has been run; ask for it with a new ticket", 403)
+            test.tools_run.add(tool)
+            return test
+
+    def _end_what_is_over(self, now_s: float) -> None:
+        if self._token and self._lease.holder(now_s) != self._token:
+            self._end()
+
+    def _end(self) -> None:
+        test, self._test, self._token = self._test, None, ""
+        self._unlock()
+        if test is None:
+            return
+        test.over.set()
+        if test.is_begun:
+            # The bytes stay counted as they were reserved, where the disk fails.
+            with suppress(NotWrittenError):
+                self._used.settle(test.ticket.nonce, test.sent_bytes + test.received_bytes)
+
+    def _locked(self) -> bool:
+        """Take the kernel's lock, which ends with this process; whether it was free."""
+        try:
+            self._held = os.open(self._config.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise RefusedError(
+                f"this host's lock, {self._config.lock.name}, cannot be opened: {error.strerror}",
+                503,
+            ) from None
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._unlock()
+            return False
+        return True
+
+    def _unlock(self) -> None:
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+
+def is_within(hours: tuple[int, int], hour: int) -> bool:
+    """Whether an hour of the day lies between two, the second one left out.
+
+    >>> [is_within((22, 6), hour) for hour in (21, 22, 5, 6)], is_within((8, 24), 23)
+    ([False, True, True, False], True)
+    """
+    first, last = hours
+    return first <= hour < last if first < last else hour >= first or hour < last
+
+
+def _lease_token(ticket: MeasureTicket, attempt: int) -> str:
+    return f"{ticket.nonce}/{attempt}"

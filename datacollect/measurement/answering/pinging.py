@@ -1,0 +1,111 @@
+"""The tool `ping`: round trips by the system's ping, else by handshakes of TCP.
+
+Who is asked has shown before, over TLS, that it is the other end, and is asked at the address where
+it has shown it. Where ping is not installed or not permitted, as in hardened units of systemd, a
+handshake's round trip stands for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import TransferError
+from datacollect.net.tcp_info import tcp_info
+
+if TYPE_CHECKING:
+    from datacollect.measurement.answering.far_agent import FarAgent
+    from datacollect.measurement.answering.host_tests import RunningTest
+
+# Of an echo request.
+PING_BYTES = 56
+# How long the last answer is waited for.
+LAST_S = 2.0
+ICMP, HANDSHAKE = "icmp", "tcp handshake"
+
+_ROUND_TRIP = re.compile(r"time[=<]([0-9.]+) ms")
+_SUMMARY = re.compile(r"([0-9]+) packets transmitted, ([0-9]+) (?:packets )?received")
+
+
+def ping(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:
+    """Ask the other end for `n` round trips, one every so many seconds.
+
+    Returns
+    -------
+    dict
+        ``ended``, ``by`` (``"icmp"`` or ``"tcp handshake"``), ``sent`` (a number), ``round_trips_s``
+        (one for each answer), ``why_not_icmp`` where that could not be had.
+    """
+    connection = far.connected()
+    try:
+        address = connection.getpeername()[0]
+    finally:
+        connection.close()
+    n = test.take_to_send(PING_BYTES * n) // PING_BYTES
+    found = _by_system(address, n, every_s, test.until_s - time.monotonic())
+    if "why_not_icmp" in found:
+        found |= _by_handshakes(far, test, n, every_s)
+    return found
+
+
+def _by_system(address: str, n: int, every_s: float, left_s: float) -> dict[str, Any]:
+    program = shutil.which("ping")
+    if program is None:
+        return {"why_not_icmp": "ping is not installed"}
+    wait_s = min(n * every_s + LAST_S, left_s)
+    if wait_s <= 0:
+        return {"ended": "the lease ended before the test", "by": ICMP, **_none()}
+    command = [program, "-n", "-c", str(n), "-i", f"{every_s:g}", "-s", str(PING_BYTES)]
+    command += ["-w", str(max(round(wait_s), 1)), address]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=wait_s + LAST_S,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return {"why_not_icmp": f"ping fails: {type(error).__name__}"}
+    summary = _SUMMARY.search(done.stdout)
+    if summary is None or int(summary[1]) == 0:
+        lines = done.stderr.strip().splitlines() or [f"it exits with {done.returncode}"]
+        return {"why_not_icmp": f"ping fails: {lines[0][:200]}"}
+    trips_s = [float(text) / 1000 for text in _ROUND_TRIP.findall(done.stdout)]
+    # Answers that come twice are no round trips more.
+    n_received = min(int(summary[2]), len(trips_s))
+    return {
+        "ended": "done",
+        "by": ICMP,
+        "sent": int(summary[1]),
+        "round_trips_s": trips_s[:n_received],
+    }
+
+
+def _by_handshakes(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:
+    trips_s: list[float] = []
+    for i in range(n):
+        if test.over.wait(every_s if i else 0.0) or time.monotonic() >= test.until_s:
+            why = "the lease ended before the test"
+            return {"ended": why, "by": HANDSHAKE, "sent": i, "round_trips_s": trips_s}
+        try:
+            connection = far.connected()
+        except TransferError:
+            continue
+        # The least one: later ones hold what the greeting of TLS has cost the other side.
+        trip_s = tcp_info(connection).get("least_rtt_s")
+        connection.close()
+        if trip_s:
+            trips_s.append(trip_s)
+    return {"ended": "done", "by": HANDSHAKE, "sent": n, "round_trips_s": trips_s}
+
+
+def _none() -> dict[str, Any]:
+    return {"sent": 0, "round_trips_s": []}

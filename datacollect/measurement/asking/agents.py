@@ -1,0 +1,159 @@
+"""An agent as the operator asks it: its clock, its lease, tests, what has come there."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import RefusedError, TransferError
+from datacollect.measurement.cycle.host_lease import Granted, Wait
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import dial, start_tls
+from datacollect.net.http_asking import Asker
+from datacollect.net.measure_tickets import MeasureTicket, sign_measure_ticket
+from datacollect.net.names import host_port_text
+from datacollect.net.safe_text import safe_text
+from datacollect.net.tls import client_context, fingerprint_of, require_fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from datacollect.measurement.cycle.host_lease import LeaseAnswer
+    from datacollect.net.agent_entries import AgentEntry
+    from datacollect.net.keys import PrivateKey
+
+TIMEOUT_S = 15.0
+# Tickets hold until the test, and whoever waits for leases, have had their time.
+TICKET_S = 1800.0
+
+
+class AskedAgent:
+    """One end of a test; for one thread.
+
+    Parameters
+    ----------
+    entry : AgentEntry
+    key : PrivateKey
+        The operator's.
+
+    Raises
+    ------
+    TransferError
+        It cannot be reached, or is another.
+    """
+
+    def __init__(self, entry: AgentEntry, key: PrivateKey) -> None:
+        self.name, self.place = entry.name, host_port_text(*entry.address)
+        self.fingerprint = _fingerprint_at(entry)
+        self._key, self._token = key, ""
+        tls, url = client_context(entry.ca), f"https://{self.place}"
+        # Of two connections one is the lease's: it ends with the other's troubles, not in them.
+        self._leasing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
+        self._testing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
+        self._ahead_s = self._clock_ahead_s()
+
+    def token_for(
+        self, sender: str, receiver: str, tool: str, most_bytes: int, nonce: str
+    ) -> str:
+        """Return a ticket for this agent, which `ask` and the others use from now on."""
+        now_s = time.time() + self._ahead_s
+        ticket = MeasureTicket(
+            self._key.public,
+            self.fingerprint,
+            sender,
+            receiver,
+            (tool,),
+            most_bytes,
+            now_s,
+            now_s + TICKET_S,
+            nonce,
+        )
+        self._token = sign_measure_ticket(ticket, self._key)
+        return self._token
+
+    def ask_lease(self, attempt: int, seconds: float) -> LeaseAnswer:
+        """Ask for the lease of its host."""
+        body = {"attempt": attempt, "seconds": seconds}
+        found = self._asked(self._leasing, "POST", "lease", body)
+        if "granted_s" in found:
+            return Granted(_number(self.name, found, "granted_s"))
+        wait_s = _number(self.name, found, "wait_s")
+        return Wait(wait_s, max(_number(self.name, found, "ask_again_s"), 0.1))
+
+    def give_back(self, attempt: int) -> None:
+        """Give the lease back, or a place in the queue; its connection's end does it as well."""
+        with suppress(TransferError):
+            self._asked(self._leasing, "DELETE", "lease", {"attempt": attempt})
+
+    def run(self, tool: str, body: Mapping[str, Any], longest_s: float) -> dict[str, Any]:
+        """Have it run a test, and return what it says of it."""
+        self._testing.close()
+        tls = client_context()
+        self._testing = Asker(f"https://{self.place}", tls, longest_s, self.fingerprint)
+        return self._asked(self._testing, "POST", tool, body)
+
+    def received_bytes(self) -> int:
+        """Return how much it has counted of what came of the test."""
+        return int(_number(self.name, self._asked(self._testing, "GET", "received"), "received_bytes"))
+
+    def close(self) -> None:
+        """End the connections, and with them what was leased."""
+        self._leasing.close()
+        self._testing.close()
+
+    def _clock_ahead_s(self) -> float:
+        """Return how far its clock is ahead: without a ticket it says nothing else."""
+        answer = self._testing.get("/measure/facts")
+        return _number(self.name, _tree(self.name, answer.status, answer.body), "time_s") - time.time()
+
+    def _asked(
+        self, asker: Asker, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        data = b"" if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self._token}"}
+        answer = asker.ask(method, f"/measure/{path}", headers, [data], len(data))
+        tree = _tree(self.name, answer.status, answer.body)
+        if answer.status != 200:
+            raise RefusedError(
+                f"{self.name}: refuses: {safe_text(str(tree.get('why', answer.status)))}",
+                answer.status,
+            )
+        return tree
+
+
+def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:
+    try:
+        tree = json.loads(body)
+    except (ValueError, RecursionError):
+        tree = None
+    if isinstance(tree, dict):
+        return tree
+    if status in (401, 404):
+        # Its core knows no such path.
+        raise RefusedError(
+            f"{name}: its agent's file has no [measure], so nothing is measured there; write one, "
+            "and start the agent again",
+            status,
+        )
+    raise TransferError(f"{name}: its answer is no JSON object; is it an agent of this version?")
+
+
+def _number(name: str, tree: Mapping[str, Any], key: str) -> float:
+    value = tree.get(key)
+    if type(value) not in (int, float) or not 0 <= value < 2**62:
+        raise TransferError(f"{name}: its answer must say {key}, a number")
+    return value
+
+
+def _fingerprint_at(entry: AgentEntry) -> str:
+    """Return the fingerprint of an agent's certificate; of one that an authority signed, ask it."""
+    if entry.fingerprint is not None:
+        return entry.fingerprint
+    deadline = Deadline(TIMEOUT_S)
+    plain = dial([entry.address], entry.name, deadline)
+    connection = start_tls(plain, client_context(entry.ca), entry.address[0], entry.name, deadline)
+    with connection:
+        require_fingerprint(connection, None, entry.name)
+        return fingerprint_of(connection.getpeercert(binary_form=True) or b"")

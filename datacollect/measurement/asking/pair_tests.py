@@ -1,0 +1,242 @@
+"""Tests of one ordered pair of hosts: what they cost, and the row that comes of each.
+
+Neither end is believed alone: what the sender calls acknowledged must have been counted by the
+receiver, and the receiver cannot have counted what was never sent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import TransferError
+from datacollect.measurement.asking.agents import AskedAgent
+from datacollect.measurement.asking.lease_holding import leases_of
+from datacollect.measurement.cycle.budget import Cost
+from datacollect.measurement.probes.tcp_rates import limited_by, tcp_rates
+from datacollect.measurement.sample_store import DONE
+from datacollect.net.safe_text import safe_text
+from datacollect.net.tickets import new_nonce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.net.agent_entries import AgentEntry
+    from datacollect.net.keys import PrivateKey
+
+# Headers of TLS and of the request; and what may be counted by one end and not yet by the other.
+HEADERS, UNDER_WAY_BYTES = 0.01, 64 * 1024
+# Connecting, and answers.
+AROUND_S = 10.0
+PING_BYTES = 56
+
+
+@dataclass(frozen=True)
+class PingSettings:
+    """How round trips are measured: `n` of them, one every `every_s` seconds."""
+
+    n: int = 10
+    every_s: float = 1.0
+
+    tool = "ping"
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most."""
+        return Cost(PING_BYTES * self.n, self.n * self.every_s)
+
+
+@dataclass(frozen=True)
+class TcpSettings:
+    """How connections are measured.
+
+    Attributes
+    ----------
+    streams : int
+        Connections at a time.
+    seconds : float
+    most_bytes : int
+        The test ends where they are sent, before its time.
+    """
+
+    streams: int = 1
+    seconds: float = 10.0
+    most_bytes: int = 100_000_000
+
+    tool = "tcp"
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most."""
+        return Cost(self.most_bytes, self.seconds)
+
+
+def measure_pair(
+    sender: AgentEntry,
+    receiver: AgentEntry,
+    key: PrivateKey,
+    settings: PingSettings | TcpSettings,
+    patience_s: float = 600.0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Measure a pair of hosts, and return a row for the table of samples.
+
+    Parameters
+    ----------
+    sender, receiver : AgentEntry
+        Under the operator's names for them.
+    key : PrivateKey
+        The operator's.
+    settings : PingSettings or TcpSettings
+    patience_s : float
+        How long others' tests are waited for.
+    tell : callable, optional
+        Takes a line where somebody has to wait.
+
+    Returns
+    -------
+    dict
+        ``ended`` says why where it was not ``"done"``.
+    """
+    row: dict[str, Any] = {
+        "from": sender.name,
+        "to": receiver.name,
+        "time_s": time.time(),
+        "tool": settings.tool,
+        "settings": json.dumps(asdict(settings)),
+        "concurrency": 0,
+    }
+    agents: list[AskedAgent] = []
+    try:
+        for entry in (sender, receiver):
+            agents.append(AskedAgent(entry, key))
+        return row | _measured(agents[0], agents[1], settings, patience_s, tell)
+    except TransferError as error:
+        return row | {"ended": str(error)}
+    finally:
+        for agent in agents:
+            agent.close()
+
+
+def _measured(
+    sender: AskedAgent,
+    receiver: AskedAgent,
+    settings: PingSettings | TcpSettings,
+    patience_s: float,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    nonce, longest_s = new_nonce(), settings.cost.seconds + AROUND_S
+    _, far_token = (
+        agent.token_for(
+            sender.fingerprint,
+            receiver.fingerprint,
+            settings.tool,
+            int(settings.cost.n_bytes),
+            nonce,
+        )
+        for agent in (sender, receiver)
+    )
+    with leases_of((sender, receiver), nonce, settings.cost.seconds, patience_s, tell):
+        begun_s = time.time()
+        body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
+        said = sender.run(settings.tool, body, longest_s + AROUND_S)
+        if isinstance(settings, PingSettings):
+            return {"time_s": begun_s, **_ping_row(sender.name, said, settings)}
+        counted_bytes = receiver.received_bytes()
+    row = _tcp_row(sender.name, said, settings)
+    lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
+    if lie:
+        row = {"ended": lie}
+    return {"time_s": begun_s, **row}
+
+
+def _ping_row(name: str, said: dict[str, Any], settings: PingSettings) -> dict[str, Any]:
+    trips_s, n_sent = said.get("round_trips_s"), said.get("sent")
+    if (
+        not isinstance(trips_s, list)
+        or not all(type(trip) in (int, float) and 0 < trip < 1e6 for trip in trips_s)
+        or type(n_sent) is not int
+        or not len(trips_s) <= n_sent <= settings.n
+    ):
+        raise TransferError(f"{name}: what it says of round trips is none of such a test")
+    return {
+        "ended": _ended(said),
+        "rtt_s": float(median(trips_s)) if trips_s else None,
+        "loss": 1 - len(trips_s) / n_sent if n_sent else None,
+        "settings": json.dumps({**asdict(settings), "by": safe_text(str(said.get("by")))}),
+    }
+
+
+def _tcp_row(name: str, said: dict[str, Any], settings: TcpSettings) -> dict[str, Any]:
+    curve, facts, most = said.get("curve"), said.get("facts"), said.get("rate_bytes_per_s")
+    if not _is_curve(curve) or not _are_facts(facts) or not (most is None or _is_number(most)):
+        raise TransferError(f"{name}: what it says of its test is none of such a test")
+    assert curve is not None
+    assert facts is not None
+    rates = tcp_rates(curve)
+    if rates is None:
+        ended = _ended(said)
+        return {"ended": "nothing has arrived" if ended == DONE else ended, "streams": len(facts)}
+    return {
+        "ended": _ended(said),
+        "bandwidth_bytes_per_s": rates.flowing_bytes_per_s,
+        "bandwidth_from_connect_bytes_per_s": rates.from_connect_bytes_per_s,
+        "rtt_s": median(each.get("rtt_s", math.nan) for each in facts) if facts else None,
+        "streams": settings.streams,
+        "bytes": rates.n_bytes,
+        "duration_s": rates.duration_s,
+        "limited_by": limited_by(facts, rates.flowing_bytes_per_s, most),
+    }
+
+
+def _differing(
+    sender: str, receiver: str, row: dict[str, Any], said: dict[str, Any], counted_bytes: int
+) -> str:
+    """Return who says what, where the two ends cannot both be right; empty: they agree."""
+    acknowledged, sent = row.get("bytes") or 0, said.get("sent_bytes")
+    if not _is_number(sent):
+        return f"{sender}: does not say what it has sent"
+    if counted_bytes > sent:
+        return (
+            f"{receiver} says that {counted_bytes} bytes have come, {sender} has sent {sent}: one "
+            "of them is wrong, and no rate is kept"
+        )
+    if acknowledged * (1 - HEADERS) - UNDER_WAY_BYTES > counted_bytes:
+        return (
+            f"{sender} says that {acknowledged} bytes have arrived, {receiver} has counted "
+            f"{counted_bytes}: one of them is wrong, and no rate is kept"
+        )
+    return ""
+
+
+def _ended(said: dict[str, Any]) -> str:
+    return safe_text(str(said.get("ended")))[:500]
+
+
+def _is_curve(curve: Any) -> bool:
+    """Whether it is pairs of seconds and bytes, neither of which ever decreases."""
+    if not isinstance(curve, list) or not 0 < len(curve) <= 10_000:
+        return False
+    if not all(isinstance(row, list) and len(row) == 2 for row in curve):
+        return False
+    if not all(_is_number(value) for row in curve for value in row):
+        return False
+    times, totals = zip(*curve, strict=True)
+    return sorted(times) == list(times) and sorted(totals) == list(totals)
+
+
+def _are_facts(facts: Any) -> bool:
+    return (
+        isinstance(facts, list)
+        and len(facts) <= 1000
+        and all(isinstance(each, dict) for each in facts)
+        and all(_is_number(value) for each in facts for value in each.values())
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < 2**62

@@ -1,0 +1,179 @@
+"""Tickets for measuring: which test an operator's key allows between two hosts, once.
+
+A ticket is for one of the two ends. Ends are named by the fingerprints of their agents'
+certificates, which are the same under whatever names operators know the hosts. Both ends' tickets
+of one test have the same nonce. A ticket of another kind never counts as one, nor the other way
+round: what it is for is its implicit assertion. Nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import TicketError
+from datacollect.files.kinds import shown
+from datacollect.net.keys import sign_token, unverified_payload, verify_token
+from datacollect.net.tickets import (
+    AHEAD_S,
+    NUMBER_STOP,
+    is_nonce,
+    is_number,
+    new_nonce,
+    read_claims,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from datacollect.net.keys import PrivateKey
+
+ASSERTION = "datacollect-measure-ticket/1"
+LONGEST_S = 3600.0
+
+
+@dataclass(frozen=True)
+class MeasureTicket:
+    """What a ticket for measuring says.
+
+    Attributes
+    ----------
+    issuer : str
+        The operator's public key.
+    audience : str
+        Fingerprint of the agent that it is for, one of the two ends.
+    sender, receiver : str
+        Fingerprints of the two ends: data go from the first to the second.
+    tools : tuple of str
+        What may be run.
+    most_bytes : int
+        Payload that the test may send in all.
+    issued_s, expires_s : float
+        By the agent's clock, seconds since 1970.
+    nonce : str
+        16 random bytes in Base64: the test.
+
+    Examples
+    --------
+    >>> from datacollect.net.keys import new_private_key
+    >>> key = new_private_key()
+    >>> ticket = MeasureTicket(key.public, "f1", "f1", "f2", ("tcp",), 1000, 0.0, 60.0)
+    >>> read_measure_ticket(sign_measure_ticket(ticket, key), [key.public]) == ticket
+    True
+    """
+
+    issuer: str
+    audience: str
+    sender: str
+    receiver: str
+    tools: tuple[str, ...]
+    most_bytes: int
+    issued_s: float
+    expires_s: float
+    nonce: str = field(default_factory=new_nonce)
+
+
+def sign_measure_ticket(ticket: MeasureTicket, key: PrivateKey) -> str:
+    """Return the token of a ticket, signed by its issuer."""
+    claims = json.dumps(_claims(ticket), separators=(",", ":"), ensure_ascii=False)
+    return sign_token(key, claims.encode(), ASSERTION)
+
+
+def read_measure_ticket(token: str, operators: Collection[str]) -> MeasureTicket:
+    """Return the ticket of a token that one of the operators has signed for measuring.
+
+    Raises
+    ------
+    TicketError
+        Nobody known has signed it, or it was signed for something else, or says what no ticket
+        can say.
+    """
+    issuer = read_claims(unverified_payload(token)).get("iss")
+    if not isinstance(issuer, str) or issuer not in operators:
+        raise TicketError(
+            "its issuer is none of the agent's operators; write the operator's public key "
+            "(`datacollect keys show` prints it) into `operators` of [measure] in the agent's "
+            "file, and start the agent again"
+        )
+    # Only what the signature covers counts from here on.
+    ticket = _ticket(read_claims(verify_token(token, issuer, ASSERTION)))
+    if ticket.issuer != issuer:
+        raise TicketError("it names another issuer than the one who signed it")
+    return ticket
+
+
+def judge_measure_ticket(ticket: MeasureTicket, fingerprint: str, now_s: float) -> None:
+    """Raise `TicketError` unless the ticket counts at the agent of a fingerprint now.
+
+    Parameters
+    ----------
+    ticket : MeasureTicket
+    fingerprint : str
+        Of the certificate of the agent that judges.
+    now_s : float
+        Its clock, seconds since 1970.
+    """
+    if ticket.audience != fingerprint:
+        raise TicketError(f"it is for the agent {shown(ticket.audience)}, this is {fingerprint}")
+    if fingerprint not in (ticket.sender, ticket.receiver) or ticket.sender == ticket.receiver:
+        raise TicketError("its ends must be two hosts, of which this is one")
+    life_s = ticket.expires_s - ticket.issued_s
+    if not 0 < life_s <= LONGEST_S:
+        raise TicketError(f"it may hold {LONGEST_S:g} s at most, this one {life_s:g} s")
+    if ticket.issued_s > now_s + AHEAD_S:
+        raise TicketError(f"it is issued {ticket.issued_s - now_s:.0f} s after the agent's time")
+    if now_s >= ticket.expires_s:
+        raise TicketError(f"it has expired {now_s - ticket.expires_s:.0f} s ago")
+
+
+def _claims(ticket: MeasureTicket) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "iss": ticket.issuer,
+        "aud": ticket.audience,
+        "from": ticket.sender,
+        "to": ticket.receiver,
+        "tools": list(ticket.tools),
+        "most_bytes": ticket.most_bytes,
+        "nonce": ticket.nonce,
+        "iat": ticket.issued_s,
+        "exp": ticket.expires_s,
+    }
+
+
+def _ticket(tree: dict[str, Any]) -> MeasureTicket:
+    if tree.pop("v", None) != 1:
+        raise TicketError("its version must be 1; is the operator's program newer than the agent?")
+    expected = _claims(_EMPTY).keys() - {"v"}
+    if tree.keys() != expected:
+        odd = ", ".join(sorted(tree.keys() ^ expected))
+        raise TicketError(f"its fields are not those of a ticket for measuring: {shown(odd)}")
+    fits = {
+        **{name: _is_text(tree[name]) for name in ("iss", "aud", "from", "to")},
+        **{name: is_number(tree[name]) for name in ("iat", "exp")},
+        "tools": isinstance(tree["tools"], list) and all(_is_text(tool) for tool in tree["tools"]),
+        "most_bytes": type(tree["most_bytes"]) is int and 0 <= tree["most_bytes"] < NUMBER_STOP,
+        "nonce": is_nonce(tree["nonce"]),
+    }
+    for name, is_right in fits.items():
+        if not is_right:
+            raise TicketError(f"its field {name} is not what a ticket has there")
+    return MeasureTicket(
+        issuer=tree["iss"],
+        audience=tree["aud"],
+        sender=tree["from"],
+        receiver=tree["to"],
+        tools=tuple(tree["tools"]),
+        most_bytes=tree["most_bytes"],
+        issued_s=float(tree["iat"]),
+        expires_s=float(tree["exp"]),
+        nonce=tree["nonce"],
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 200
+
+
+_EMPTY = MeasureTicket("", "", "", "", (), 0, 0.0, 0.0, "")
