@@ -11,7 +11,7 @@ from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from datacollect.transfer.agent.config.file import AcceptConfig, AgentConfig
     from datacollect.transfer.agent.shell.handling import Handler
@@ -29,9 +29,13 @@ def serve(agent_file: str, *, as_json: bool) -> None:
 def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
     from datacollect.transfer.agent.run import Agent, run_agent
 
-    handlers: Mapping[str, Handler] = {}
+    handlers: dict[str, Handler] = {}
     if config.accept is not None:
-        handlers = _handlers(config.accept, held)
+        handlers |= _accepting(config.accept, held)
+    if config.measure is not None:
+        from datacollect.measurement.answering.handlers import Measuring
+
+        handlers |= Measuring(config, note).handlers()
     running = Agent(config, note, handlers)
 
     def ready() -> None:
@@ -45,7 +49,7 @@ def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
     run_agent(running, ready)
 
 
-def _handlers(config: AcceptConfig, held: ExitStack) -> Mapping[str, Handler]:
+def _accepting(config: AcceptConfig, held: ExitStack) -> dict[str, Handler]:
     """Start the bistro of an agent; return who answers for it."""
     try:
         from datacollect.bistro.taking.bistro import Bistro

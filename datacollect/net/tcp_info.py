@@ -21,6 +21,8 @@ _FIELDS = (
     ("receiver_limited_s", "Q", 176, 1e6),
     ("send_buffer_limited_s", "Q", 184, 1e6),
 )
+# Bit 0: the last rate of delivery was limited by what there was to send.
+_LIMITED_BYTE = 7
 _TCP_INFO_BYTES = 232
 
 
@@ -31,7 +33,8 @@ def tcp_info(connection: socket.socket) -> dict[str, float]:
     ``window_segments``, ``segment_bytes``, ``unacknowledged_segments``, ``retransmits``,
     ``acknowledged_bytes``, ``received_bytes``, ``delivery_bytes_per_s``; ``busy_s`` (time with
     something to send), of it ``receiver_limited_s`` and ``send_buffer_limited_s`` (waiting for room
-    at the other side, and at this one).
+    at the other side, and at this one); ``application_limited`` (1 where too little was there to
+    send).
     """
     if not hasattr(socket, "TCP_INFO"):
         return {}
@@ -44,4 +47,5 @@ def tcp_info(connection: socket.socket) -> dict[str, float]:
         if offset + struct.calcsize(packed) <= len(raw):
             (value,) = struct.unpack_from(packed, raw, offset)
             facts[name] = value / divisor if divisor != 1 else value
+    facts["application_limited"] = raw[_LIMITED_BYTE] & 1
     return facts

@@ -1,1 +1,1 @@
-"""An agent's part in measuring: the lease of its host, what tests may take, and tests themselves."""
+"""An agent's part in measuring: its host's lease, what tests may take, the tests themselves."""

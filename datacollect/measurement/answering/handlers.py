@@ -1,7 +1,7 @@
 """What an agent answers to whoever measures: paths below `PREFIX`, each with a ticket.
 
-Facts, the lease, the tools where this host sends, and where it receives what another has come to
-know of the same test. A lease ends with the connection over which it was asked for.
+The lease, the tools where this host sends, and what it has counted where it receives. Only its clock
+is told without: tickets are by it. A lease ends with the connection over which it was asked for.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError, RefusedError, TransferError
+from datacollect.errors import NotWrittenError, ProblemError, RefusedError, TransferError
 from datacollect.files.documents import parse_json
 from datacollect.files.kinds import shown
 from datacollect.measurement.answering.far_agent import FarAgent
 from datacollect.measurement.answering.host_tests import HostTests
 from datacollect.measurement.answering.pinging import ping
-from datacollect.measurement.answering.sending import send_tcp
+from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
 from datacollect.measurement.cycle.host_lease import Granted
 from datacollect.net.connect import token_of
 from datacollect.net.names import host_and_port
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.shell.handling import Exchange, Handler
 
 PREFIX = "/measure/"
-SINK = f"{PREFIX}sink"
 JSON = [("Content-Type", "application/json")]
 MOST_BODY_BYTES = 16 * 1024
 MOST_SECONDS = 60.0
-MOST_STREAMS = 128
+MOST_STREAMS = 64
 # How long the last bytes of a test may take from the kernel to the one who counts them.
 SETTLED_S = 5.0
 
@@ -67,12 +66,12 @@ class Measuring:
     def handlers(self) -> dict[str, Handler]:
         """Return who answers, by path."""
         return {
-            f"{PREFIX}facts": self._answering(self._facts),
+            f"{PREFIX}clock": _tell_clock,
             f"{PREFIX}lease": self._answering(self._lease),
             f"{PREFIX}ping": self._answering(self._ping),
             f"{PREFIX}tcp": self._answering(self._tcp),
             f"{PREFIX}received": self._answering(self._received),
-            SINK: self._answering(self._sink),
+            SINK_PATH: self._answering(self._sink),
         }
 
     def _answering(
@@ -85,22 +84,13 @@ class Measuring:
             except RefusedError as error:
                 status, tree = error.status, {"why": str(error)}
             except ProblemError as error:
-                status, tree = 400, {"why": str(error)}
-            if status != 200:
+                status = 503 if isinstance(error, NotWrittenError) else 400
+                tree = {"why": str(error)}
+            if status not in (200, 401):  # strangers fill no log
                 self._log("measure refused", path=exchange.target, status=status, **tree)
-            body = json.dumps(tree | {"time_s": time.time()}).encode()
-            exchange.answer(status, JSON, body)
+            exchange.answer(status, JSON, json.dumps(tree).encode())
 
         return answer
-
-    def _facts(self, _: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        """Return what this agent is, to whoever has a ticket for it."""
-        return {
-            "name": self._config.name,
-            "tools": self._measure.tools,
-            "rate_bytes_per_s": self._measure.rate_bytes_per_s,
-            "most_bytes": ticket.most_bytes,
-        }
 
     def _lease(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         asked = _body(exchange)
@@ -179,6 +169,10 @@ class Measuring:
         self._note(json.dumps({"time_s": round(time.time(), 3), "what": what, **facts}))
 
 
+def _tell_clock(exchange: Exchange) -> None:
+    exchange.answer(200, JSON, json.dumps({"time_s": time.time()}).encode())
+
+
 def _body(exchange: Exchange) -> dict[str, Any]:
     if exchange.body_bytes > MOST_BODY_BYTES:
         raise RefusedError(f"a body has at most {MOST_BODY_BYTES} bytes", 413)
@@ -196,6 +190,6 @@ def _body(exchange: Exchange) -> dict[str, Any]:
 
 def _number(tree: dict[str, Any], name: str, least: float, most: float) -> float:
     value = tree.get(name)
-    if type(value) not in (int, float) or not least <= value <= most:
+    if not isinstance(value, int | float) or value is True or not least <= value <= most:
         raise ProblemError(f"{name} must be a number from {least:g} to {most:g}, got {value!r}")
     return value

@@ -37,10 +37,13 @@ def ping(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, 
     Returns
     -------
     dict
-        ``ended``, ``by`` (``"icmp"`` or ``"tcp handshake"``), ``sent`` (a number), ``round_trips_s``
-        (one for each answer), ``why_not_icmp`` where that could not be had.
+        ``ended``, ``by`` (``"icmp"`` or ``"tcp handshake"``), ``sent`` (a number),
+        ``round_trips_s`` (one for each answer), ``why_not_icmp`` where that could not be had.
     """
-    connection = far.connected()
+    try:
+        connection = far.connected()
+    except TransferError as error:
+        return {"ended": str(error), "by": ICMP, **_none()}
     try:
         address = connection.getpeername()[0]
     finally:

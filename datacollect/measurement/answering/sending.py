@@ -30,6 +30,10 @@ STALL_S = 0.5
 # linux/asm-generic/socket.h; Python's socket module does not name it.
 SO_MAX_PACING_RATE = 47
 SINK_PATH = "/measure/sink"
+FACTS = (
+    *("rtt_s", "retransmits", "busy_s", "receiver_limited_s", "send_buffer_limited_s"),
+    "application_limited",
+)
 
 
 def send_tcp(
@@ -56,18 +60,19 @@ def send_tcp(
     dict
         ``ended`` (``"done"`` or why not), ``sent_bytes`` (payload), ``curve`` (pairs of seconds
         since the first connection was asked for, and bytes acknowledged by then), ``facts`` (of
-        each connection, `tcp_info`), ``rate_bytes_per_s``.
+        each connection, some of `tcp_info`), ``rate_bytes_per_s``.
     """
     begun_s = time.monotonic()
     streams: list[_Stream] = []
     curve: list[tuple[float, int]] = [(0.0, 0)]
     ended = "done"
     try:
-        for _ in range(n_streams):
-            streams.append(_Stream(far, test, rate_bytes_per_s and rate_bytes_per_s / n_streams))
+        rate = rate_bytes_per_s and rate_bytes_per_s / n_streams
+        # Those that are there when one fails are in the list, and closed below.
+        streams.extend(_Stream(far, test, rate) for _ in range(n_streams))
         # Greetings are no data of the test.
         greeting_bytes = _acknowledged(streams)
-        curve.append((time.monotonic() - begun_s, 0))
+        curve.append((round(time.monotonic() - begun_s, 6), 0))
         for stream in streams:
             stream.start()
         until_s = min(time.monotonic() + seconds, test.until_s)
@@ -75,7 +80,7 @@ def send_tcp(
             if test.over.wait(SAMPLE_EVERY_S):
                 break
             n_bytes = _acknowledged(streams) - greeting_bytes
-            curve.append((time.monotonic() - begun_s, n_bytes))
+            curve.append((round(time.monotonic() - begun_s, 6), n_bytes))
         failures = [stream.failure for stream in streams if stream.failure]
         if test.over.is_set() or time.monotonic() >= test.until_s:
             ended = "the lease ended before the test"
@@ -83,7 +88,7 @@ def send_tcp(
             ended = failures[0]
     except TransferError as error:
         ended = str(error)
-    facts = [tcp_info(stream.connection) for stream in streams]
+    facts = [_facts(stream.connection) for stream in streams]
     for stream in streams:
         stream.stop()
     return {
@@ -95,6 +100,11 @@ def send_tcp(
     }
 
 
+def _facts(connection: ssl.SSLSocket) -> dict[str, float]:
+    found = tcp_info(connection)
+    return {name: round(found[name], 6) for name in FACTS if name in found}
+
+
 def _acknowledged(streams: list[_Stream]) -> int:
     return sum(int(tcp_info(each.connection).get("acknowledged_bytes", 0)) for each in streams)
 
@@ -102,9 +112,7 @@ def _acknowledged(streams: list[_Stream]) -> int:
 class _Stream:
     """One connection, and the thread that sends over it."""
 
-    def __init__(
-        self, far: FarAgent, test: RunningTest, rate_bytes_per_s: float | None
-    ) -> None:
+    def __init__(self, far: FarAgent, test: RunningTest, rate_bytes_per_s: float | None) -> None:
         self._far, self._test = far, test
         self.failure = ""
         self._is_stopped = False

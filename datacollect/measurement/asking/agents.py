@@ -54,9 +54,7 @@ class AskedAgent:
         self._testing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
         self._ahead_s = self._clock_ahead_s()
 
-    def token_for(
-        self, sender: str, receiver: str, tool: str, most_bytes: int, nonce: str
-    ) -> str:
+    def token_for(self, sender: str, receiver: str, tool: str, most_bytes: int, nonce: str) -> str:
         """Return a ticket for this agent, which `ask` and the others use from now on."""
         now_s = time.time() + self._ahead_s
         ticket = MeasureTicket(
@@ -96,7 +94,8 @@ class AskedAgent:
 
     def received_bytes(self) -> int:
         """Return how much it has counted of what came of the test."""
-        return int(_number(self.name, self._asked(self._testing, "GET", "received"), "received_bytes"))
+        found = self._asked(self._testing, "GET", "received")
+        return int(_number(self.name, found, "received_bytes"))
 
     def close(self) -> None:
         """End the connections, and with them what was leased."""
@@ -104,9 +103,10 @@ class AskedAgent:
         self._testing.close()
 
     def _clock_ahead_s(self) -> float:
-        """Return how far its clock is ahead: without a ticket it says nothing else."""
-        answer = self._testing.get("/measure/facts")
-        return _number(self.name, _tree(self.name, answer.status, answer.body), "time_s") - time.time()
+        """Return how far its clock is ahead of this host's."""
+        answer = self._testing.get("/measure/clock")
+        found = _tree(self.name, answer.status, answer.body)
+        return _number(self.name, found, "time_s") - time.time()
 
     def _asked(
         self, asker: Asker, method: str, path: str, body: Mapping[str, Any] | None = None
@@ -142,7 +142,7 @@ def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:
 
 def _number(name: str, tree: Mapping[str, Any], key: str) -> float:
     value = tree.get(key)
-    if type(value) not in (int, float) or not 0 <= value < 2**62:
+    if not isinstance(value, int | float) or value is True or not 0 <= value < 2**62:
         raise TransferError(f"{name}: its answer must say {key}, a number")
     return value
 

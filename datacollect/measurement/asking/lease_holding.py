@@ -67,9 +67,7 @@ def leases_of(
             _give_back(action, by_fingerprint)
 
 
-def _take(
-    taking: LeaseTaking, agents: dict[str, AskedAgent], tell: Callable[[str], None]
-) -> None:
+def _take(taking: LeaseTaking, agents: dict[str, AskedAgent], tell: Callable[[str], None]) -> None:
     """Return when all leases are there."""
     todo = taking.begin(time.monotonic())
     while True:

@@ -7,8 +7,8 @@ receiver, and the receiver cannot have counted what was never sent.
 from __future__ import annotations
 
 import json
-import math
 import time
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -110,16 +110,14 @@ def measure_pair(
         "settings": json.dumps(asdict(settings)),
         "concurrency": 0,
     }
-    agents: list[AskedAgent] = []
     try:
-        for entry in (sender, receiver):
-            agents.append(AskedAgent(entry, key))
-        return row | _measured(agents[0], agents[1], settings, patience_s, tell)
+        with (
+            closing(AskedAgent(sender, key)) as sending,
+            closing(AskedAgent(receiver, key)) as receiving,
+        ):
+            return row | _measured(sending, receiving, settings, patience_s, tell)
     except TransferError as error:
         return row | {"ended": str(error)}
-    finally:
-        for agent in agents:
-            agent.close()
 
 
 def _measured(
@@ -178,6 +176,7 @@ def _tcp_row(name: str, said: dict[str, Any], settings: TcpSettings) -> dict[str
     assert curve is not None
     assert facts is not None
     rates = tcp_rates(curve)
+    trips_s = [float(each["rtt_s"]) for each in facts if "rtt_s" in each]
     if rates is None:
         ended = _ended(said)
         return {"ended": "nothing has arrived" if ended == DONE else ended, "streams": len(facts)}
@@ -185,7 +184,7 @@ def _tcp_row(name: str, said: dict[str, Any], settings: TcpSettings) -> dict[str
         "ended": _ended(said),
         "bandwidth_bytes_per_s": rates.flowing_bytes_per_s,
         "bandwidth_from_connect_bytes_per_s": rates.from_connect_bytes_per_s,
-        "rtt_s": median(each.get("rtt_s", math.nan) for each in facts) if facts else None,
+        "rtt_s": median(trips_s) if trips_s else None,
         "streams": settings.streams,
         "bytes": rates.n_bytes,
         "duration_s": rates.duration_s,
@@ -198,7 +197,7 @@ def _differing(
 ) -> str:
     """Return who says what, where the two ends cannot both be right; empty: they agree."""
     acknowledged, sent = row.get("bytes") or 0, said.get("sent_bytes")
-    if not _is_number(sent):
+    if sent is None or not _is_number(sent):
         return f"{sender}: does not say what it has sent"
     if counted_bytes > sent:
         return (

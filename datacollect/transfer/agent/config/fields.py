@@ -143,8 +143,8 @@ MEASURE = Table(
         Field("tools", ListOf(Text(TOOLS)), "What may be run.", default=list(TOOLS)),
         Field(
             "udp_port",
-            Whole(minimum=1),
-            "Port for tests that send UDP packets; left out: none do.",
+            Whole(minimum=1, stop=65_536),
+            "Port for tests that send UDP packets; without effect so far: no tool does.",
         ),
         Field(
             "bytes_per_hour",
@@ -188,9 +188,7 @@ AGENT = Document(
             default={},
         ),
         Field("accept", TableOf(ACCEPT), "Uploads that are taken; left out: none."),
-        Field(
-            "measure", TableOf(MEASURE), "Tests of the network; left out: nothing is measured."
-        ),
+        Field("measure", TableOf(MEASURE), "Tests of the network; left out: nothing is measured."),
         Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),
         Field("tls", TableOf(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),
