@@ -1,7 +1,8 @@
 """What an agent answers to whoever measures: paths below `PREFIX`, each with a ticket.
 
-The lease, the tools where this host sends, and what it has counted where it receives. Only its clock
-is told without: tickets are by it. A lease ends with the connection over which it was asked for.
+The lease, the tools where this host sends, and what it has counted where it receives. Its clock is
+told without a ticket, because tickets are by it. A lease ends with the connection over which it was
+asked for.
 """
 
 from __future__ import annotations

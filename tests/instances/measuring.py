@@ -1,0 +1,57 @@
+"""Agents that take part in tests of the network, in threads, and tickets for them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from instances.agents import KEY, RunningAgent, running, write_agent
+
+from datacollect.measurement.answering.handlers import Measuring
+from datacollect.net.agent_entries import AgentEntry
+from datacollect.net.keys import PrivateKey
+from datacollect.net.measure_tickets import MeasureTicket, sign_measure_ticket
+from datacollect.transfer.agent.config.file import AgentConfig
+
+OPERATOR = PrivateKey(b"the key of the tests' operator!!")
+
+
+def measure_table(**keys) -> str:
+    """Return an agent's table [measure]: a gigabyte an hour for the tests' operator."""
+    values = {"operators": [OPERATOR.public], "bytes_per_hour": 10**9, **keys}
+    return "\n".join(
+        ["[measure]", *(f"{name} = {json.dumps(value)}" for name, value in values.items())]
+    )
+
+
+@contextmanager
+def measuring(
+    folder: Path, name: str, connect_to: dict[str, str] | None = None, change=None, **keys
+) -> Iterator[RunningAgent]:
+    """Run an agent with a table [measure]; `change` may put other handlers in place of its own."""
+    place = folder / name
+    place.mkdir(exist_ok=True)
+    path = write_agent(place, name, connect_to=connect_to, more=measure_table(**keys))
+    handlers = Measuring(AgentConfig.from_file(path), lambda _: None).handlers()
+    with running(path, handlers | (change or {})) as agent:
+        yield agent
+
+
+def entry_of(agent: RunningAgent, name: str | None = None) -> AgentEntry:
+    return AgentEntry(name or agent.name, agent.address, agent.agent.fingerprint)
+
+
+def token_of(
+    audience: str, sender: str, receiver: str, key: PrivateKey = OPERATOR, **fields
+) -> str:
+    """Return a ticket that counts for ten minutes, with other fields as they are given."""
+    now_s = time.time()
+    values = {"tools": ("tcp",), "most_bytes": 10**6, "issued_s": now_s, "expires_s": now_s + 600}
+    ticket = MeasureTicket(key.public, audience, sender, receiver, **{**values, **fields})
+    return sign_measure_ticket(ticket, key)
+
+
+__all__ = ["KEY", "OPERATOR", "entry_of", "measure_table", "measuring", "token_of"]
