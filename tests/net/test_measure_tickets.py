@@ -95,8 +95,16 @@ def test_a_ticket_counts_at_its_agent_in_its_time_alone(changed, at, why):
 )
 def test_what_no_ticket_says_is_refused(name, value):
     claims = {
-        "v": 1, "iss": KEY.public, "aud": "f1", "from": "f1", "to": "f2", "tools": ["tcp"],
-        "most_bytes": 1, "nonce": TICKET.nonce, "iat": 1.0, "exp": 2.0,
+        "v": 1,
+        "iss": KEY.public,
+        "aud": "f1",
+        "from": "f1",
+        "to": "f2",
+        "tools": ["tcp"],
+        "most_bytes": 1,
+        "nonce": TICKET.nonce,
+        "iat": 1.0,
+        "exp": 2.0,
     }
     token = sign_token(KEY, json.dumps(claims).encode(), ASSERTION)
     assert read_measure_ticket(token, [KEY.public]).most_bytes == 1

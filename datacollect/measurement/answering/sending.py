@@ -7,14 +7,20 @@ acknowledged counts, headers of TLS included, which are 0.2 % of it.
 
 from __future__ import annotations
 
+import fcntl
+import json
+import select
 import socket
 import struct
+import termios
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TransferError
+from datacollect.net.safe_text import safe_text
 from datacollect.net.tcp_info import tcp_info
 
 if TYPE_CHECKING:
@@ -25,10 +31,15 @@ if TYPE_CHECKING:
 
 BLOCK = bytes(64 * 1024)
 SAMPLE_EVERY_S = 0.1
+# Where all is sent, and the last bytes are on their way: the end is to be seen when it comes.
+ENDING_EVERY_S = 0.005
 # Of a connection that takes nothing: looked after whether the test is over.
 STALL_S = 0.5
+MOST_ANSWER_BYTES = 16 * 1024
 # linux/asm-generic/socket.h; Python's socket module does not name it.
 SO_MAX_PACING_RATE = 47
+# Of struct linger: on, for no time at all.
+ABANDONING = struct.pack("ii", 1, 0)
 SINK_PATH = "/measure/sink"
 FACTS = (
     *("rtt_s", "retransmits", "busy_s", "receiver_limited_s", "send_buffer_limited_s"),
@@ -62,42 +73,68 @@ def send_tcp(
         since the first connection was asked for, and bytes acknowledged by then), ``facts`` (of
         each connection, some of `tcp_info`), ``rate_bytes_per_s``.
     """
-    begun_s = time.monotonic()
-    streams: list[_Stream] = []
-    curve: list[tuple[float, int]] = [(0.0, 0)]
+    curve = _Curve([], [(0.0, 0)])
     ended = "done"
     try:
         rate = rate_bytes_per_s and rate_bytes_per_s / n_streams
         # Those that are there when one fails are in the list, and closed below.
-        streams.extend(_Stream(far, test, rate) for _ in range(n_streams))
-        # Greetings are no data of the test.
-        greeting_bytes = _acknowledged(streams)
-        curve.append((round(time.monotonic() - begun_s, 6), 0))
-        for stream in streams:
+        curve.streams.extend(_Stream(far, test, rate) for _ in range(n_streams))
+        curve.begin()
+        for stream in curve.streams:
             stream.start()
-        until_s = min(time.monotonic() + seconds, test.until_s)
-        while time.monotonic() < until_s and any(stream.is_sending for stream in streams):
-            if test.over.wait(SAMPLE_EVERY_S):
-                break
-            n_bytes = _acknowledged(streams) - greeting_bytes
-            curve.append((round(time.monotonic() - begun_s, 6), n_bytes))
-        failures = [stream.failure for stream in streams if stream.failure]
-        if test.over.is_set() or time.monotonic() >= test.until_s:
-            ended = "the lease ended before the test"
-        elif failures:
-            ended = failures[0]
+        _watch(curve, test, min(time.monotonic() + seconds, test.until_s))
     except TransferError as error:
         ended = str(error)
-    facts = [_facts(stream.connection) for stream in streams]
-    for stream in streams:
+    was_cut = test.over.is_set() or time.monotonic() >= test.until_s
+    facts = [_facts(stream.connection) for stream in curve.streams]
+    for stream in curve.streams:
         stream.stop()
+    failure = next((stream.failure for stream in curve.streams if stream.failure), "")
+    if ended == "done" and (was_cut or failure):
+        ended = "the lease ended before the test" if was_cut else failure
     return {
         "ended": ended,
         "sent_bytes": test.sent_bytes,
-        "curve": curve,
+        "curve": curve.rows,
         "facts": facts,
         "rate_bytes_per_s": rate_bytes_per_s,
     }
+
+
+def _watch(curve: _Curve, test: RunningTest, until_s: float) -> None:
+    """Return when all has arrived, the time or the lease is over, or the other end has answered."""
+    while time.monotonic() < until_s and any(stream.is_busy for stream in curve.streams):
+        if any(stream.is_answered for stream in curve.streams):
+            break
+        is_sending = any(stream.is_sending for stream in curve.streams)
+        if test.over.wait(SAMPLE_EVERY_S if is_sending else ENDING_EVERY_S):
+            break
+        curve.add()
+    curve.add()
+
+
+@dataclass
+class _Curve:
+    """What has been acknowledged when, of all connections together."""
+
+    streams: list[_Stream]
+    rows: list[tuple[float, int]]
+    begun_s: float = field(default_factory=time.monotonic)
+    greeting_bytes: int = 0
+
+    def begin(self) -> None:
+        """Leave out what was acknowledged so far: greetings are no data of the test."""
+        self.greeting_bytes = self._acknowledged_bytes()
+        self.add()
+
+    def add(self) -> None:
+        """Add this instant."""
+        n_bytes = self._acknowledged_bytes() - self.greeting_bytes
+        self.rows.append((round(time.monotonic() - self.begun_s, 6), n_bytes))
+
+    def _acknowledged_bytes(self) -> int:
+        facts = (tcp_info(each.connection) for each in self.streams)
+        return sum(int(each.get("acknowledged_bytes", 0)) for each in facts)
 
 
 def _facts(connection: ssl.SSLSocket) -> dict[str, float]:
@@ -105,8 +142,13 @@ def _facts(connection: ssl.SSLSocket) -> dict[str, float]:
     return {name: round(found[name], 6) for name in FACTS if name in found}
 
 
-def _acknowledged(streams: list[_Stream]) -> int:
-    return sum(int(tcp_info(each.connection).get("acknowledged_bytes", 0)) for each in streams)
+def _unacknowledged_bytes(connection: ssl.SSLSocket) -> int:
+    """Return what lies in the kernel's queue, sent or not."""
+    try:
+        (n_bytes,) = struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))
+    except OSError:
+        return 0
+    return int(n_bytes)
 
 
 class _Stream:
@@ -133,14 +175,49 @@ class _Stream:
         """Whether there is more to send, and the other side takes it."""
         return self._thread.is_alive()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is sending, or something that was sent is not acknowledged yet."""
+        return self.is_sending or (not self.failure and _unacknowledged_bytes(self.connection) > 0)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the other end has said something, or has ended the connection."""
+        # Not `select`, which knows a thousand descriptors.
+        polling = select.poll()
+        polling.register(self.connection, select.POLLIN)
+        return bool(polling.poll(0))
+
     def stop(self) -> None:
-        """End the connection: what has left arrives, the rest is thrown away."""
+        """End the connection; what the kernel has not sent yet is never sent.
+
+        The next test begins as soon as the lease is given back.
+        """
+        was_answered = self.is_answered  # not only for what is done here
         self._is_stopped = True
         with suppress(OSError):
             socket.socket.shutdown(self.connection, socket.SHUT_WR)
         if self._thread.ident is not None:
             self._thread.join()
+        if was_answered:
+            self.failure = self._refusal() or self.failure
+        with suppress(OSError):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABANDONING)
         self.connection.close()
+
+    def _refusal(self) -> str:
+        """Return why the other end takes nothing, if it says so."""
+        answer = b""
+        with suppress(OSError):
+            while len(answer) < MOST_ANSWER_BYTES and (data := self.connection.recv(4096)):
+                answer += data
+        head, _, body = answer.partition(b"\r\n\r\n")
+        if head.startswith(b"HTTP/1.1 200 "):
+            return ""
+        try:
+            return f"{self._far.name}: refuses: {safe_text(str(json.loads(body)['why']))}"
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return f"{self._far.name}: ended the connection"
 
     def _send(self) -> None:
         head = self._far.request("POST", SINK_PATH, self._test.ticket.most_bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import RefusedError, TransferError
@@ -18,7 +18,7 @@ from datacollect.net.safe_text import safe_text
 from datacollect.net.tls import client_context, fingerprint_of, require_fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from datacollect.measurement.cycle.host_lease import LeaseAnswer
     from datacollect.net.agent_entries import AgentEntry
@@ -52,7 +52,11 @@ class AskedAgent:
         # Of two connections one is the lease's: it ends with the other's troubles, not in them.
         self._leasing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
         self._testing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
-        self._ahead_s = self._clock_ahead_s()
+        try:
+            self._ahead_s = self._clock_ahead_s()
+        except BaseException:
+            self.close()
+            raise
 
     def token_for(self, sender: str, receiver: str, tool: str, most_bytes: int, nonce: str) -> str:
         """Return a ticket for this agent, which `ask` and the others use from now on."""
@@ -102,9 +106,18 @@ class AskedAgent:
         self._leasing.close()
         self._testing.close()
 
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Name the host where its connection fails: messages know its address."""
+        try:
+            yield
+        except TransferError as error:
+            raise TransferError(f"{self.name}: {error}") from None
+
     def _clock_ahead_s(self) -> float:
         """Return how far its clock is ahead of this host's."""
-        answer = self._testing.get("/measure/clock")
+        with self._naming():
+            answer = self._testing.get("/measure/clock")
         found = _tree(self.name, answer.status, answer.body)
         return _number(self.name, found, "time_s") - time.time()
 
@@ -113,7 +126,8 @@ class AskedAgent:
     ) -> dict[str, Any]:
         data = b"" if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._token}"}
-        answer = asker.ask(method, f"/measure/{path}", headers, [data], len(data))
+        with self._naming():
+            answer = asker.ask(method, f"/measure/{path}", headers, [data], len(data))
         tree = _tree(self.name, answer.status, answer.body)
         if answer.status != 200:
             raise RefusedError(

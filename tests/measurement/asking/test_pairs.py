@@ -1,4 +1,4 @@
-"""Pairs of agents measured over real sockets; ends that lie, vanish, or are not who they should be."""
+"""Pairs of agents over real sockets; ends that lie, vanish, or are not who they should be."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_tcp_measures_what_the_agents_rate_allows(tmp_path):
         assert 0.5e6 < row["bytes"] < 4e6
         assert row["bandwidth_from_connect_bytes_per_s"] == row["bytes"] / row["duration_s"]
         assert row["bandwidth_from_connect_bytes_per_s"] < 5e6
-        assert used_bytes(by) <= used_bytes(to) + 5_000_000 < 10**7
+        # What the kernel had not sent in the end is not sent afterwards.
+        assert row["bytes"] * 0.99 - 10_000 < used_bytes(to) < 5e6
         assert json.loads(row["settings"])["streams"] == 2
 
 
@@ -150,23 +151,26 @@ def test_strangers_are_not_even_called(tmp_path, tool):
 @pytest.mark.parametrize("tool", ["tcp", "ping"])
 def test_who_does_not_show_the_certificate_gets_a_greeting_and_nothing_else(tmp_path, tool):
     """An address of connect_to behind which somebody else stands: first no agent, then another."""
-    with stranger() as (place, came), measuring(tmp_path, "D") as to:
-        with measuring(tmp_path, "S", {"X": place, "D": to.place}) as by:
-            said = asked(by, to, place, tool)
-            assert said["ended"].startswith("X: ")
-            # TLS begins with a record of the greeting, and that is all.
-            assert len(came) == 1
-            assert came[0][0] == 22
-            assert len(came[0]) < 2000
-            assert not said.get("sent_bytes")
-            assert not said.get("round_trips_s")
-            other = "sha256:" + "0" * 64
-            said = asked_again(by, to, other)
-            assert "must have the fingerprint" in said["ended"]
-            assert said["sent_bytes"] == 0
+    with (
+        stranger() as (place, came),
+        measuring(tmp_path, "D") as to,
+        measuring(tmp_path, "S", {"X": place, "D": to.place}) as by,
+    ):
+        said = asked(by, to, place, tool)
+        assert said["ended"].startswith("X: ")
+        # TLS begins with a record of the greeting, and that is all.
+        assert len(came) == 1
+        assert came[0][0] == 22
+        assert len(came[0]) < 2000
+        assert not said.get("sent_bytes")
+        assert not said.get("round_trips_s")
+        other = "sha256:" + "0" * 64
+        said = asked_of_another(by, to, other)
+        assert "must have the fingerprint" in said["ended"]
+        assert said["sent_bytes"] == 0
 
 
-def asked_again(by, to, receiver):
+def asked_of_another(by, to, receiver):
     with closing(AskedAgent(entry_of(by), OPERATOR)) as agent:
         agent.token_for(by.agent.fingerprint, receiver, "tcp", 10**6, "B" * 21 + "A==")
         agent.ask_lease(1, 30.0)
@@ -178,7 +182,7 @@ def test_a_receiver_that_was_not_asked_takes_nothing(tmp_path):
     """A sender with a ticket of its own making, or with a good one before the lease, is refused."""
     with pair(tmp_path) as (by, to):
         said = asked(by, to, to.place)
-        assert said["ended"].startswith("D: ended the connection") or not said["facts"]
+        assert said["ended"].startswith("D: refuses: this host's lease is not the test's")
         assert not (tmp_path / "D/D.measured").exists()
 
 
@@ -259,7 +263,7 @@ def test_an_end_that_is_away_is_named(tmp_path):
     with pair(tmp_path) as (by, _):
         gone = AgentEntry("D", ("127.0.0.1", 1), "sha256:" + "0" * 64)
         row = measure_pair(entry_of(by), gone, OPERATOR, SHORT)
-        assert row["ended"].startswith("D: cannot be reached at 127.0.0.1:1")
+        assert row["ended"].startswith("D: 127.0.0.1:1: cannot be reached")
 
 
 # Ends that lie ------------------------------------------------------------------------------
