@@ -1,0 +1,194 @@
+"""``datacollect measure ping`` and ``tcp``: what they ask, say and keep; ends killed at work."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from instances.agents import write_agent
+from instances.measuring import OPERATOR, measure_table
+
+from datacollect.commands.main import run
+from datacollect.measurement.sample_store import read_parts
+from datacollect.net.keys import write_private_key
+
+HOSTS = """
+format = "datacollect-hosts/1"
+destination = "D"
+key = "operator.key"
+budget = { bytes = "1 GB", time = "2 min" }
+"""
+DATACOLLECT = (sys.executable, "-m", "datacollect")
+
+
+@contextmanager
+def started(path: Path):
+    """Run an agent's process; yield it with what it says when it is ready."""
+    command = [*DATACOLLECT, "agent", str(path), "--json"]
+    with (
+        path.with_suffix(".log").open("wb") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
+        try:
+            yield process, json.loads(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def write_hosts(folder: Path, hosts: dict[str, str]) -> str:
+    if not (folder / "operator.key").exists():
+        write_private_key(folder / "operator.key", OPERATOR)
+    tables = "".join(f"[hosts.{name}]\n{entry}" for name, entry in hosts.items())
+    (folder / "hosts.toml").write_text(HOSTS + tables)
+    return str(folder / "hosts.toml")
+
+
+def nowhere(number: int) -> str:
+    """Return the entry of an agent that is not there."""
+    return f'url = "https://127.0.0.1:{number}"\nfingerprint = "sha256:{number:064}"\n'
+
+
+def entry(facts: dict) -> str:
+    return f'url = "{facts["url"]}"\nfingerprint = "{facts["fingerprint"]}"\n'
+
+
+def agent_file(folder: Path, name: str, connect_to=None, **keys) -> Path:
+    (folder / name).mkdir(exist_ok=True)
+    return write_agent(folder / name, name, connect_to=connect_to, more=measure_table(**keys))
+
+
+@pytest.fixture
+def agents(tmp_path):
+    """S sends to D, at 5 MB/s: processes, the file of both, and how to start D anew."""
+    with ExitStack() as held:
+        receiver, at_d = held.enter_context(started(agent_file(tmp_path, "D")))
+        place = at_d["url"].removeprefix("https://")
+        path = agent_file(tmp_path, "S", {"D": place}, rate=5_000_000)
+        sender, at_s = held.enter_context(started(path))
+        hosts = write_hosts(tmp_path, {"S": entry(at_s), "D": entry(at_d)})
+        yield sender, receiver, hosts
+
+
+def rows(folder) -> list[dict]:
+    found = read_parts(Path(folder))
+    assert not found.damaged
+    return found.frame.to_dict("records")
+
+
+def test_a_test_is_announced_run_and_kept(agents, tmp_path, capsys):
+    _, _, hosts = agents
+    folder = str(tmp_path / "samples")
+    assert run(["measure", "tcp", hosts, "--seconds", "0.4", "-o", folder]) == 0
+    captured = capsys.readouterr()
+    assert "1 test, one after the other: at most 100 MB and 0.4 s" in captured.err
+    assert captured.out.startswith("S → D: ")
+    assert "limited by: rate of the agent" in captured.out
+    assert run(["measure", "ping", hosts, "--count", "2", "--every", "0.2", "-o", folder]) == 0
+    kept = {row["tool"]: row for row in rows(folder)}
+    assert kept["tcp"]["ended"] == kept["ping"]["ended"] == "done"
+    assert 0 < kept["tcp"]["bandwidth_bytes_per_s"] < 8e6
+    assert 0 <= kept["ping"]["rtt_s"] < 1
+    log = (tmp_path / "S/S.log").read_text()
+    assert [json.loads(line)["what"] for line in log.splitlines() if '"to"' in line] == [
+        *("tcp test", "ping test")
+    ]
+
+
+def test_a_test_that_fails_is_a_row_and_the_exit_code(agents, tmp_path, capsys):
+    """The other way round nobody has allowed it: D's file has no connect_to."""
+    _, _, hosts = agents
+    command = ["measure", "tcp", hosts, "--from", "D", "--to", "S", "--json"]
+    assert run([*command, "-o", str(tmp_path / "samples")]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["samples"]
+    assert "D: refuses: " in row["ended"]
+    assert "connect_to" in row["ended"]
+    assert [each["ended"] for each in rows(tmp_path / "samples")] == [row["ended"]]
+
+
+def test_a_dry_run_asks_nobody(tmp_path, capsys):
+    hosts = write_hosts(tmp_path, {"S": nowhere(1), "R": nowhere(2), "D": nowhere(3)})
+    assert run(["measure", "tcp", hosts, "--dry-run"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "S → D\nR → D\n"
+    assert "2 tests, one after the other: at most 200 MB and 20 s" in captured.err
+    assert run(["measure", "ping", hosts, "--from", "S", "--dry-run", "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert tree == {"tests": [{"from": "S", "to": "D"}], "most_bytes": 560, "most_s": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["tcp", "--bytes", "2 GB"], "budget.bytes is 1e+09, and the tests may take 2e+09"),
+        (["ping", "--count", "100", "--every", "2"], "budget.time is 120, and the tests may take"),
+        (["tcp", "--from", "X"], "no host is called 'X'; there are S, D"),
+        (["tcp", "--from", "D"], "no pair of hosts is left"),
+        (["tcp", "--to", "S"], "'S' is an iperf3 server"),
+        (["tcp", "--bytes", "much"], "--bytes must be a whole number of bytes"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anybody_is_asked(tmp_path, capsys, options, why):
+    other = 'iperf3 = "s.example:5201"\n' if "--to" in options else nowhere(1)
+    hosts = write_hosts(tmp_path, {"S": other, "D": nowhere(2)})
+    assert run(["measure", options[0], hosts, *options[1:], "--dry-run"]) == 2
+    assert why in capsys.readouterr().err
+
+
+# Killed at work ------------------------------------------------------------------------------
+
+
+def begun(folder: Path, name: str) -> None:
+    """Return when a test is under way at a host."""
+    until_s = time.monotonic() + 30.0
+    while not (folder / name / f"{name}.measured").exists():
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+
+
+def measuring_process(hosts: str, folder: Path):
+    command = [*DATACOLLECT, "measure", "tcp", hosts, "--seconds", "50", "--bytes", "500 MB"]
+    return subprocess.Popen(
+        [*command, "-o", str(folder), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_an_operator_that_is_killed_leaves_both_hosts_free(agents, tmp_path):
+    """Its test had 50 s to go: no lease outlives its holder."""
+    _, _, hosts = agents
+    folder = tmp_path / "samples"
+    with measuring_process(hosts, folder) as operator:
+        begun(tmp_path, "D")
+        operator.send_signal(signal.SIGKILL)
+        operator.communicate()
+    command = ["measure", "tcp", hosts, "--seconds", "0.2", "--patience", "20", "-o", str(folder)]
+    assert run(command) == 0
+    assert [row["ended"] for row in rows(folder)] == ["done"]
+    # What the killed one had reserved and not sent was given back.
+    used = json.loads((tmp_path / "S/S.measured").read_text())
+    assert sum(n_bytes for _, _, n_bytes in used) < 300_000_000
+
+
+@pytest.mark.parametrize("killed", ["D", "S"])
+def test_an_end_that_is_killed_is_named_and_its_bytes_stay_counted(agents, tmp_path, killed):
+    sender, receiver, hosts = agents
+    folder = tmp_path / "samples"
+    with measuring_process(hosts, folder) as operator:
+        begun(tmp_path, "D")
+        (receiver if killed == "D" else sender).kill()
+        out, _ = operator.communicate(timeout=60)
+        assert operator.returncode == 1
+    (row,) = json.loads(out)["samples"]
+    assert f"{killed}: " in row["ended"]
+    assert len(rows(folder)) == 1
+    # Who is killed gives nothing back, and a restarted agent knows it.
+    used = json.loads((tmp_path / killed / f"{killed}.measured").read_text())
+    assert [n_bytes for _, _, n_bytes in used] == [500_000_000]
