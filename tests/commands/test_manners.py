@@ -31,6 +31,18 @@ seeds = {least = 1, most = 1, batch = 1}
 axes = [{name = "flows", key = "background.flows", values = [0]}]
 """
 
+HOSTS = f"""
+format = "datacollect-hosts/1"
+destination = "D"
+key = "own.key"
+[hosts.D]
+url = "https://127.0.0.1:1"
+fingerprint = "sha256:{0:064}"
+[hosts.S]
+url = "https://127.0.0.1:2"
+fingerprint = "sha256:{1:064}"
+"""
+
 AGENT = ("--name", "N", "--serve", "into", "--collector", KEY.public, "--address", "n.example")
 
 # Every command as it is used, without --json and -o.
@@ -67,6 +79,8 @@ COMMANDS = {
         *("--key", "organiser.key", "-o", "tickets"),
     ),
     "upload": ("upload", "return.txt", "--event", "event.toml"),
+    "measure ping": ("measure", "ping", "hosts.toml", "--dry-run"),
+    "measure tcp": ("measure", "tcp", "hosts.toml", "--dry-run"),
     "verify": ("verify", "return.txt.receipt.json", "--event", "event.toml"),
     "audit": ("audit", "event.toml", "--log"),
     "timestamp": ("timestamp", "service.toml"),
@@ -111,6 +125,7 @@ def prepared(tmp_path_factory):
         Path("into").mkdir()
         assert run(["sweep", "experiment.toml", "-o", "done", "--workers", "0"]) == 0
         write_private_key("own.key", KEY)
+        Path("hosts.toml").write_text(HOSTS)
         write_agent(folder, "agent", serve="data")
         (folder / "data" / "file").write_bytes(bytes(1000))
         write_servers()

@@ -126,7 +126,11 @@ def test_a_dry_run_asks_nobody(tmp_path, capsys):
     ("options", "why"),
     [
         (["tcp", "--bytes", "2 GB"], "budget.bytes is 1e+09, and the tests may take 2e+09"),
-        (["ping", "--count", "100", "--every", "2"], "budget.time is 120, and the tests may take"),
+        (
+            ["tcp", "--seconds", "50", "--from", "S", "--from", "R", "--from", "Q"],
+            "budget.time is 120",
+        ),
+        (["ping", "--count", "100", "--every", "2"], "a test takes at most 60 s, got 200 s"),
         (["tcp", "--from", "X"], "no host is called 'X'; there are S, D"),
         (["tcp", "--from", "D"], "no pair of hosts is left"),
         (["tcp", "--to", "S"], "'S' is an iperf3 server"),
@@ -135,7 +139,8 @@ def test_a_dry_run_asks_nobody(tmp_path, capsys):
 )
 def test_what_cannot_be_measured_is_refused_before_anybody_is_asked(tmp_path, capsys, options, why):
     other = 'iperf3 = "s.example:5201"\n' if "--to" in options else nowhere(1)
-    hosts = write_hosts(tmp_path, {"S": other, "D": nowhere(2)})
+    more = {name: nowhere(i) for i, name in enumerate("RQ", 3)} if "R" in options else {}
+    hosts = write_hosts(tmp_path, {"S": other, "D": nowhere(2), **more})
     assert run(["measure", options[0], hosts, *options[1:], "--dry-run"]) == 2
     assert why in capsys.readouterr().err
 

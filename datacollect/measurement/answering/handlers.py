@@ -8,6 +8,7 @@ asked for.
 from __future__ import annotations
 
 import json
+import re
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
 from datacollect.measurement.cycle.host_lease import Granted
 from datacollect.net.connect import token_of
 from datacollect.net.names import host_and_port
-from datacollect.net.tls import fingerprint_of_file
+from datacollect.net.tickets import NUMBER_STOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 PREFIX = "/measure/"
 JSON = [("Content-Type", "application/json")]
+TOKEN = re.compile("[!-~]{1,8000}", re.ASCII)
 MOST_BODY_BYTES = 16 * 1024
 MOST_SECONDS = 60.0
 MOST_STREAMS = 64
@@ -54,15 +56,7 @@ class Measuring:
     def __init__(self, config: AgentConfig, note: Callable[[str], None]) -> None:
         assert config.measure is not None
         self._config, self._measure, self._note = config, config.measure, note
-        self._made_tests: HostTests | None = None
-
-    @property
-    def _tests(self) -> HostTests:
-        if self._made_tests is None:
-            # Not before the agent has made its certificate.
-            fingerprint = fingerprint_of_file(self._config.certificate)
-            self._made_tests = HostTests(self._measure, fingerprint)
-        return self._made_tests
+        self._tests = HostTests(config.measure, config.certificate)
 
     def handlers(self) -> dict[str, Handler]:
         """Return who answers, by path."""
@@ -144,17 +138,26 @@ class Measuring:
                 test.changed.notify_all()
         return {}
 
-    def _received(self, _: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        """Say how much has come of a test, once its connections have ended."""
+    def _received(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Say how much has come of a test: when its connections have ended, and all is counted.
+
+        What the kernel has acknowledged may not have been read yet, its connection's head included.
+        """
+        expected_bytes = _number(_body(exchange), "expected_bytes", 0, NUMBER_STOP)
         test = self._tests.running(ticket)
+
+        def is_all() -> bool:
+            return test.n_senders == 0 and test.received_bytes >= expected_bytes
+
         with test.changed:
-            test.changed.wait_for(lambda: test.n_senders == 0, SETTLED_S)
+            test.changed.wait_for(is_all, SETTLED_S)
             return {"received_bytes": test.received_bytes}
 
     def _far_agent(self, asked: dict[str, Any], ticket: MeasureTicket) -> FarAgent:
         """Return the other end: at one of the addresses of this agent's own file, or nowhere."""
         to, token = asked.get("to"), asked.get("far_token")
-        if not isinstance(to, str) or not isinstance(token, str):
+        # The token is sent on in a header: nothing in it may end the line.
+        if not isinstance(to, str) or not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise ProblemError("to and far_token must say where the test goes, and by what right")
         address = host_and_port(to)
         for name, place in self._config.connect_to.items():

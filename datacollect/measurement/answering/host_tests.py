@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, RefusedError, TicketError
@@ -15,14 +16,18 @@ from datacollect.files.kinds import shown
 from datacollect.measurement.answering.used_bytes import UsedBytes
 from datacollect.measurement.cycle.host_lease import ASK_EVERY_S, Granted, HostLease, Wait
 from datacollect.net.measure_tickets import judge_measure_ticket, read_measure_ticket
+from datacollect.net.tls import fingerprint_of_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from datacollect.measurement.cycle.host_lease import LeaseAnswer
     from datacollect.net.measure_tickets import MeasureTicket
     from datacollect.transfer.agent.config.file import MeasureConfig
 
 # Less than an agent keeps a connection over which nothing moves: the lease ends with it.
 LONGEST_LEASE_S = 70.0
+ENDED_EARLY = "the lease ended before the test"
 
 
 @dataclass
@@ -81,17 +86,28 @@ class HostTests:
     Parameters
     ----------
     config : MeasureConfig
-    fingerprint : str
-        Of this agent's certificate.
+    certificate : Path
+        This agent's; it need not be there yet.
+
+    Raises
+    ------
+    ProblemError
+        The file that counts what tests have taken is damaged.
     """
 
-    def __init__(self, config: MeasureConfig, fingerprint: str) -> None:
-        self._config, self._fingerprint = config, fingerprint
+    def __init__(self, config: MeasureConfig, certificate: Path) -> None:
+        self._config, self._certificate = config, certificate
         self._used = UsedBytes(config.used, config.bytes_per_hour)
         self._lease = HostLease(LONGEST_LEASE_S)
         self._lock = threading.RLock()
         self._token, self._held = "", -1
         self._test: RunningTest | None = None
+        self._timer: threading.Timer | None = None
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """Return what tickets call this host."""
+        return fingerprint_of_file(self._certificate)
 
     def admit(self, token: str | None) -> MeasureTicket:
         """Return the ticket of a token, which counts here now.
@@ -149,9 +165,9 @@ class HostTests:
             if isinstance(answer, Granted) and token != self._token:
                 self._token = token
                 self._test = RunningTest(ticket, now_s + answer.seconds)
-                timer = threading.Timer(answer.seconds, self.give_back, (ticket, attempt))
-                timer.daemon = True
-                timer.start()
+                self._timer = threading.Timer(answer.seconds, self.give_back, (ticket, attempt))
+                self._timer.daemon = True
+                self._timer.start()
             elif self._token == "":
                 self._unlock()
             return answer
@@ -215,6 +231,8 @@ class HostTests:
     def _end(self) -> None:
         test, self._test, self._token = self._test, None, ""
         self._unlock()
+        if self._timer is not None:
+            self._timer.cancel()
         if test is None:
             return
         test.over.set()

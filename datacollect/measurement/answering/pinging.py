@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TransferError
+from datacollect.measurement.answering.host_tests import ENDED_EARLY
 from datacollect.net.tcp_info import tcp_info
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 PING_BYTES = 56
 # How long the last answer is waited for.
 LAST_S = 2.0
+# How often it is looked whether the test is over.
+LOOKED_AFTER_S = 0.2
 ICMP, HANDSHAKE = "icmp", "tcp handshake"
 
 _ROUND_TRIP = re.compile(r"time[=<]([0-9.]+) ms")
@@ -49,39 +52,30 @@ def ping(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, 
     finally:
         connection.close()
     n = test.take_to_send(PING_BYTES * n) // PING_BYTES
-    found = _by_system(address, n, every_s, test.until_s - time.monotonic())
+    found = _by_system(address, test, n, every_s)
     if "why_not_icmp" in found:
         found |= _by_handshakes(far, test, n, every_s)
     return found
 
 
-def _by_system(address: str, n: int, every_s: float, left_s: float) -> dict[str, Any]:
+def _by_system(address: str, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:
     program = shutil.which("ping")
     if program is None:
         return {"why_not_icmp": "ping is not installed"}
-    wait_s = min(n * every_s + LAST_S, left_s)
-    if wait_s <= 0:
-        return {"ended": "the lease ended before the test", "by": ICMP, **_none()}
+    wait_s = n * every_s + LAST_S
     command = [program, "-n", "-c", str(n), "-i", f"{every_s:g}", "-s", str(PING_BYTES)]
     command += ["-w", str(max(round(wait_s), 1)), address]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=wait_s + LAST_S,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return {"why_not_icmp": f"ping fails: {type(error).__name__}"}
-    summary = _SUMMARY.search(done.stdout)
+        said = _said(command, test, time.monotonic() + wait_s + LAST_S)
+    except OSError as error:
+        return {"why_not_icmp": f"ping fails: {error.strerror}"}
+    if said is None:
+        return {"ended": ENDED_EARLY, "by": ICMP, **_none()}
+    summary = _SUMMARY.search(said[0])
     if summary is None or int(summary[1]) == 0:
-        lines = done.stderr.strip().splitlines() or [f"it exits with {done.returncode}"]
+        lines = said[1].strip().splitlines() or ["it says nothing"]
         return {"why_not_icmp": f"ping fails: {lines[0][:200]}"}
-    trips_s = [float(text) / 1000 for text in _ROUND_TRIP.findall(done.stdout)]
+    trips_s = [float(text) / 1000 for text in _ROUND_TRIP.findall(said[0])]
     # Answers that come twice are no round trips more.
     n_received = min(int(summary[2]), len(trips_s))
     return {
@@ -92,12 +86,32 @@ def _by_system(address: str, n: int, every_s: float, left_s: float) -> dict[str,
     }
 
 
+def _said(command: list[str], test: RunningTest, until_s: float) -> tuple[str, str] | None:
+    """Return what a program writes, to both outputs; None where the test ended before it."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**os.environ, "LC_ALL": "C"},
+    ) as process:
+        while True:
+            try:
+                return process.communicate(timeout=LOOKED_AFTER_S)
+            except subprocess.TimeoutExpired:
+                if test.over.is_set() or time.monotonic() >= min(until_s, test.until_s):
+                    process.kill()
+                    process.communicate()
+                    return None
+
+
 def _by_handshakes(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:
     trips_s: list[float] = []
     for i in range(n):
         if test.over.wait(every_s if i else 0.0) or time.monotonic() >= test.until_s:
-            why = "the lease ended before the test"
-            return {"ended": why, "by": HANDSHAKE, "sent": i, "round_trips_s": trips_s}
+            return {"ended": ENDED_EARLY, "by": HANDSHAKE, "sent": i, "round_trips_s": trips_s}
         try:
             connection = far.connected()
         except TransferError:

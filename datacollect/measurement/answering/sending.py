@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TransferError
+from datacollect.measurement.answering.host_tests import ENDED_EARLY
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tcp_info import tcp_info
 
@@ -91,7 +92,7 @@ def send_tcp(
         stream.stop()
     failure = next((stream.failure for stream in curve.streams if stream.failure), "")
     if ended == "done" and (was_cut or failure):
-        ended = "the lease ended before the test" if was_cut else failure
+        ended = ENDED_EARLY if was_cut else failure
     return {
         "ended": ended,
         "sent_bytes": test.sent_bytes,

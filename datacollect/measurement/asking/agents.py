@@ -96,9 +96,9 @@ class AskedAgent:
         self._testing = Asker(f"https://{self.place}", tls, longest_s, self.fingerprint)
         return self._asked(self._testing, "POST", tool, body)
 
-    def received_bytes(self) -> int:
-        """Return how much it has counted of what came of the test."""
-        found = self._asked(self._testing, "GET", "received")
+    def received_bytes(self, expected_bytes: int) -> int:
+        """Return how much it has counted of what came; it waits a while for what is expected."""
+        found = self._asked(self._testing, "POST", "received", {"expected_bytes": expected_bytes})
         return int(_number(self.name, found, "received_bytes"))
 
     def close(self) -> None:
@@ -122,9 +122,9 @@ class AskedAgent:
         return _number(self.name, found, "time_s") - time.time()
 
     def _asked(
-        self, asker: Asker, method: str, path: str, body: Mapping[str, Any] | None = None
+        self, asker: Asker, method: str, path: str, body: Mapping[str, Any]
     ) -> dict[str, Any]:
-        data = b"" if body is None else json.dumps(body).encode()
+        data = json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._token}"}
         with self._naming():
             answer = asker.ask(method, f"/measure/{path}", headers, [data], len(data))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import TransferError
+from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.asking.agents import AskedAgent
 from datacollect.measurement.asking.lease_holding import leases_of
 from datacollect.measurement.cycle.budget import Cost
@@ -33,6 +33,8 @@ HEADERS, UNDER_WAY_BYTES = 0.01, 64 * 1024
 # Connecting, and answers.
 AROUND_S = 10.0
 PING_BYTES = 56
+# With what leases last longer they fit into the longest that agents give.
+LONGEST_TEST_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class PingSettings:
     every_s: float = 1.0
 
     tool = "ping"
+
+    def __post_init__(self) -> None:
+        _require_short(self.cost.seconds)
 
     @property
     def cost(self) -> Cost:
@@ -69,10 +74,20 @@ class TcpSettings:
 
     tool = "tcp"
 
+    def __post_init__(self) -> None:
+        _require_short(self.cost.seconds)
+
     @property
     def cost(self) -> Cost:
         """What it takes at most."""
         return Cost(self.most_bytes, self.seconds)
+
+
+def _require_short(seconds: float) -> None:
+    if seconds > LONGEST_TEST_S:
+        raise ProblemError(
+            f"a test takes at most {LONGEST_TEST_S:g} s, got {seconds:g} s; ask for several"
+        )
 
 
 def measure_pair(
@@ -144,12 +159,18 @@ def _measured(
         said = sender.run(settings.tool, body, longest_s + AROUND_S)
         if isinstance(settings, PingSettings):
             return {"time_s": begun_s, **_ping_row(sender.name, said, settings)}
-        counted_bytes = receiver.received_bytes()
-    row = _tcp_row(sender.name, said, settings)
+        row = _tcp_row(sender.name, said, settings)
+        expected_bytes = _expected_bytes(row)
+        counted_bytes = receiver.received_bytes(expected_bytes)
     lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
     if lie:
         row = {"ended": lie}
     return {"time_s": begun_s, **row}
+
+
+def _expected_bytes(row: dict[str, Any]) -> int:
+    """Return what the receiver must have counted at least, if the sender is right."""
+    return max(int((row.get("bytes") or 0) * (1 - HEADERS)) - UNDER_WAY_BYTES, 0)
 
 
 def _ping_row(name: str, said: dict[str, Any], settings: PingSettings) -> dict[str, Any]:
@@ -196,7 +217,7 @@ def _differing(
     sender: str, receiver: str, row: dict[str, Any], said: dict[str, Any], counted_bytes: int
 ) -> str:
     """Return who says what, where the two ends cannot both be right; empty: they agree."""
-    acknowledged, sent = row.get("bytes") or 0, said.get("sent_bytes")
+    sent = said.get("sent_bytes")
     if sent is None or not _is_number(sent):
         return f"{sender}: does not say what it has sent"
     if counted_bytes > sent:
@@ -204,9 +225,9 @@ def _differing(
             f"{receiver} says that {counted_bytes} bytes have come, {sender} has sent {sent}: one "
             "of them is wrong, and no rate is kept"
         )
-    if acknowledged * (1 - HEADERS) - UNDER_WAY_BYTES > counted_bytes:
+    if counted_bytes < _expected_bytes(row):
         return (
-            f"{sender} says that {acknowledged} bytes have arrived, {receiver} has counted "
+            f"{sender} says that {row['bytes']} bytes have arrived, {receiver} has counted "
             f"{counted_bytes}: one of them is wrong, and no rate is kept"
         )
     return ""

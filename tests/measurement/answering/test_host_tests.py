@@ -41,7 +41,13 @@ def config(tmp_path):
 
 @pytest.fixture
 def tests(config):
-    return HostTests(config, "f1")
+    return host_tests(config)
+
+
+def host_tests(config, fingerprint="f1"):
+    found = HostTests(config, config.used)
+    found._fingerprint = fingerprint
+    return found
 
 
 def ticket(tests, **fields):
@@ -105,7 +111,7 @@ def test_the_bytes_of_an_hour_are_spent_once(tests, config):
     tests.ask(one, 1, 30.0)
     tests.begin(one, "tcp").took(8 * 10**6)
     tests.give_back(one, 1)
-    after = HostTests(config, "f1")  # as after a restart
+    after = host_tests(config)  # as after a restart
     with pytest.raises(RefusedError, match="2000000 of the 10000000 of bytes_per_hour") as caught:
         after.ask(ticket(after, most_bytes=3 * 10**6), 1, 30.0)
     assert caught.value.status == 429
@@ -119,7 +125,7 @@ def test_a_test_is_not_run_again_with_the_same_ticket(tests, config):
     with pytest.raises(RefusedError, match="has been run"):
         tests.begin_once(one, "tcp")
     tests.give_back(one, 1)
-    for again in (tests, HostTests(config, "f1")):
+    for again in (tests, host_tests(config)):
         again.ask(one, 2, 30.0)
         with pytest.raises(RefusedError, match="has been used"):
             again.begin_once(one, "tcp")
@@ -137,7 +143,7 @@ def test_no_more_comes_or_goes_than_the_ticket_says(tests):
 
 
 def test_who_receives_by_the_ticket_is_not_made_to_send(config):
-    receiver = HostTests(config, "f2")
+    receiver = host_tests(config, "f2")
     one = receiver.admit(token_of("f2", "f1", "f2"))
     receiver.ask(one, 1, 30.0)
     with pytest.raises(RefusedError, match="the other host sends"):
@@ -170,8 +176,8 @@ def test_tickets_forged_or_for_another_end_do_not_count(tests):
 
 def test_tests_keep_the_hours_of_the_host(config):
     hour = time.localtime().tm_hour
-    now = HostTests(replace(config, hours=(hour, (hour + 2) % 24 or 24)), "f1")
+    now = host_tests(replace(config, hours=(hour, (hour + 2) % 24 or 24)))
     assert ticket(now).sender == "f1"
-    later = HostTests(replace(config, hours=((hour + 2) % 24, (hour + 4) % 24 or 24)), "f1")
+    later = host_tests(replace(config, hours=((hour + 2) % 24, (hour + 4) % 24 or 24)))
     with pytest.raises(RefusedError, match="tests run from"):
         ticket(later)

@@ -170,6 +170,18 @@ def test_who_does_not_show_the_certificate_gets_a_greeting_and_nothing_else(tmp_
         assert said["sent_bytes"] == 0
 
 
+@pytest.mark.parametrize("token", ["", "x\r\nX: y", "x y", "\u00e9", "x" * 9000])
+def test_what_is_no_token_is_not_sent_on(tmp_path, token):
+    """It would end the header's line, and begin another request at the other end."""
+    with pair(tmp_path) as (by, to), closing(AskedAgent(entry_of(by), OPERATOR)) as agent:
+        ends = (by.agent.fingerprint, to.agent.fingerprint)
+        agent.token_for(*ends, "tcp", 10**6, "B" * 21 + "A==")
+        agent.ask_lease(1, 30.0)
+        body = {"to": to.place, "far_token": token, "streams": 1, "seconds": 0.3}
+        with pytest.raises(RefusedError, match="to and far_token must say"):
+            agent.run("tcp", body, 15.0)
+
+
 def asked_of_another(by, to, receiver):
     with closing(AskedAgent(entry_of(by), OPERATOR)) as agent:
         agent.token_for(by.agent.fingerprint, receiver, "tcp", 10**6, "B" * 21 + "A==")
