@@ -30,6 +30,7 @@ from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
+from datacollect.commands.measure import measure
 from datacollect.commands.method_options import (
     NAMING,
     brought_methods,
@@ -112,6 +113,7 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
     every.add_typer(collection, name="collection")
     every.add_typer(event, name="event")
     every.add_typer(keys, name="keys")
+    every.add_typer(measure, name="measure")
     return every
 
 

@@ -131,7 +131,7 @@ def samples_of(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that measured a bandwidth, as estimates of bandwidths take them."""
     is_one = (frame["ended"] == DONE) & (frame["bandwidth_bytes_per_s"] > 0)
     columns = ["from", "to", "time_s", "bandwidth_bytes_per_s", "bytes", "duration_s", "streams"]
-    return frame.loc[is_one, [*columns, "concurrency"]].assign(kind=frame["tool"])
+    return frame.loc[is_one, [*columns, "concurrency", "tool"]].rename(columns={"tool": "kind"})
 
 
 def _read(data: bytes) -> pa.Table:

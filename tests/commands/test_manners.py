@@ -18,6 +18,7 @@ from instances.command_line import start, strict_json
 
 from datacollect.bistro.serving.signals import Told
 from datacollect.commands.main import run
+from datacollect.measurement.sample_store import write_part
 from datacollect.net.http_asking import Answer, Asker
 from datacollect.net.keys import write_private_key
 
@@ -45,6 +46,7 @@ COMMANDS = {
     "example": ("example", "minimal"),
     "examples": ("example",),
     "estimate": ("estimate", "samples.csv"),
+    "measure problem": ("measure", "problem", "measured", "--destination", "D"),
     "progress": ("progress", "into", *LISTED, "--host", "D"),
     "replan": ("replan", *BOTH, "progress.json"),
     "explain": ("explain", "figure1.toml"),
@@ -84,6 +86,7 @@ WRITES = {
     "schema": ("new.json", "new.json"),
     "example": (".", "minimal.toml"),
     "estimate": ("new.csv", "new.csv"),
+    "measure problem": ("new.toml", "new.toml"),
     "progress": ("new.toml", "new.toml"),
     "replan": ("new.json", "new.json"),
     "front": ("new.png", "new.png"),
@@ -115,6 +118,7 @@ def prepared(tmp_path_factory):
         (folder / "data" / "file").write_bytes(bytes(1000))
         write_servers()
         write_handed_in()
+        write_measured()
         with running(write_agent(folder, "S", serve="data")) as source:
             Path("collection.toml").write_text(
                 'format = "datacollect-collection/1"\ndestination = "D"\nkey = "own.key"\n'
@@ -143,6 +147,13 @@ def write_servers():
         f'format = "datacollect-witness/1"\nname = "w"\nkey = "own.key"\n{listen}\n'
         f'folder = "signed"\nlogs = ["{event_of().services[0].log.text}"]\n'
     )
+
+
+def write_measured():
+    """Write what a test between two hosts leaves."""
+    row = {"from": "S", "to": "D", "time_s": 1.7e9, "tool": "tcp", "ended": "done"}
+    Path("measured").mkdir()
+    write_part(Path("measured"), "1", [{**row, "bandwidth_bytes_per_s": 5.0}])
 
 
 def write_handed_in():

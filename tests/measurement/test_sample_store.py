@@ -118,6 +118,11 @@ def test_estimates_take_what_measured_a_bandwidth(tmp_path):
     assert found["kind"].tolist() == ["tcp, 1 stream"]
 
 
+def test_where_nothing_measured_a_bandwidth_there_is_no_row(tmp_path):
+    write_part(tmp_path, "a", [row(rtt_s=0.1, tool="ping")])
+    assert samples_of(read_parts(tmp_path).frame).empty
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
