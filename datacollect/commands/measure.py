@@ -15,7 +15,9 @@ from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
 
     from datacollect.measurement.hosts_file import HostsFile
     from datacollect.measurement.sample_store import StoredSamples
@@ -76,6 +78,9 @@ def problem(
             "--start", metavar="TIME", help="Clock time of 0 s of the problem.  [default: now]"
         ),
     ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Say where bandwidths and routes have changed, too.")
+    ] = False,
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -114,12 +119,14 @@ def problem(
         Problem.from_dict(found.tree)
     if output is not None or not as_json:
         write_text(toml_of(PROBLEM, found.tree).rstrip("\n"), output)
+    changed = _changes(found.samples, stored.frame) if changes else {}
     if as_json:
-        emit_json(_answer(found, stored.damaged))
+        emit_json(_answer(found, stored.damaged) | changed)
     elif output is not None:
         _emit_links(found)
     for file in stored.damaged:
         note_text(f"note: {samples}/{file} is damaged and left out")
+    _note_changes(changed)
     _note_what_is_known(found)
 
 
@@ -193,6 +200,43 @@ def _answer(found: ProblemOfSamples, damaged: Sequence[str]) -> dict[str, Any]:
         "damaged": list(damaged),
         "notes": list(found.notes),
     }
+
+
+def _changes(samples: pd.DataFrame, table: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return what has changed, with names as in files."""
+    from dataclasses import asdict
+
+    from datacollect.measurement.changed_links import bandwidth_changes, changed_routes
+
+    def named(change: Any) -> dict[str, Any]:
+        said = asdict(change)
+        return {"from": said.pop("tail"), "to": said.pop("head"), **said}
+
+    return {
+        "changes": [named(each) for each in bandwidth_changes(samples)],
+        "route_changes": [named(each) for each in changed_routes(table)],
+    }
+
+
+def _note_changes(changed: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    from datacollect.files.units import format_rate
+
+    states = {True: "confirmed", False: "not confirmed so far", None: "not confirmed"}
+    bandwidths = changed.get("changes", ())
+    for each in bandwidths:
+        rates = " to ".join(format_rate(each[f"{of}_bytes_per_s"]) for of in ("before", "after"))
+        state = states[each["confirmed"]]
+        note_text(f"changed: {each['from']} → {each['to']} from {rates}, {_at(each)}; {state}")
+    for each in changed.get("route_changes", ()):
+        note_text(f"changed: the route {each['from']} → {each['to']}, {_at(each)}")
+    if any(each["confirmed"] is None for each in bandwidths):
+        note_text("note: ruptures confirms changes; install datacollect[measure]")
+
+
+def _at(change: Mapping[str, Any]) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(change["time_s"], UTC).isoformat(timespec="seconds")
 
 
 def _emit_links(found: ProblemOfSamples) -> None:

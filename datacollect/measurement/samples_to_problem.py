@@ -127,7 +127,6 @@ def problem_of_samples(
     samples = samples.sort_values(["from", "to", "time_s"], ignore_index=True)
     daily, said = _daily(samples, timezone)
     notes += said
-    hours = {"daily": daily, "timezone": timezone} if daily else {}
     with warnings.catch_warnings():
         # Notes say it.
         warnings.simplefilter("ignore", DatacollectWarning)
@@ -138,8 +137,9 @@ def problem_of_samples(
             {**dict.fromkeys(hosts or named, 0), **(backlog_bytes or {})},
             half_life_s=half_life_s,
             shared=shared,
+            daily=daily or None,
+            timezone=timezone if daily else None,
             start=start,
-            **hours,
         )
     notes += links.attrs["notes"]
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)))

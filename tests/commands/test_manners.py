@@ -227,8 +227,8 @@ def test_json_is_one_object_and_nothing_else(name, here, call):
     assert "Traceback" not in err
 
 
-# The tests of sweeps and manifests look at what happens to their files. Help of several commands, as
-# of measure, has no options.
+# The tests of sweeps and manifests look at what happens to their files. Help of a group, such as
+# measure, has no options.
 _WRITERS = {name.split()[0] for name in WRITES} - {"measure"} | {"sweep", "manifest", "upload"}
 
 

@@ -98,3 +98,24 @@ def test_wrong_input_is_two_and_nothing_is_written(arguments, expected, samples,
     assert err.startswith("error: ")
     assert expected in " ".join(err.split())
     assert (tmp_path / "HOSTS.toml").read_text() == HOSTS
+
+
+def test_changes_are_said_with_their_time(samples, call):
+    rates = [9.0, 10.0, 11.0] * 10 + [5.0] * 9
+    write_part(
+        samples,
+        "many",
+        [
+            row("K", "D", bandwidth_bytes_per_s=rate, streams=1, time_s=1.7e9 + 60 * i)
+            for i, rate in enumerate(rates)
+        ],
+    )
+    options = ("measure", "problem", "samples", "--destination", "D", "--changes")
+    code, _, err = call(*options, "-o", "p.toml")
+    assert code == 0
+    said = " ".join(err.split())
+    assert "changed: K → D from 80 bit/s to 40 bit/s, 2023-11-14T22:44:20+00:00; confirmed" in said
+    answer = json.loads(call(*options, "--json")[1])
+    [change] = answer["changes"]
+    assert (change["from"], change["to"], change["confirmed"]) == ("K", "D", True)
+    assert answer["route_changes"] == []

@@ -118,7 +118,7 @@ def confirm_changes(
     begins = np.array(levels.predict(pen=PENALTY * np.log(len(log)))[:-1])
     first = np.searchsorted(tested, flagged) - 1
     near = np.abs(begins[:, None] - first) < LEAST_LEVEL
-    return (near.any(axis=0) & (first <= len(log) - LEAST_LEVEL)).tolist()
+    return [bool(so) for so in near.any(axis=0) & (first <= len(log) - LEAST_LEVEL)]
 
 
 def _side(before: FloatArray, log: FloatArray) -> FloatArray:
