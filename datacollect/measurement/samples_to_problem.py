@@ -94,8 +94,10 @@ def problem_of_samples(
         The hosts that matter; by default all that the table names.
     backlog_bytes : mapping of str to int, optional
         What hosts hold.
-    half_life_s, streams, shared
+    half_life_s, streams
         As for `datacollect.measurement.measured_problem.measured_problem`.
+    shared : sequence of mappings
+        Rows of ``[[shared]]``; their links that are not known are left out.
     timezone, start : str
         IANA name of the zone in which day and night are told apart, and the clock time of 0 s.
 
@@ -136,7 +138,7 @@ def problem_of_samples(
             destination,
             {**dict.fromkeys(hosts or named, 0), **(backlog_bytes or {})},
             half_life_s=half_life_s,
-            shared=shared,
+            shared=_wires_among(shared, set(_pairs(samples))),
             daily=daily or None,
             timezone=timezone if daily else None,
             start=start,
@@ -144,6 +146,15 @@ def problem_of_samples(
     notes += links.attrs["notes"]
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)))
     return ProblemOfSamples(tree, links, samples, unknown, calibration, daily, tuple(notes))
+
+
+def _wires_among(shared: Sequence[Mapping[str, Any]], known: Set[Pair]) -> list[Mapping[str, Any]]:
+    """Return the rows of ``[[shared]]`` with their links that are known, where there are any."""
+    rows = [
+        {**row, "links": [[*pair] for pair in row["links"] if tuple(pair) in known]}
+        for row in shared
+    ]
+    return [row for row in rows if row["links"]]
 
 
 def _pairs(table: pd.DataFrame) -> list[Pair]:

@@ -130,6 +130,16 @@ def test_links_that_were_tested_in_one_part_alone_keep_one_number_and_are_named(
     assert text.endswith("were not tested in both parts: K -> D")
 
 
+def test_wires_are_in_it_with_the_links_that_are_known():
+    wires = [
+        {"name": "w", "bandwidth_bytes_per_s": 7.0, "links": [["S", "D"], ["K", "D"]]},
+        {"name": "v", "bandwidth_bytes_per_s": 9.0, "links": [["K", "D"]]},
+    ]
+    found = problem_of_samples(table(row("S", "D", 5.0)), "D", shared=wires)
+    assert found.tree["shared"] == [{**wires[0], "links": [["S", "D"]]}]
+    assert dc.Problem.from_dict(found.tree).shared[0].name == "w"
+
+
 def test_links_with_enough_tests_have_intervals():
     values = 1e6 + 1e5 * np.random.default_rng(1).standard_normal(100)
     rows = [row("S", "D", value, time_s=MONDAY_S + i) for i, value in enumerate(values)]
