@@ -6,6 +6,7 @@ import typer
 
 from datacollect.commands.at_work import at_work
 from datacollect.commands.help_option import Command, Group
+from datacollect.commands.measure_hosts import hosts
 from datacollect.commands.measure_problem import problem
 
 measure = typer.Typer(
@@ -14,9 +15,5 @@ measure = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-measure.command(cls=Command)(at_work(problem))
-
-
-@measure.callback()
-def _of_several() -> None:
-    """Measure the network between hosts."""
+for command in (hosts, problem):
+    measure.command(cls=Command)(at_work(command))
