@@ -6,13 +6,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.audit.custody_audit import logged
-from datacollect.bistro.audit.log_reading import read_log
 from datacollect.bistro.client.items import RECEIPT_SUFFIX
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.destination.missing import Known, Missing, missing_of
 from datacollect.bistro.receipt.receipt import read_receipt
 from datacollect.bistro.receipt.verify import require_receipt_of, verify
+from datacollect.bistro.running.log_table import read_table
 from datacollect.errors import DatacollectError, ProblemError, TicketError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.fan_out import fan_out
@@ -77,15 +76,7 @@ class LoggedEntries:
     def _read(self, event: Event, url: str) -> frozenset[bytes]:
         service = next(each for each in event.services if each.url == url)
         with Asker(url, self.tls) as asker:
-            whole = read_log(service, event, asker)
-        if whole is None:
-            return frozenset()
-        found: set[bytes] = set()
-        for rows in logged(whole, whole.checkpoints, event, 0):
-            in_time = rows["entry"][rows["time_s"] <= event.latest_s]
-            data = in_time.tobytes()
-            found.update(data[i : i + 32] for i in range(0, len(data), 32))
-        return frozenset(found)
+            return read_table(service, event, asker).until(event.latest_s)
 
 
 class ShownReceipts:
