@@ -109,7 +109,7 @@ def test_a_receipt_for_a_row_that_its_batch_lacks_is_a_lie():
     """But not where the batch has not come yet."""
     of_batch = [replace(word("north", A), batch=n) for n in (2, 3)]
     shown = {A: tuple(of_batch), B: (word("south", B),)}
-    found = hidden_rows(shown, lambda entry: ["south"], {"north": 2, "south": 0}.__getitem__)
+    found = hidden_rows(shown, lambda _: ["south"], {"north": 2, "south": 0}.__getitem__)
     assert [(lie.who, "batch 2, which does not" in lie.text) for lie in found] == [("north", True)]
 
 
