@@ -8,6 +8,7 @@ from datacollect.commands.at_work import at_work
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.measure_hosts import hosts
 from datacollect.commands.measure_problem import problem
+from datacollect.commands.measure_watch import watch
 
 measure = typer.Typer(
     help="Measure the network between hosts.",
@@ -15,5 +16,5 @@ measure = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (hosts, problem):
+for command in (hosts, problem, watch):
     measure.command(cls=Command)(at_work(command))

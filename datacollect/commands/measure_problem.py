@@ -15,6 +15,7 @@ from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -90,7 +91,7 @@ def problem(
     known = None if hosts is None else HostsFile.from_file(hosts)
     half_life_s = Number("seconds", positive=True).read(number_in(half_life), "--half-life")
     with working("reading samples"):
-        stored = _stored(Path(samples))
+        stored = stored_samples(Path(samples))
     with working("estimating"):
         found = problem_of_samples(
             stored.frame,
@@ -117,7 +118,7 @@ def problem(
     _note_what_is_known(found)
 
 
-def _stored(folder: Any) -> StoredSamples:
+def stored_samples(folder: Path) -> StoredSamples:
     """Read the parts of a folder; refuse what holds none."""
     from datacollect.measurement.outcomes import listed
     from datacollect.measurement.sample_store import read_parts

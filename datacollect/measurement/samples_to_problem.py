@@ -170,7 +170,7 @@ def _calibrated(
     is_probe = samples["kind"] == PROBE
     alike = of_one_kind(samples[~is_probe], streams)
     tests, probes, notes = alike.samples, samples[is_probe], [*alike.notes]
-    line = _line(probes, tests)
+    line = line_through(probes, tests)
     tested = set(_pairs(tests))
     probes = probes[[pair not in tested for pair in _pairs(probes)]]
     if probes.empty:
@@ -190,7 +190,7 @@ def _calibrated(
     return pd.concat([tests, probes]), line, notes
 
 
-def _line(probes: pd.DataFrame, tests: pd.DataFrame) -> Calibration | None:
+def line_through(probes: pd.DataFrame, tests: pd.DataFrame) -> Calibration | None:
     """Fit the means of tests to those of probes, over the links that have both."""
     pair, rate = ["from", "to"], "bandwidth_bytes_per_s"
     means = probes.groupby(pair)[[rate]].mean()

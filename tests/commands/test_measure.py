@@ -119,3 +119,18 @@ def test_changes_are_said_with_their_time(samples, call):
     [change] = answer["changes"]
     assert (change["from"], change["to"], change["confirmed"]) == ("K", "D", True)
     assert answer["route_changes"] == []
+
+
+def test_the_page_is_written_and_damaged_parts_are_named(samples, call):
+    (samples / "cut.parquet").write_bytes(b"PAR1")
+    code, out, err = call("measure", "watch", "samples", "-o", "page.html")
+    assert (code, out) == (0, "saved to page.html\n")
+    assert "samples/cut.parquet is damaged and left out" in err
+    assert "<title>Measurements: samples</title>" in (samples.parent / "page.html").read_text()
+    answer = json.loads(call("measure", "watch", "samples", "-o", "p.html", "--json")[1])
+    assert answer == {"file": "p.html", "n_tests": 3, "damaged": ["cut.parquet"]}
+    code, _, err = call("measure", "watch", "samples", "-o", "page.html")
+    assert code == 2
+    assert "page.html: exists already; --force overwrites it" in err
+    code, _, err = call("measure", "watch", "none", "-o", "new.html")
+    assert (code, "none: no such folder" in err) == (2, True)
