@@ -27,7 +27,7 @@ NORMAL = 1.4826
 LEAST_DEVIATION = 0.01
 
 # A change that the whole series confirms: so many samples of each level, found so near, at a price
-# beyond what levels differ by chance. Of samples of a minute, at a standard deviation of 0.15 and an
+# beyond what levels differ by chance. Of samples of a minute, at standard deviation 0.15 and an
 # autocorrelation up to 0.3, no flag was confirmed in 40 days without a change (0.15 a day at 0.6),
 # and each of 200 halved rates was, at the fifth sample.
 LEAST_LEVEL = 5
