@@ -38,7 +38,7 @@ from datacollect.bistro.event.draft import complete
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import log_key, witness_key
 from datacollect.bistro.log.entry import Commitment, header_bytes
-from datacollect.bistro.opening.opening import Opener
+from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.register.register import Register
 from datacollect.bistro.running.destination_round import Destination
 from datacollect.bistro.sealing.sealed import Inner, seal
@@ -166,23 +166,26 @@ def collect(event: Event, identity: str, folder: Path, n_workers: int) -> dict[s
     register = Register(str(folder / "register"), event)
     opener = Opener((identity,), None, folder / "fetched", folder / "files")
     began_s, used_s = time.perf_counter(), time.process_time()
-    destination = Destination(
-        *(event, key_of("dest"), register, opener, Log(), bring, times_of),
-        lambda _: None,
-        n_workers,
-    )
-    while destination.do_round(int(time.time())):
-        pass
+    with OpeningPool(n_workers) as pool:
+        destination = Destination(
+            *(event, key_of("dest"), register, opener, Log(), bring, times_of),
+            lambda _: None,
+            pool.open_all,
+        )
+        while destination.do_round(int(time.time())):
+            pass
     took_s = time.perf_counter() - began_s
     own_s = time.process_time() - used_s
     collected = register.counts().collected
     register.close()
+    kept_bytes = sum(path.stat().st_size for path in (folder / "register").iterdir())
     peak = max(resource.getrusage(who).ru_maxrss for who in (0, resource.RUSAGE_CHILDREN))
     return {
         "collected": collected,
         "per_s": round(collected / took_s, 1),
         "cpu_ms": round(1000 * (own_s + children_s()) / collected, 3),
         "of_these_by_the_register_ms": round(1000 * own_s / collected, 3),
+        "register_bytes": round(kept_bytes / collected),
         "peak_mb": round(peak * 1024 / 1e6, 1),
     }
 

@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "measurement": f"{PLANS} net transfer",
     "bistro": "root numbers files net problem methods transfer",
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
-    "pictures": f"{PLANS} transfer explanation",
+    "pictures": f"{PLANS} measurement transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
     "study": f"{LEAVES} problem net schedule methods simulation scenario",
     "commands": (

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from datacollect.commands.help_option import Group
-from datacollect.commands.measure_tools import add_tools
+from datacollect.commands.at_work import at_work
+from datacollect.commands.help_option import Command, Group
+from datacollect.commands.measure_hosts import hosts
+from datacollect.commands.measure_problem import problem
+from datacollect.commands.measure_tools import ping, tcp
+from datacollect.commands.measure_watch import watch
 
 measure = typer.Typer(
     help="Measure the network between hosts.",
@@ -13,4 +17,5 @@ measure = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-add_tools(measure)
+for command in (hosts, ping, tcp, problem, watch):
+    measure.command(cls=Command)(at_work(command))

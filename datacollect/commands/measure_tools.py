@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from datacollect.commands.at_work import at_work
 from datacollect.commands.console import emit, emit_json, note, working
-from datacollect.commands.help_option import Command
 from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
@@ -113,12 +111,6 @@ def tcp(
         dry_run=dry_run,
         as_json=as_json,
     )
-
-
-def add_tools(group: typer.Typer) -> None:
-    """Add the commands to those of a group."""
-    for command in (ping, tcp):
-        group.command(cls=Command)(at_work(command))
 
 
 def _measure(

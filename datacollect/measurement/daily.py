@@ -57,7 +57,7 @@ def daily_estimates(
 
     hours = daily_hours({"daily_periods": DAILY.read(list(daily), "daily"), "periods_s": None})
     assert hours is not None
-    period = _periods(samples, hours, timezone)
+    period = periods_of_day(samples, hours, timezone)
     found = [estimate(samples[period == i]).assign(period=i) for i in np.unique(period).tolist()]
     table = pd.concat(found) if found else estimate(samples).assign(period=0)
     _reject_gaps(table, hours)
@@ -66,7 +66,7 @@ def daily_estimates(
     return table[[*first, *(column for column in table.columns if column not in first)]]
 
 
-def _periods(samples: pd.DataFrame, hours: Sequence[str], timezone: str) -> IntArray:
+def periods_of_day(samples: pd.DataFrame, hours: Sequence[str], timezone: str) -> IntArray:
     """Return in which period of the day each sample was taken, by what clocks showed."""
     import pandas as pd
 

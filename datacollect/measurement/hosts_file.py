@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.files.fields import ByName, Document, Field, Table
+from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import Number, Text, Whole, join, shown
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.net.agent_entries import AgentEntry, agent_of
 from datacollect.net.kinds import Address
+from datacollect.problem.fields import SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
+
+    from datacollect.measurement.cycle.rounds import Pair
 
 HOSTS_FORMAT = "datacollect-hosts/1"
 
@@ -51,6 +54,13 @@ HOSTS = Document(
         Field("key", Text(), "File of the operator's private key; agents ask for it."),
         Field("budget", BUDGET, "What a cycle may cost."),
         Field("hosts", ByName(HOST), "Every host, by name; at least two.", required=True),
+        Field(
+            "shared",
+            Rows(SHARED),
+            "Known wires that several links share: of each one link is tested at a time, and "
+            "problem files have them.",
+            default=(),
+        ),
     ),
     remedy="the documentation has one under File formats",
 )
@@ -70,6 +80,8 @@ class HostsFile:
         The operator's private key; there is one wherever there is an agent.
     budget : Cost
         Infinite where nothing is said.
+    shared : tuple of mappings
+        Rows of ``[[shared]]``, as a problem file has them.
 
     Examples
     --------
@@ -83,6 +95,12 @@ class HostsFile:
     hosts: Mapping[str, AgentEntry | tuple[str, int]]
     key: Path | None
     budget: Cost
+    shared: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def wires(self) -> list[frozenset[Pair]]:
+        """Of each known wire its links: of these one is tested at a time."""
+        return [frozenset((tail, head) for tail, head in row["links"]) for row in self.shared]
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> HostsFile:
@@ -117,7 +135,8 @@ class HostsFile:
         budget = values["budget"] or {"bytes": None, "time": None}
         limits = (math.inf if one is None else one for one in (budget["bytes"], budget["time"]))
         key = None if values["key"] is None else folder / values["key"]
-        return cls(values["destination"], hosts, key, Cost(*limits))
+        shared = tuple(_wire(row, f"shared[{i}]", hosts) for i, row in enumerate(values["shared"]))
+        return cls(values["destination"], hosts, key, Cost(*limits), shared)
 
 
 def _reached(name: str, host: Mapping[str, Any], folder: Path) -> AgentEntry | tuple[str, int]:
@@ -133,6 +152,18 @@ def _reached(name: str, host: Mapping[str, Any], folder: Path) -> AgentEntry | t
             raise ProblemError(f"{place}.{key}: iperf3 servers have no certificate; leave it out")
     address: tuple[str, int] = host["iperf3"]
     return address
+
+
+def _wire(row: Mapping[str, Any], place: str, hosts: Mapping[str, object]) -> dict[str, Any]:
+    """Return a row of ``[[shared]]`` without what it does not say; its links are of the hosts."""
+    for tail, head in row["links"]:
+        for host in (tail, head):
+            if host not in hosts:
+                raise ProblemError(
+                    f"{place}.links must be links of the hosts, got {shown([tail, head])}"
+                    + nearest_hint(host, hosts)
+                )
+    return {key: value for key, value in row.items() if value is not None}
 
 
 def _reject_one_host_twice(hosts: Mapping[str, AgentEntry | tuple[str, int]]) -> None:

@@ -7,6 +7,7 @@ replaces itself. A part that is damaged all the same is left out and named.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.documents import written_durably
 from datacollect.files.kinds import shown
+from datacollect.problem.link_table import LAST_SINCE_1970_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,7 +65,7 @@ class StoredSamples:
     frame : DataFrame
         A row for each sample, with all ``COLUMNS``, by test.
     damaged : tuple of str
-        Names of files that could not be read.
+        Names of files that could not be read, or say what cannot be.
     """
 
     frame: pd.DataFrame
@@ -122,7 +124,7 @@ def read_parts(folder: Path) -> StoredSamples:
             tables.append(_read(file.read_bytes()))
         except FileNotFoundError:
             continue
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException, _WrongPartError):
             damaged.append(file.name)
     frame = pa.concat_tables(tables).to_pandas()
     return StoredSamples(frame, tuple(damaged))
@@ -132,7 +134,11 @@ def samples_of(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that measured a bandwidth, as estimates of bandwidths take them."""
     is_one = (frame["ended"] == DONE) & (frame["bandwidth_bytes_per_s"] > 0)
     columns = ["from", "to", "time_s", "bandwidth_bytes_per_s", "bytes", "duration_s", "streams"]
-    return frame.loc[is_one, [*columns, "concurrency"]].assign(kind=frame["tool"])
+    return frame.loc[is_one, [*columns, "concurrency", "tool"]].rename(columns={"tool": "kind"})
+
+
+class _WrongPartError(Exception):
+    """A part says what no test writes."""
 
 
 def _read(data: bytes) -> pa.Table:
@@ -145,7 +151,27 @@ def _read(data: bytes) -> pa.Table:
         name: part[name] if name in part.column_names else pa.nulls(part.num_rows)
         for name in COLUMNS
     }
-    return pa.table(columns).cast(_schema())
+    table = pa.table(columns).cast(_schema())
+    if not all(map(_is_time, table["time_s"].to_pylist())):
+        raise _WrongPartError
+    if not all(map(_is_route, table["routers"].to_pylist())):
+        raise _WrongPartError
+    return table
+
+
+def _is_time(time_s: float | None) -> bool:
+    return time_s is not None and 0 <= time_s <= LAST_SINCE_1970_S
+
+
+def _is_route(text: str | None) -> bool:
+    """Whether a text is a list of addresses, null where a router was silent."""
+    if text is None:
+        return True
+    try:
+        routers = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(routers, list) and all(hop is None or isinstance(hop, str) for hop in routers)
 
 
 def _table(rows: list[Mapping[str, Any]]) -> pa.Table:

@@ -64,7 +64,7 @@ def agent_of(name: str, entry: Mapping[str, Any], base: Path, tables: str = "age
     ProblemError
     """
     place = join(tables, name)
-    address = _address(entry["url"], f"{place}.url")
+    address = agent_address(entry["url"], f"{place}.url")
     fingerprint, ca = entry["fingerprint"], entry["ca"]
     if (fingerprint is None) == (ca is None):
         given = "neither" if ca is None else "both"
@@ -87,7 +87,12 @@ def require_fingerprint_text(fingerprint: str | None, place: str, remedy: str) -
         )
 
 
-def _address(url: str, place: str) -> tuple[str, int]:
+def agent_address(url: str, place: str) -> tuple[str, int]:
+    """Return host and port of an agent by its URL.
+
+    >>> agent_address("https://S1.example:7443", "url")
+    ('s1.example', 7443)
+    """
     rule, remedy = (
         f"must be https://HOST:PORT, with a port of 1 to {PORT_STOP - 1}",
         "copy what the agent says when it is ready",

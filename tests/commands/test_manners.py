@@ -18,6 +18,7 @@ from instances.command_line import start, strict_json
 
 from datacollect.bistro.serving.signals import Told
 from datacollect.commands.main import run
+from datacollect.measurement.sample_store import write_part
 from datacollect.net.http_asking import Answer, Asker
 from datacollect.net.keys import write_private_key
 
@@ -57,6 +58,9 @@ COMMANDS = {
     "example": ("example", "minimal"),
     "examples": ("example",),
     "estimate": ("estimate", "samples.csv"),
+    "measure hosts": ("measure", "hosts", "--iperf3", "S=s:1", "--iperf3", "D=d:1"),
+    "measure problem": ("measure", "problem", "measured", "--destination", "D"),
+    "measure watch": ("measure", "watch", "measured", "-o", "new.html"),
     "progress": ("progress", "into", *LISTED, "--host", "D"),
     "replan": ("replan", *BOTH, "progress.json"),
     "explain": ("explain", "figure1.toml"),
@@ -98,6 +102,9 @@ WRITES = {
     "schema": ("new.json", "new.json"),
     "example": (".", "minimal.toml"),
     "estimate": ("new.csv", "new.csv"),
+    "measure hosts": ("new.toml", "new.toml"),
+    "measure problem": ("new.toml", "new.toml"),
+    "measure watch": (None, "new.html"),
     "progress": ("new.toml", "new.toml"),
     "replan": ("new.json", "new.json"),
     "front": ("new.png", "new.png"),
@@ -130,6 +137,7 @@ def prepared(tmp_path_factory):
         (folder / "data" / "file").write_bytes(bytes(1000))
         write_servers()
         write_handed_in()
+        write_measured()
         with running(write_agent(folder, "S", serve="data")) as source:
             Path("collection.toml").write_text(
                 'format = "datacollect-collection/1"\ndestination = "D"\nkey = "own.key"\n'
@@ -158,6 +166,13 @@ def write_servers():
         f'format = "datacollect-witness/1"\nname = "w"\nkey = "own.key"\n{listen}\n'
         f'folder = "signed"\nlogs = ["{event_of().services[0].log.text}"]\n'
     )
+
+
+def write_measured():
+    """Write what a test between two hosts leaves."""
+    row = {"from": "S", "to": "D", "time_s": 1.7e9, "tool": "tcp", "ended": "done"}
+    Path("measured").mkdir()
+    write_part(Path("measured"), "1", [{**row, "bandwidth_bytes_per_s": 5.0}])
 
 
 def write_handed_in():
@@ -231,8 +246,9 @@ def test_json_is_one_object_and_nothing_else(name, here, call):
     assert "Traceback" not in err
 
 
-# The tests of sweeps and manifests look at what happens to their files.
-_WRITERS = {name.split()[0] for name in WRITES} | {"sweep", "manifest", "upload"}
+# The tests of sweeps and manifests look at what happens to their files. Help of a group, such as
+# measure, has no options.
+_WRITERS = {name.split()[0] for name in WRITES} - {"measure"} | {"sweep", "manifest", "upload"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

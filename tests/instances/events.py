@@ -9,11 +9,11 @@ from datacollect.bistro.event.draft import complete
 from datacollect.bistro.event.event import Event
 from datacollect.bistro.event.fields import EVENT
 from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.writing import toml_of
 from datacollect.bistro.log.checkpoints import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
 from datacollect.bistro.log.notes import Note
 from datacollect.bistro.log.proofs import LogProof
 from datacollect.bistro.log.tree import leaf_hash
+from datacollect.files.toml_tables import toml_of
 from datacollect.net.keys import PrivateKey
 
 # Thursday, 2027-04-15, a second before midnight in New York.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
 
 from datacollect.errors import ProblemError
 from datacollect.measurement.cycle.budget import Cost
+from datacollect.measurement.cycle.rounds import plan_cycle
 from datacollect.measurement.hosts_file import HostsFile
 
 PRINT = "sha256:" + "0" * 64
@@ -64,6 +66,38 @@ def test_without_agents_no_key_is_needed_and_without_a_budget_there_is_no_limit(
     assert (found.key, found.budget) == (None, Cost(math.inf, math.inf))
     half = HostsFile.from_dict({**tree, "key": "k", "budget": {"time": 60}})
     assert (half.key, half.budget) == (Path("k"), Cost(math.inf, 60))
+
+
+WIRE = """
+[[shared]]
+name = "peering"
+bandwidth_bytes_per_s = "10 Mbit/s"
+links = [["R", "D"], ["S", "R"], ["S", "D"]]
+"""
+
+
+def test_of_a_known_wire_one_link_is_tested_at_a_time(read):
+    found = read(FILE + WIRE)
+    wire = frozenset([("R", "D"), ("S", "R"), ("S", "D")])
+    assert found.wires == [wire]
+    assert found.shared[0]["bandwidth_bytes_per_s"] == 1.25e6
+    assert set(found.shared[0]) == {"name", "bandwidth_bytes_per_s", "links"}
+    hosts = {name: {"iperf3": f"{name}.example:5201"} for name in "ABCD"}
+    row = {"name": "w", "bandwidth_bytes_per_s": 1, "links": [["A", "B"], ["C", "D"]]}
+    tree = {"format": "datacollect-hosts/1", "destination": "A", "hosts": hosts}
+    tested = [("A", "B"), ("C", "D")]
+    for shared, n_rounds in (([], 1), ([row], 2)):
+        wires = HostsFile.from_dict({**tree, "shared": shared}).wires
+        assert len(plan_cycle(tested, wires).rounds) == n_rounds
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [("X", "shared[0].links must be links of the hosts, got ['R', 'X']"), ("d", "mean 'D'?")],
+)
+def test_a_wire_is_of_links_between_the_hosts(host, message, read):
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        read(FILE + WIRE.replace('["R", "D"]', f'["R", "{host}"]'))
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,21 @@ def test_a_part_cut_at_any_byte_is_named_and_the_others_are_read(tmp_path):
         assert found.frame["rtt_s"].tolist() == [0.2]
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"time_s": time_s} for time_s in (1e15, -1.0, float("nan"))),
+        *({"routers": text} for text in ("8.8.8.8", "[", '{"a": 1}', "[1]")),
+    ],
+)
+def test_a_part_that_says_what_cannot_be_is_named_and_the_others_are_read(odd, tmp_path):
+    """Of a clock that has jumped out of all calendars, or of another program."""
+    write_part(tmp_path, "a", [row(**odd)])
+    write_part(tmp_path, "b", [row(routers='["8.8.8.8", null]')])
+    found = read_parts(tmp_path)
+    assert (found.damaged, len(found.frame)) == (("a.parquet",), 1)
+
+
 def test_readers_see_whole_parts_while_others_are_written(tmp_path):
     write_part(tmp_path, "a", [row(rtt_s=0.1)])
     (tmp_path / ".b.parquet.77.tmp").write_bytes(b"PAR1 and not more yet")
@@ -116,6 +131,11 @@ def test_estimates_take_what_measured_a_bandwidth(tmp_path):
     found = dc.estimate(samples_of(read_parts(tmp_path).frame))
     assert found["bandwidth_bytes_per_s"].tolist() == [5.0]
     assert found["kind"].tolist() == ["tcp, 1 stream"]
+
+
+def test_where_nothing_measured_a_bandwidth_there_is_no_row(tmp_path):
+    write_part(tmp_path, "a", [row(rtt_s=0.1, tool="ping")])
+    assert samples_of(read_parts(tmp_path).frame).empty
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from datacollect.bistro.event.fields import AMENDMENT_FORMAT, BISTROS
 from datacollect.bistro.event.file import bistros_of
 from datacollect.bistro.event.kinds import Hex
 from datacollect.bistro.event.rules import check_event, instant_of
-from datacollect.bistro.event.writing import toml_of
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.bistro.log.notes import Note, is_by, parse_note, signed
 from datacollect.errors import ProblemError, naming
 from datacollect.files.documents import parse_toml
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
+from datacollect.files.toml_tables import toml_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,11 +8,11 @@ from datacollect.bistro.event.fields import EVENT, EVENT_FORMAT, LIMITS
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.kinds import PEM, Url
 from datacollect.bistro.event.strength import default_quorum
-from datacollect.bistro.event.writing import toml_of
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.errors import ProblemError
 from datacollect.files.clock_times import as_text
 from datacollect.files.kinds import shown
+from datacollect.files.toml_tables import toml_of
 from datacollect.net.kinds import PublicKey
 
 if TYPE_CHECKING:

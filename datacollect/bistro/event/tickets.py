@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.event.kinds import Hex, SecretHex
-from datacollect.bistro.event.writing import toml_of
 from datacollect.errors import ProblemError, TicketError
 from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import Text, Whole
+from datacollect.files.toml_tables import toml_of
 from datacollect.net.keys import sign_token, verify_token
 from datacollect.net.tickets import read_claims
 

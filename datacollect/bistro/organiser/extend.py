@@ -201,7 +201,7 @@ def _says(amendment: Amendment, changes: dict[str, Any]) -> bool:
 
 def _read_back(changes: dict[str, Any]) -> dict[str, Any]:
     from datacollect.bistro.event.amendments import AMENDMENT
-    from datacollect.bistro.event.writing import toml_of
+    from datacollect.files.toml_tables import toml_of
 
     return parse_toml(toml_of(AMENDMENT, changes), "the changes")
 

@@ -23,7 +23,12 @@ from datacollect.bistro.running.bringing import Bringing, read_network
 from datacollect.bistro.running.destination_round import Destination
 from datacollect.bistro.running.load_telling import LoadTelling
 from datacollect.bistro.running.log_times import LogTimes
-from datacollect.bistro.running.missing_list import LoggedEntries, ShownReceipts, missing_list
+from datacollect.bistro.running.missing_list import (
+    LoggedEntries,
+    ShownReceipts,
+    hidden_rows,
+    missing_list,
+)
 from datacollect.bistro.running.overview_server import Overview
 from datacollect.bistro.running.predicting import predicted_s
 from datacollect.bistro.running.standing import (
@@ -269,12 +274,14 @@ def _stand(
     """Look how far the event is, and leave that in the folder."""
     shown, logs = seen
     now_s = int(time.time())
+    said = shown.of(event)
     missing = missing_list(
         (each for each in register.incomplete() if each.time_s is not None),
-        shown.of(event),
+        said,
         logs.known(event, now_s),
         register.known_among,
     )
+    hidden = hidden_rows(said, lambda entry: register.known(entry).bistros, register.last_batch)
     counts = register.counts()
     each_s, arrivals = register.arrivals()
     standing = Standing(
@@ -285,7 +292,7 @@ def _stand(
         collect_until_s=event.collect_until_s,
         **counts._asdict(),
         missing=counted_kinds(missing),
-        lies=tuple((lie.who, lie.text) for lie in register.lies()),
+        lies=tuple((lie.who, lie.text) for lie in (*register.lies(), *hidden)),
         bistros=tuple(
             BistroStanding(name, told["stored_bytes"], told["free_bytes"], told["oldest_s"])
             for name, told in sorted(loads.facts.items())

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Protocol
 
 from datacollect.bistro.log.proofs import MOST_PROOF_BYTES, LogProof
 from datacollect.bistro.receipt.counted_time import proved_time
+from datacollect.bistro.running.log_table import read_table
 from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from datacollect.bistro.event.event import Event
+    from datacollect.bistro.running.log_table import LogTable
     from datacollect.net.http_asking import Answer
 
 # So many are remembered at most: while a service is away for long, order by what others prove.
 MOST_LEFT = 100_000
+# Of more entries logs are read whole: services answer some hundred questions a second.
+MOST_ASKED = 2_000
+# To read a log takes as long as it is; for each second of that, so many pass before the next time.
+READ_PART = 10.0
+
+
+class _Reading:
+    """When logs may be read whole again."""
+
+    def __init__(self) -> None:
+        self._again_s = -float("inf")
+
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._again_s
+
+    def took(self, taken_s: float) -> None:
+        self._again_s = time.monotonic() + READ_PART * taken_s
 
 
 class Service(Protocol):
@@ -39,12 +60,16 @@ class LogTimes:
         Takes lines that somebody would want to know at once.
     left : dict
         Entries in time whose least time is not sure: which services are to be asked still.
+    most_asked : int
+        Where times of so many entries are asked for, logs are read whole.
     """
 
     event: Event
     services: Mapping[str, Service]
     say: Callable[[str], None]
     left: dict[bytes, frozenset[str]] = field(default_factory=dict)
+    most_asked: int = MOST_ASKED
+    _reading: _Reading = field(default_factory=_Reading)
 
     def __call__(self, entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
         """Yield the entries whose time is proved, each with the least time of those found.
@@ -55,30 +80,63 @@ class LogTimes:
         where all have answered.
         """
         answering = set(self.services)
+        tables: Mapping[str, LogTable] = {}
+        more = iter(entries)
+        some = [*islice(more, self.most_asked)]
+        if len(some) == self.most_asked and self._reading.is_due():
+            tables = self._read(answering)
+        else:
+            # Others wait until logs are read whole.
+            more = iter(())
         for entry, urls in [*self.left.items()]:
-            times_s, silent = self._asked(entry, urls, answering)
+            times_s, silent = self._asked(entry, urls, answering, tables)
             if silent:
                 self.left[entry] = silent
             else:
                 del self.left[entry]
             if times_s:
                 yield entry, min(times_s)
-        for entry in entries:
-            times_s, silent = self._asked(entry, frozenset(self.services), answering)
+        for entry in chain(some, more):
+            times_s, silent = self._asked(entry, frozenset(self.services), answering, tables)
             if times_s and (not silent or min(times_s) <= self.event.latest_s):
                 if silent and len(self.left) < MOST_LEFT:
                     self.left[entry] = silent
                 yield entry, min(times_s)
 
+    def _read(self, answering: set[str]) -> dict[str, LogTable]:
+        """Read the logs of all services whole; whose cannot be read does not answer this time."""
+        began_s = time.monotonic()
+        tables = {}
+        for service in self.event.services:
+            if service.url in answering:
+                try:
+                    tables[service.url] = read_table(
+                        service, self.event, self.services[service.url]
+                    )
+                except (TransferError, ProblemError) as error:
+                    self.say(f"{service.url}: {error}")
+                    answering.discard(service.url)
+        self._reading.took(time.monotonic() - began_s)
+        return tables
+
     def _asked(
-        self, entry: bytes, urls: frozenset[str], answering: set[str]
+        self,
+        entry: bytes,
+        urls: frozenset[str],
+        answering: set[str],
+        tables: Mapping[str, LogTable],
     ) -> tuple[list[int], frozenset[str]]:
         """Return the times that services prove, and which do not answer."""
         times_s: list[int] = []
         silent = set(urls - answering)
         for url in sorted(urls & answering):
             try:
-                time_s = self._time_by(self.services[url], entry)
+                table = tables.get(url)
+                time_s = (
+                    self._time_by(self.services[url], entry)
+                    if table is None
+                    else table.time_of(entry)
+                )
             except (TransferError, ProblemError) as error:
                 self.say(f"{url}: {error}")
                 answering.discard(url)

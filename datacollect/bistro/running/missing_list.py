@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.audit.custody_audit import logged
-from datacollect.bistro.audit.log_reading import read_log
 from datacollect.bistro.client.items import RECEIPT_SUFFIX
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.destination.missing import Known, Missing, missing_of
+from datacollect.bistro.destination.missing import Known, Missing, is_hidden, missing_of
+from datacollect.bistro.receipt.evidence import Lie
 from datacollect.bistro.receipt.receipt import read_receipt
 from datacollect.bistro.receipt.verify import require_receipt_of, verify
+from datacollect.bistro.running.log_table import read_table
 from datacollect.errors import DatacollectError, ProblemError, TicketError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.fan_out import fan_out
@@ -20,7 +20,7 @@ from datacollect.net.http_asking import Asker
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from datacollect.bistro.custody.bistro_receipt import BistroReceipt
@@ -77,15 +77,7 @@ class LoggedEntries:
     def _read(self, event: Event, url: str) -> frozenset[bytes]:
         service = next(each for each in event.services if each.url == url)
         with Asker(url, self.tls) as asker:
-            whole = read_log(service, event, asker)
-        if whole is None:
-            return frozenset()
-        found: set[bytes] = set()
-        for rows in logged(whole, whole.checkpoints, event, 0):
-            in_time = rows["entry"][rows["time_s"] <= event.latest_s]
-            data = in_time.tobytes()
-            found.update(data[i : i + 32] for i in range(0, len(data), 32))
-        return frozenset(found)
+            return read_table(service, event, asker).until(event.latest_s)
 
 
 class ShownReceipts:
@@ -143,6 +135,34 @@ def verify_time(event_data: bytes, receipt: Receipt, event: Event) -> bool:
     """Whether a receipt proves by itself that it is in time, as amendments have left the event."""
     time_s = verify(event_data, receipt).time_s
     return time_s is not None and time_s <= event.latest_s
+
+
+def hidden_rows(
+    shown: Mapping[bytes, tuple[BistroReceipt, ...]],
+    bistros_of: Callable[[bytes], Collection[str]],
+    last_batch: Callable[[str], int],
+) -> list[Lie]:
+    """Return who has signed receipts for rows that the batches which they name do not have.
+
+    Parameters
+    ----------
+    shown : mapping of bytes to tuple of BistroReceipt
+        By entry: what people have shown.
+    bistros_of : function
+        The bistros whose batches name an entry.
+    last_batch : function
+        The number of a bistro's last batch that is here; -1: none.
+    """
+    return [
+        Lie(
+            word.bistro,
+            f"It has signed a receipt for {entry.hex()} in its batch {word.batch}, which does not "
+            "name it.",
+        )
+        for entry, words in sorted(shown.items())
+        for word in words
+        if is_hidden(word, last_batch(word.bistro), bistros_of(entry))
+    ]
 
 
 def missing_list(

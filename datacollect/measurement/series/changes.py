@@ -26,6 +26,13 @@ FEWEST = 20
 NORMAL = 1.4826
 LEAST_DEVIATION = 0.01
 
+# A change that the whole series confirms: so many samples of each level, found so near, at a price
+# beyond what levels differ by chance. Of samples of a minute, at standard deviation 0.15 and an
+# autocorrelation up to 0.3, no flag was confirmed in 40 days without a change (0.15 a day at 0.6),
+# and each of 200 halved rates was, at the fifth sample.
+LEAST_LEVEL = 5
+PENALTY = 8.0
+
 # What has a logarithm, in place of 0.
 NOTHING_BYTES_PER_S = 1e-9
 
@@ -66,6 +73,53 @@ def flag_changes(bandwidth_bytes_per_s: npt.ArrayLike) -> list[int]:
     deviate = (off[0] == off[1]) & (off[0] != 0)
     begins = deviate & ~np.append(False, deviate[:-1])
     return [int(i) for i in tested[second[begins]]]
+
+
+def confirm_changes(
+    bandwidth_bytes_per_s: npt.ArrayLike, flagged: Sequence[int]
+) -> list[bool] | None:
+    """Tell of each flagged sample whether the samples after it confirm that the level has changed.
+
+    The whole series is cut into levels, by their number at a price (kernel change point detection:
+    Celisse, Marot, Pierre-Jean and Rigaill, "New efficient algorithms for multiple change-point
+    detection with reproducing kernels", Computational Statistics & Data Analysis 128, 2018): a
+    flag is confirmed where one begins. Later samples may confirm what the newest do not yet.
+
+    Parameters
+    ----------
+    bandwidth_bytes_per_s : array_like of float, shape (n,)
+        As for `flag_changes`.
+    flagged : sequence of int
+        What it returned.
+
+    Returns
+    -------
+    list of bool, or None
+        One for each flag; None where ruptures is not installed.
+
+    Examples
+    --------
+    >>> series = [9.0, 10.0, 11.0] * 10 + [5.0, 5.1, 5.0]
+    >>> confirm_changes(series, [31]), confirm_changes(series + [5.0, 5.1, 5.0], [31])
+    ([False], [True])
+    """
+    try:
+        from ruptures import KernelCPD
+    except ImportError:
+        return None
+    y = np.asarray(bandwidth_bytes_per_s, dtype=float)
+    tested = np.flatnonzero(~np.isnan(y))
+    if not flagged or len(tested) < 2 * LEAST_LEVEL:
+        return [False] * len(flagged)
+    log = np.log(np.maximum(y[tested], NOTHING_BYTES_PER_S))
+    noise = NORMAL * float(np.median(np.abs(np.diff(log)))) / np.sqrt(2)
+    levels = KernelCPD(kernel="linear", min_size=LEAST_LEVEL).fit(
+        (log / max(noise, LEAST_DEVIATION))[:, None]
+    )
+    begins = np.array(levels.predict(pen=PENALTY * np.log(len(log)))[:-1])
+    first = np.searchsorted(tested, flagged) - 1
+    near = np.abs(begins[:, None] - first) < LEAST_LEVEL
+    return [bool(so) for so in near.any(axis=0) & (first <= len(log) - LEAST_LEVEL)]
 
 
 def _side(before: FloatArray, log: FloatArray) -> FloatArray:

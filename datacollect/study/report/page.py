@@ -66,14 +66,6 @@ script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form
 """
 
 
-def plotly_script() -> str | None:
-    """Return plotly.js; None where the package is not installed."""
-    try:
-        return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-    except (ModuleNotFoundError, FileNotFoundError):
-        return None
-
-
 def page_html(
     title: str,
     claims: Mapping[str, Any],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError
 from datacollect.files.documents import write_atomically
 from datacollect.files.notebook import html_of_facts
+from datacollect.files.plotly_script import plotly_script
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.study.opening import make_folder
@@ -23,7 +24,6 @@ from datacollect.study.report.page import (
     MOST_RUNS,
     claims_tree,
     page_html,
-    plotly_script,
     run_tree,
     sweep_tree,
 )

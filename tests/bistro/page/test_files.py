@@ -152,7 +152,7 @@ def test_the_script_makes_no_code_of_texts_and_needs_no_webassembly():
 
 
 def test_the_lock_names_a_hash_for_each_package_and_licences_those_that_are_in():
-    lock = json.loads((REPOSITORY / "web" / "package-lock.json").read_text())
+    lock = json.loads((REPOSITORY / "docs" / "page" / "package-lock.json").read_text())
     packages = {path: each for path, each in lock["packages"].items() if path}
     assert all(each["integrity"].startswith("sha512-") for each in packages.values())
     event_data = event_bytes()

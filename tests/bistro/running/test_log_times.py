@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from instances.custody import custody_event, service_log
 
 from datacollect.bistro.running.log_times import LogTimes
@@ -30,10 +31,11 @@ class Odd:
         return self.answer
 
 
-def times_of(*services, entries=(A, B, C)):
+def times_of(*services, entries=(A, B, C), **how):
     said = []
-    by_url = {f"https://s{i}": service for i, service in enumerate(services)}
-    found = dict(LogTimes(EVENT, by_url, said.append)(entries))
+    urls = [each.url for each in EVENT.services]
+    by_url = dict(zip(urls, services, strict=False))
+    found = dict(LogTimes(EVENT, by_url, said.append, **how)(entries))
     return found, said
 
 
@@ -68,7 +70,7 @@ def test_a_service_that_is_away_is_asked_once_a_time():
         found, said = times_of(odd, log(1, (2, IN_TIME)))
         assert found == {A: IN_TIME, B: IN_TIME}
         assert odd.n_asked == len(said) == 1
-        assert said[0].startswith("https://s0: ")
+        assert said[0].startswith(f"{EVENT.services[0].url}: ")
 
 
 def test_late_is_said_only_once_all_services_have_answered():
@@ -87,3 +89,62 @@ def test_the_proof_of_another_entry_or_of_too_few_witnesses_is_no_time():
     assert times_of(other, entries=[B]) == ({}, [])
     few = service_log(EVENT, 0, [A], [(1, IN_TIME)], n_witnesses=EVENT.quorum - 1)
     assert times_of(few, entries=[A]) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "services",
+    [
+        [log(0, (1, IN_TIME - 9), (2, IN_TIME))],
+        [log(0, (2, LATE)), log(1, (2, IN_TIME))],
+        [log(0, (2, IN_TIME)), log(1, (2, IN_TIME - 60))],
+        [log(0, (2, LATE)), Odd(None)],
+        [log(0, (2, IN_TIME)), Odd(Answer(500, b""))],
+        [Odd(Answer(200, b"noise")), log(1, (2, LATE))],
+        [log(0, (2, LATE)), log(1, (2, LATE - 1))],
+    ],
+)
+def test_logs_that_are_read_whole_tell_the_same_as_questions_one_by_one(services):
+    """But of who is away, what is said may be in other words."""
+    (one_by_one, said), (whole, also) = (times_of(*services, most_asked=n) for n in (4, 3))
+    assert whole == one_by_one
+    assert len(said) == len(also)
+
+
+def test_a_log_whose_entries_make_another_root_proves_nothing():
+    lying = log(0, (2, IN_TIME))
+    true = lying.get
+
+    def get(path, most_bytes):
+        answer = true(path, most_bytes)
+        is_bundle = path.startswith("/tile/entries/")
+        return answer._replace(body=answer.body.replace(A, C)) if is_bundle else answer
+
+    lying.get = get
+    found, said = times_of(lying, most_asked=3)
+    assert found == {}
+    assert "make another root" in said[0]
+
+
+def test_few_are_asked_one_by_one_and_logs_are_not_read_again_at_once(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("datacollect.bistro.running.log_times.time.monotonic", lambda: clock[0])
+    asked = []
+    service = log(0, (2, IN_TIME))
+    true = service.get
+
+    def get(path, most_bytes):
+        asked.append(path)
+        clock[0] += 1
+        return true(path, most_bytes)
+
+    service.get = get
+    times = LogTimes(EVENT, {EVENT.services[0].url: service}, lambda _: None, most_asked=2)
+    assert dict(times([A])) == {A: IN_TIME}
+    assert asked == [f"/proof/{A.hex()}"]
+    assert dict(times([A, B, C])) == {A: IN_TIME, B: IN_TIME}
+    took_s, n_asked = clock[0] - 1, len(asked)
+    # Meanwhile the first ones are asked for, and the others wait.
+    assert dict(times([C, A, B])) == {A: IN_TIME}
+    assert len(asked) == n_asked + 2
+    clock[0] += 10 * took_s
+    assert dict(times([C, A, B])) == {A: IN_TIME, B: IN_TIME}

@@ -11,7 +11,7 @@ import datacollect as dc
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.destination.missing import Known, Missing
 from datacollect.bistro.running.load_telling import SAME_BYTES_PER_S, loads_of
-from datacollect.bistro.running.missing_list import missing_list
+from datacollect.bistro.running.missing_list import hidden_rows, missing_list
 from datacollect.bistro.running.predicting import predicted_s
 from datacollect.bistro.running.standing import (
     MISSING_FILE,
@@ -103,6 +103,14 @@ def test_each_entry_that_is_not_here_is_missing_once():
         Missing(C, "receipt without data", ("south",)),
         Missing(D, "timestamp without upload"),
     ]
+
+
+def test_a_receipt_for_a_row_that_its_batch_lacks_is_a_lie():
+    """But not where the batch has not come yet."""
+    of_batch = [replace(word("north", A), batch=n) for n in (2, 3)]
+    shown = {A: tuple(of_batch), B: (word("south", B),)}
+    found = hidden_rows(shown, lambda _: ["south"], {"north": 2, "south": 0}.__getitem__)
+    assert [(lie.who, "batch 2, which does not" in lie.text) for lie in found] == [("north", True)]
 
 
 def told(stored_bytes: int) -> dict:

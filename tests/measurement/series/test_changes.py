@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from datacollect.measurement.series.changes import flag_changes, route_changes
+from datacollect.measurement.series.changes import confirm_changes, flag_changes, route_changes
 
 DAY = 1440  # samples, one a minute
 
@@ -72,3 +72,18 @@ def test_a_new_route_is_one_seen_twice():
     assert list(route_changes(["a", "b", "a", "b"])) == []
     assert list(route_changes(["a", "b", "b", "a", "a"])) == [2, 4]
     assert list(route_changes([("r1", None), ("r1", None)])) == []
+
+
+def test_a_halved_rate_is_confirmed_by_five_samples_and_noise_is_not():
+    """In 40 days without a change no alarm is confirmed, at an autocorrelation of 0.3."""
+    confirmed = 0
+    for seed in range(2000, 2040):
+        y = rates(seed, 105, 0.3)
+        y[100:] /= 2
+        confirmed += confirm_changes(y, [101]) == [True]
+        assert confirm_changes(y[:104], [101]) == [False]
+    assert confirmed >= 0.8 * 40
+    for seed in range(1000, 1040):
+        y = rates(seed, DAY, 0.3)
+        confirmed = confirm_changes(y, flag_changes(y))
+        assert not any(confirmed)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.documents import toml_text
-from datacollect.files.fields import Rows, Table
+from datacollect.files.fields import ByName, Rows, Table
 from datacollect.files.kinds import ClockTime
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ def toml_of(table: Table, values: Mapping[str, Any]) -> str:
         kind, value = known.get(key), values[key]
         if isinstance(kind, Rows) and isinstance(value, list) and value:
             rows += [f"\n[[{key}]]\n{toml_of(kind.table, row)}" for row in value]
+        elif isinstance(kind, ByName):
+            rows += [
+                f"\n[{key}.{_key(name)}]\n{toml_of(kind.table, row)}" for name, row in value.items()
+            ]
         elif isinstance(kind, ClockTime):
             lines.append(f"{key} = {value}\n")
         else:

@@ -1,0 +1,136 @@
+"""`datacollect measure`: from a folder of samples to what plans need."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import datacollect as dc
+from datacollect.measurement.sample_store import write_part
+
+HOSTS = """
+format = "datacollect-hosts/1"
+destination = "D"
+
+[hosts.D]
+iperf3 = "d.example:5201"
+[hosts.S]
+iperf3 = "s.example:5201"
+"""
+
+
+def row(tail, head, **more):
+    return {"from": tail, "to": head, "time_s": 1.7e9, "tool": "tcp", "ended": "done", **more}
+
+
+@pytest.fixture
+def samples(tmp_path, monkeypatch):
+    """S sends 5 bytes a second to D, X sends 9, and nothing came from D to S."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    write_part(folder, "a", [row("S", "D", bandwidth_bytes_per_s=5.0, streams=1)])
+    write_part(folder, "b", [row("X", "D", bandwidth_bytes_per_s=9.0, streams=1)])
+    write_part(folder, "c", [row("D", "S", ended="the connection was lost")])
+    (tmp_path / "HOSTS.toml").write_text(HOSTS)
+    return folder
+
+
+def test_a_problem_file_is_written_and_what_is_not_known_is_said(samples, call):
+    options = ("--hosts", "HOSTS.toml", "--backlog", "S=1 kB", "-o", "p.toml")
+    code, out, err = call("measure", "problem", "samples", *options)
+    assert code == 0
+    problem = dc.Problem.from_file("p.toml")
+    assert problem.names == ("D", "S")
+    assert dc.direct(problem).makespan_s == 200
+    assert "S → D   40 bit/s" in out
+    assert "tests of X" in err
+    assert "not known, tcp: the connection was lost: 1 link: D → S" in err
+    assert err.endswith("1 link from 1 sample\n")
+
+
+def test_without_o_the_file_is_the_answer(samples, call):
+    code, out, _ = call("measure", "problem", "samples", "--destination", "D")
+    assert code == 0
+    (samples / "p.toml").write_text(out)
+    assert dc.Problem.from_file(samples / "p.toml").names == ("D", "S", "X")
+
+
+def test_json_says_all_that_is_known(samples, call):
+    (samples / "cut.parquet").write_bytes((samples / "a.parquet").read_bytes()[:-9])
+    code, out, err = call("measure", "problem", "samples", "--hosts", "HOSTS.toml", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["unknown"] == [{"from": "D", "to": "S", "why": "tcp: the connection was lost"}]
+    assert answer["damaged"] == ["cut.parquet"]
+    assert "samples/cut.parquet is damaged and left out" in err
+    assert (answer["calibration"], answer["daily"], answer["n_samples"]) == (None, [], 1)
+    [link] = answer["links"]
+    assert (link["from"], link["bandwidth_bytes_per_s"]) == ("S", 5.0)
+    assert dc.Problem.from_dict(answer["problem"]).names == ("D", "S")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["none", "--destination", "D"], "none: no such folder; name the folder that tests"),
+        (["HOSTS.toml", "--destination", "D"], "HOSTS.toml: is a file; name the folder"),
+        (["empty", "--destination", "D"], "empty: holds no samples (NAME.parquet); name the"),
+        (["cut", "--destination", "D"], "holds no samples (NAME.parquet), and damaged are a.parq"),
+        (["samples"], "where do all data go? Give --hosts, a file that says it, or --destination"),
+        (["samples", "--destination", "d"], "destination must be a host that samples name, got"),
+        (["samples", "--destination", "D", "--backlog", "S"], "--backlog must be HOST=BYTES"),
+        (["samples", "--destination", "D", "--backlog", "S=x"], "--backlog S must be"),
+        (["samples", "--destination", "D", *["--backlog", "S=1"] * 2], "names 'S' twice; keep one"),
+        (["samples", "--destination", "D", "--half-life", "0"], "--half-life must be"),
+        (["samples", "--destination", "D", "--streams", "8"], "no test had 8 connections"),
+        (["samples", "--destination", "D", "--timezone", "Mars"], "Mars"),
+        (["samples", "--destination", "D", "-o", "HOSTS.toml"], "HOSTS.toml: exists already"),
+    ],
+)
+def test_wrong_input_is_two_and_nothing_is_written(arguments, expected, samples, call, tmp_path):
+    for name in ("empty", "cut"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "cut" / "a.parquet").write_bytes(b"PAR1")
+    code, out, err = call("measure", "problem", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert expected in " ".join(err.split())
+    assert (tmp_path / "HOSTS.toml").read_text() == HOSTS
+
+
+def test_changes_are_said_with_their_time(samples, call):
+    rates = [9.0, 10.0, 11.0] * 10 + [5.0] * 9
+    write_part(
+        samples,
+        "many",
+        [
+            row("K", "D", bandwidth_bytes_per_s=rate, streams=1, time_s=1.7e9 + 60 * i)
+            for i, rate in enumerate(rates)
+        ],
+    )
+    options = ("measure", "problem", "samples", "--destination", "D", "--changes")
+    code, _, err = call(*options, "-o", "p.toml")
+    assert code == 0
+    said = " ".join(err.split())
+    assert "changed: K → D from 80 bit/s to 40 bit/s, 2023-11-14T22:44:20+00:00; confirmed" in said
+    answer = json.loads(call(*options, "--json")[1])
+    [change] = answer["changes"]
+    assert (change["from"], change["to"], change["confirmed"]) == ("K", "D", True)
+    assert answer["route_changes"] == []
+
+
+def test_the_page_is_written_and_damaged_parts_are_named(samples, call):
+    (samples / "cut.parquet").write_bytes(b"PAR1")
+    code, out, err = call("measure", "watch", "samples", "-o", "page.html")
+    assert (code, out) == (0, "saved to page.html\n")
+    assert "samples/cut.parquet is damaged and left out" in err
+    assert "<title>Measurements: samples</title>" in (samples.parent / "page.html").read_text()
+    answer = json.loads(call("measure", "watch", "samples", "-o", "p.html", "--json")[1])
+    assert answer == {"file": "p.html", "n_tests": 3, "damaged": ["cut.parquet"]}
+    code, _, err = call("measure", "watch", "samples", "-o", "page.html")
+    assert code == 2
+    assert "page.html: exists already; --force overwrites it" in err
+    code, _, err = call("measure", "watch", "none", "-o", "new.html")
+    assert (code, "none: no such folder" in err) == (2, True)

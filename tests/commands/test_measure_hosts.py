@@ -1,0 +1,97 @@
+"""`datacollect measure hosts`: agents say who they are, and the file of hosts is written."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+
+import pytest
+from instances.agents import running, write_agent
+
+from datacollect.measurement.hosts_file import HostsFile
+
+
+@pytest.fixture
+def agents(tmp_path, monkeypatch):
+    """Agents D and S, which know nobody's key but the collector's."""
+    monkeypatch.chdir(tmp_path)
+    files = [write_agent(tmp_path, name, serve="data") for name in "DS"]
+    with running(files[0]) as one, running(files[1]) as other:
+        yield one, other
+
+
+def test_agents_are_asked_and_servers_are_taken_as_given(agents, call):
+    urls = [f"https://{each.place}" for each in agents]
+    options = ("--iperf3", "K=k.example:5201", "--key", "own.key", "-o", "HOSTS.toml")
+    code, out, err = call("measure", "hosts", *urls, *options)
+    assert code == 0
+    found = HostsFile.from_file("HOSTS.toml")
+    assert list(found.hosts) == ["K", "D", "S"]
+    assert found.destination == "D"
+    assert found.key.name == "own.key"
+    assert found.hosts["K"] == ("k.example", 5201)
+    for each in agents:
+        entry = found.hosts[each.name]
+        assert (entry.address, entry.fingerprint) == (each.address, each.agent.fingerprint)
+        assert f"{each.name} https://{each.place} {each.agent.fingerprint}\n" in out
+    assert "compare each fingerprint with what its agent says" in " ".join(err.split())
+    assert "`datacollect keys new` makes one" in " ".join(err.split())
+    assert call("measure", "hosts", *urls, *options)[0] == 2  # it is there already
+
+
+def test_json_names_all_and_without_o_the_file_is_the_answer(call, tmp_path):
+    given = ("measure", "hosts", "--iperf3", "D=[::1]:5201", "--iperf3", "S=s.example:5201")
+    code, out, err = call(*given, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["hosts"][0] == {"name": "D", "iperf3": "[::1]:5201"}
+    (tmp_path / "HOSTS.toml").write_text(call(*given)[1])
+    assert HostsFile.from_file(tmp_path / "HOSTS.toml").hosts["D"] == ("::1", 5201)
+
+
+def test_two_agents_of_one_name_are_refused(agents, call, tmp_path):
+    (tmp_path / "other").mkdir()
+    with running(write_agent(tmp_path / "other", "S", serve="data")) as third:
+        urls = [f"https://{each.place}" for each in (*agents, third)]
+        code, _, err = call("measure", "hosts", *urls)
+    assert code == 2
+    assert f"two hosts are called 'S', one is https://{third.place}" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "hosts must name at least two, got none"),
+        (["http://s.example:1"], "URL must be https://HOST:PORT"),
+        (["--iperf3", "S"], "--iperf3 must be NAME=HOST:PORT, got 'S'"),
+        (["--iperf3", "S=s:1", "--iperf3", "S=s:2"], "--iperf3 names 'S' twice; keep one"),
+        (["--iperf3", "S=s:1", "--iperf3", "D=s:1"], "hosts.S and hosts.D are one host, s:1"),
+        (["--iperf3", "S=s:1", "--iperf3", "K=k:1"], "destination must be one of the hosts"),
+    ],
+)
+def test_wrong_input_is_two(arguments, expected, call):
+    code, out, err = call("measure", "hosts", *arguments)
+    assert (code, out) == (2, "")
+    assert expected in " ".join(err.split())
+
+
+def answering(data):
+    """Return the URL of a server that sends this to whoever connects, and ends."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with server, server.accept()[0] as connection:
+            connection.sendall(data)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"https://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200 OK\r\n\r\n", bytes(5000)])
+def test_what_is_no_agent_is_named_and_nothing_is_written(data, call, tmp_path):
+    url, file = answering(data), tmp_path / "HOSTS.toml"
+    code, _, err = call("measure", "hosts", url, "-o", str(file))
+    assert code == 3
+    assert url.removeprefix("https://") in err
+    assert "Traceback" not in err
+    assert not file.exists()
