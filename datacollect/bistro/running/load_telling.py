@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.assignment.collecting import sending_bytes_per_s
 from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire
 from datacollect.bistro.audit.log_reading import head_of
+from datacollect.bistro.running.log_table import Bounded
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.net.fan_out import fan_out, start_thread
 from datacollect.net.http_asking import Asker
@@ -135,7 +136,7 @@ class LoadTelling:
                     answer = asker.post("/loads", data, "text/plain; charset=utf-8")
                     if answer.status != 200:
                         raise TransferError(f"answers {answer.status} to the table of loads")
-                head = head_of(services[url], asker)
+                head = head_of(services[url], Bounded(asker, 0.0))
             return 0 if head is None else head.checkpoint.size
 
         for url, outcome in fan_out(services, tell).items():

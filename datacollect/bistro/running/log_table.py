@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,44 @@ import numpy as np
 from datacollect.bistro.audit.custody_audit import logged
 from datacollect.bistro.audit.log_reading import read_log
 from datacollect.bistro.audit.tables import NEVER_S
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
     from datacollect.bistro.audit.log_reading import Asks
     from datacollect.bistro.event.event import Event, Service
+    from datacollect.net.http_asking import Answer
 
 _ENTRY = "S32"
+# How long a log may take: some 40 million entries come in that time.
+READ_WITHIN_S = 900.0
+MOST_PAUSE_S = 10.0
+
+
+class Bounded:
+    """Asks a service for so long in all: one that puts off for ever holds nobody.
+
+    Parameters
+    ----------
+    asker : Asks
+    within_s : float
+        0: who is asked too often is not asked again.
+    """
+
+    def __init__(self, asker: Asks, within_s: float) -> None:
+        self._asker, self._until_s = asker, time.monotonic() + within_s
+
+    def get(self, path: str, most_bytes: int) -> Answer:
+        """Return the answer to a path; raise `TransferError` where there is none in time."""
+        while True:
+            answer = self._asker.get(path, most_bytes)
+            pause_s = min(answer.retry_after_s or 1.0, MOST_PAUSE_S)
+            if answer.status != 429:
+                pause_s = 0.0
+            if time.monotonic() + pause_s > self._until_s and (pause_s or path != "/checkpoint"):
+                raise TransferError("puts off too long whoever reads its log")
+            if not pause_s:
+                return answer
+            time.sleep(pause_s)
 
 
 @dataclass(frozen=True)
@@ -56,8 +88,8 @@ def read_table(service: Service, event: Event, asker: Asks) -> LogTable:
     TransferError, ProblemError
         It does not answer, or not what can be read, or its entries do not make what it has signed.
     """
-    whole = read_log(service, event, asker)
-    if whole is None:
+    whole = read_log(service, event, Bounded(asker, READ_WITHIN_S))
+    if whole is None or whole.log.size == 0:
         return LogTable(np.zeros(0, _ENTRY), np.zeros(0, np.int64))
     if whole.lies:
         raise ProblemError(whole.lies[0].text)

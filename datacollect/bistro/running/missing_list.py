@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from datacollect.bistro.client.items import RECEIPT_SUFFIX
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.destination.missing import Known, Missing, is_hidden, missing_of
 from datacollect.bistro.receipt.evidence import Lie
-from datacollect.bistro.receipt.receipt import read_receipt
+from datacollect.bistro.receipt.receipt import MOST_BYTES, read_receipt
 from datacollect.bistro.receipt.verify import require_receipt_of, verify
 from datacollect.bistro.running.log_table import read_table
 from datacollect.errors import DatacollectError, ProblemError, TicketError
@@ -114,14 +115,26 @@ class ShownReceipts:
         if self._folder is None:
             return
         for path in sorted(self._folder.rglob(f"*{RECEIPT_SUFFIX}")):
-            written = path.stat().st_mtime_ns
-            if self._read.get(path, (0, None))[0] != written:
-                self._read[path] = written, self._taken(path, event)
+            written = self._stamp(path)
+            if self._read.get(path, (-2, None))[0] != written:
+                self._read[path] = written, self._taken(path, event, written)
             receipt = self._read[path][1]
             if receipt is not None and verify_time(self._event_data, receipt, event):
                 yield receipt
 
-    def _taken(self, path: Path, event: Event) -> Receipt | None:
+    def _stamp(self, path: Path) -> int:
+        """Return when a file was written; -1: it is none, or too long for a receipt."""
+        try:
+            found = path.stat()
+        except OSError:
+            return -1
+        is_one = stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
+        return found.st_mtime_ns if is_one else -1
+
+    def _taken(self, path: Path, event: Event, written: int) -> Receipt | None:
+        if written < 0:
+            self._say(f"{document_name(path)}: is no file that could be a receipt; remove it")
+            return None
         try:
             receipt = read_receipt(read_bytes(path), document_name(path))
             require_receipt_of(receipt, event, self._event_data)
