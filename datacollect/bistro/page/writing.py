@@ -107,10 +107,17 @@ def check_page(
         longest = 1 + max(map(len, made.values()))
 
         def got(name: str) -> bytes | None:
-            answer = asker.get(f"/{name}", longest)
-            if name == PAGE and "frame-ancestors" not in answer.headers.get(POLICY_HEADER, ""):
-                said.append(f"{name}: is served without the headers of headers.conf")
-            return answer.body if answer.status == 200 else None
+            # People come to the folder, and are shown its page.
+            for path in [f"/{name}", *(["/"] if name == PAGE else [])]:
+                answer = asker.get(path, longest)
+                policy = answer.headers.get(POLICY_HEADER, "")
+                if name == PAGE and "frame-ancestors 'none'" not in policy:
+                    said.append(f"{path}: is served without the headers of headers.conf")
+                if answer.status != 200:
+                    return None
+                if answer.body != made[name]:
+                    return answer.body
+            return made[name]
 
         return [*_compared(made, got), *said]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError, ProblemError, StoreError
 from datacollect.methods.options.names import ADAPTIVE
 from datacollect.transfer.pull.config.fields import COLLECTION
 from datacollect.transfer.pull.config.file import Collection
@@ -61,6 +61,25 @@ class Bringing:
             There is no room, or the disk fails.
         """
         self.into.mkdir(parents=True, exist_ok=True)
+        try:
+            self._pull(wanted)
+        except StoreError:
+            # One that lists what fits nowhere must not keep the others from being collected.
+            if len(wanted) == 1 or not self._one_by_one(wanted):
+                raise
+
+    def _one_by_one(self, wanted: Mapping[str, Sequence[str]]) -> bool:
+        """Fetch from each alone; return whether there was room for what some have."""
+        is_any = False
+        for name, patterns in wanted.items():
+            try:
+                self._pull({name: patterns})
+                is_any = True
+            except StoreError as error:
+                self.say(f"{name}: {error}")
+        return is_any
+
+    def _pull(self, wanted: Mapping[str, Sequence[str]]) -> None:
         try:
             pull(self._collection(wanted), self.into, self.method, tell=self._tell)
         except InfeasibleError as error:

@@ -44,7 +44,10 @@ export const verdictOn = (url, entry, signal) => answer(`${url}/verdict/${entry}
 
 export async function amendmentsOf(service, event, signal) {
   const tree = JSON.parse(await answer(`${service.url}/amendments`, signal));
-  return tree.event === event.id ? tree.amendments : [];
+  if (tree?.event !== event.id || !Array.isArray(tree.amendments)) return [];
+  // What a service makes up keeps nobody from hearing the others.
+  const isOne = ({ note, proofs } = {}) => typeof note === "string" && Array.isArray(proofs);
+  return tree.amendments.filter((row) => isOne(row ?? {}));
 }
 
 // The clock of services: what their answers say, against that of this device.

@@ -13,6 +13,7 @@ from datacollect.bistro.custody.segments import segment_name
 from datacollect.bistro.event.event import Bistro
 from datacollect.bistro.running.bringing import Bringing
 from datacollect.bistro.running.destination_round import REPORTS
+from datacollect.errors import StoreError
 from datacollect.net.keys import write_private_key
 
 EVENT = collecting_event()
@@ -72,3 +73,26 @@ def test_the_destination_has_a_name_that_no_bistro_has(tmp_path):
     bistros = (Bistro("destination", "https://a.example", "", "sha256:" + "0" * 64),)
     event = replace(EVENT, bistros=bistros)
     assert Bringing(event, tmp_path, tmp_path, print)._own_name() == "destination-"
+
+
+def test_a_bistro_that_lists_what_fits_nowhere_keeps_nobody_from_being_collected(
+    tmp_path, monkeypatch
+):
+    """Where nobody's fits, the disk is full."""
+    pulled, said = [], []
+    too_large = {"south"}
+
+    def pull(collection, *_, **__):
+        if too_large & collection.sources.keys():
+            raise StoreError("must have room for 8 TB more")
+        pulled.extend(collection.sources)
+
+    monkeypatch.setattr("datacollect.bistro.running.bringing.pull", pull)
+    write_private_key(tmp_path / "collector.key", KEY)
+    bring = Bringing(EVENT, tmp_path / "collector.key", tmp_path / "into", said.append)
+    bring({"north": REPORTS, "south": REPORTS})
+    assert pulled == ["north"]
+    assert said == ["south: must have room for 8 TB more"]
+    too_large.add("north")
+    with pytest.raises(StoreError):
+        bring({"north": REPORTS, "south": REPORTS})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from instances.custody import custody_event, service_log
 
+from datacollect.bistro.running.log_table import Bounded
 from datacollect.bistro.running.log_times import LogTimes
 from datacollect.errors import TransferError
 from datacollect.net.http_asking import Answer
@@ -148,3 +149,13 @@ def test_few_are_asked_one_by_one_and_logs_are_not_read_again_at_once(monkeypatc
     assert len(asked) == n_asked + 2
     clock[0] += 10 * took_s
     assert dict(times([C, A, B])) == {A: IN_TIME, B: IN_TIME}
+
+
+def test_an_empty_log_and_one_that_puts_off_for_ever_hold_nobody(monkeypatch):
+    empty = service_log(EVENT, 0, [], [(0, IN_TIME)])
+    assert times_of(empty, most_asked=1)[0] == {}
+    waited = []
+    monkeypatch.setattr("datacollect.bistro.running.log_table.time.sleep", waited.append)
+    with pytest.raises(TransferError, match="puts off"):
+        Bounded(Odd(Answer(429, b"", 3600.0)), 0.0).get("/checkpoint", 100)
+    assert waited == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ import datacollect as dc
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.destination.missing import Known, Missing
 from datacollect.bistro.running.load_telling import SAME_BYTES_PER_S, loads_of
-from datacollect.bistro.running.missing_list import hidden_rows, missing_list
+from datacollect.bistro.running.missing_list import ShownReceipts, hidden_rows, missing_list
 from datacollect.bistro.running.predicting import predicted_s
 from datacollect.bistro.running.standing import (
     MISSING_FILE,
@@ -161,3 +162,16 @@ def test_the_rest_takes_as_long_as_the_plan_says():
     assert predicted_s(waiting, network) == pytest.approx(8.0)
     # Of two copies the sooner one counts.
     assert predicted_s([*waiting, (A, "south", 8_000_000)], network) == pytest.approx(3.0)
+
+
+def test_what_is_no_receipt_in_their_folder_is_named_once(tmp_path):
+    said = []
+    (tmp_path / "a.receipt.json").symlink_to("nowhere")
+    (tmp_path / "b.receipt.json").symlink_to("b.receipt.json")
+    os.mkfifo(tmp_path / "c.receipt.json")
+    with (tmp_path / "d.receipt.json").open("wb") as file:
+        file.truncate(2**40)
+    shown = ShownReceipts(tmp_path, b"", said.append)
+    for _ in range(2):
+        assert shown.of(EVENT) == {}
+    assert len(said) == 4
