@@ -16,6 +16,9 @@ const DOES_NOT_OPEN = "does not open";
 // What age adds: a head for each recipient, 16 bytes for each 64 KiB.
 export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
 
+// A page may stay open for days: a deadline may be moved meanwhile.
+const AMENDMENTS_MS = 300_000;
+
 export class Handing {
   // For which this tab works, or waits for its turn.
   #queued = new Set();
@@ -45,6 +48,7 @@ export class Handing {
     this.event = amended(this.original, this.amendments ?? []);
     await this.read();
     this.learnAmendments();
+    setInterval(() => this.learnAmendments(), AMENDMENTS_MS);
   }
 
   // Reads what is kept, and waits for its turn with each: another tab may be at work there, and go.

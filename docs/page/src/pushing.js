@@ -7,6 +7,8 @@ import { provedTime } from "./proofs.js";
 import { holderOf } from "./receipt.js";
 
 const RETRY_MS = [0, 1000, 2000, 4000, 8000];
+// A bistro that takes no byte and says nothing for so long is left for the next one.
+const STALL_MS = 60_000;
 // So much goes with the request that begins: a refusal of more would come too late.
 const TOGETHER_BYTES = 2 ** 20;
 
@@ -36,8 +38,16 @@ function metadataOf(item, event) {
 // Pushes to one bistro; resolves with its receipt, or throws in words why there is none.
 function toOne(bistro, item, ciphertext, event, save, progressed) {
   const url = `${bistro.url}/tus/`;
-  return new Promise((resolve, reject) => {
+  let watch;
+  const pushed = new Promise((resolve, reject) => {
     let token = null;
+    const alive = () => {
+      clearTimeout(watch);
+      watch = setTimeout(() => {
+        upload.abort();
+        reject(new Error("does not answer"));
+      }, STALL_MS);
+    };
     const upload = new Upload(ciphertext, {
       endpoint: url,
       uploadUrl: item.push?.url.startsWith(url) ? item.push.url : null,
@@ -45,7 +55,10 @@ function toOne(bistro, item, ciphertext, event, save, progressed) {
       uploadDataDuringCreation: ciphertext.size <= TOGETHER_BYTES,
       retryDelays: RETRY_MS,
       storeFingerprintForResuming: false,
-      onProgress: (sent) => progressed(bistro.name, sent / Math.max(ciphertext.size, 1)),
+      onProgress: (sent) => {
+        alive();
+        progressed(bistro.name, sent / Math.max(ciphertext.size, 1));
+      },
       onUploadUrlAvailable: () => {
         item.push = { url: upload.url };
         save(item).catch(reject);
@@ -55,6 +68,7 @@ function toOne(bistro, item, ciphertext, event, save, progressed) {
         return status < 400 || status === 409 || status === 423 || (status >= 500 && status !== 507);
       },
       onAfterResponse: (_, response) => {
+        alive();
         token = response.getHeader("Datacollect-Receipt") ?? token;
       },
       onSuccess: () => (token ? resolve(token) : reject(new Error("has all and signs nothing"))),
@@ -63,8 +77,10 @@ function toOne(bistro, item, ciphertext, event, save, progressed) {
         reject(new Error(body ? whyOf(body) : originalResponse ? message : ""));
       },
     });
+    alive();
     upload.start();
   });
+  return pushed.finally(() => clearTimeout(watch));
 }
 
 function whyOf(body) {
