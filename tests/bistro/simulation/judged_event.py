@@ -184,9 +184,7 @@ class JudgedEvent(WholeEvent):
             (last,) = came[COLLECTED]
             # Of what a lying service has taken back nobody can say when it was there.
             known = [times.get(one.entry, 0) for one in (last, *came[SUPERSEDED])]
-            # Where one witness post-dates, a time may still fall after the destination has asked.
-            is_postdated = any(isinstance(each, Postdating) for each in self.witnesses)
-            assert known[0] in (0, max(known)) or is_postdated
+            assert known[0] in (0, max(known))
 
     def _check_copies(self) -> None:
         """Who copies a ciphertext gains nothing."""
