@@ -118,7 +118,11 @@ def read_verdicts(
     with asking(where) as asker:
         head = head_of(service, asker)
         if head is None:
-            return VerdictsRead(where)
+            # An empty log shows none either; but nobody may take another place for one.
+            raise ProblemError(
+                f"{where} shows no checkpoint: it is no log of verdicts, or holds none yet; give "
+                "the url of the event's [verdicts]"
+            )
         n_witnesses = len(cosigned_times(head.note, event.witness_keys))
         if n_witnesses < event.quorum:
             raise ProblemError(
