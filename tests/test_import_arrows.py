@@ -124,7 +124,7 @@ WITHIN = {
     "measurement.cycle": "",
     "measurement.probes": "",
     "measurement.series": "",
-    "measurement": "measurement.cycle measurement.series",
+    "measurement": "measurement.cycle measurement.probes measurement.series",
     "measurement.answering": "measurement.cycle",
     "measurement.asking": "measurement measurement.cycle measurement.probes",
     "methods.options": "",

@@ -137,6 +137,19 @@ def samples_of(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[is_one, [*columns, "concurrency", "tool"]].rename(columns={"tool": "kind"})
 
 
+def settings_of(text: object) -> dict[str, Any]:
+    """Return the settings of a row; none where it says none, or what no tool writes.
+
+    >>> settings_of('{"streams": 4}'), settings_of(None)
+    ({'streams': 4}, {})
+    """
+    try:
+        found = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 class _WrongPartError(Exception):
     """A part says what no test writes."""
 

@@ -11,6 +11,8 @@ from datacollect.files.units import counted
 from datacollect.measurement.cycle.rounds import full_mesh
 from datacollect.measurement.daily import periods_of_day
 from datacollect.measurement.estimates import DAY_S, estimate
+from datacollect.measurement.host_limits import FLOOD, host_limits, with_host_limits
+from datacollect.measurement.measured_curves import with_curves
 from datacollect.measurement.measured_problem import measured_problem
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.sample_store import DONE, samples_of
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 # A probe, whose rate is none of a connection's.
 PROBE = "pairs"
 # Rates for settings that were varied on purpose, and of a host towards many others at once.
-NOT_OF_LINKS = ("scan", "flood")
+NOT_OF_LINKS = ("scan", FLOOD)
 
 # Probes are taken for tests where the line through both explains so much (Cottrell, Antony, Logg
 # and Navratil, iGrid2002 Demonstration: Bandwidth from the Low Lands, 2003); two points say little.
@@ -83,7 +85,8 @@ def problem_of_samples(
 
     Tests with connections count, and packet pairs where a link has nothing else: times the slope of
     the line through the links that have both, where that line fits. Tests beside a pull, and those
-    that varied a setting on purpose, do not count.
+    that varied a setting on purpose, do not count. Links with a curve have its rates by
+    connections, and hosts the limits that floods have reached.
 
     Parameters
     ----------
@@ -144,6 +147,13 @@ def problem_of_samples(
             start=start,
         )
     notes += links.attrs["notes"]
+    if streams in (None, 1):
+        tree, said = with_curves(tree, table[counting])
+        notes += said
+    known = dict(zip(_pairs(links), links["bandwidth_bytes_per_s"], strict=True))
+    limits = host_limits(table[~table["beside_pull"].isin([True])], known)
+    tree = with_host_limits(tree, limits)
+    notes += map(str, limits)
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)))
     return ProblemOfSamples(tree, links, samples, unknown, calibration, daily, tuple(notes))
 

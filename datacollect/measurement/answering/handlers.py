@@ -38,6 +38,9 @@ TOKEN = re.compile("[!-~]{1,8000}", re.ASCII)
 MOST_BODY_BYTES = 16 * 1024
 MOST_SECONDS = 60.0
 MOST_STREAMS = 64
+# At once with one lease.
+MOST_TESTS = 64
+MOST_WINDOW_BYTES = 2**30
 # How long the last bytes of a test may take from the kernel to the one who counts them.
 SETTLED_S = 5.0
 
@@ -94,7 +97,9 @@ class Measuring:
         if exchange.method == "DELETE":
             give_back()
             return {}
-        answer = self._tests.ask(ticket, int(attempt), _number(asked, "seconds", 0.001, 3600.0))
+        seconds = _number(asked, "seconds", 0.001, 3600.0)
+        n_tests = int(_number({"tests": 1} | asked, "tests", 1, MOST_TESTS))
+        answer = self._tests.ask(ticket, int(attempt), seconds, n_tests)
         exchange.at_end(f"{ticket.nonce}/{attempt}", give_back)
         if isinstance(answer, Granted):
             return {"granted_s": answer.seconds}
@@ -105,9 +110,13 @@ class Measuring:
         far = self._far_agent(asked, ticket)
         streams = int(_number(asked, "streams", 1, MOST_STREAMS))
         seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        window_bytes = asked.get("window_bytes")
+        if window_bytes is not None:
+            window_bytes = int(_number(asked, "window_bytes", 1, MOST_WINDOW_BYTES))
         test = self._tests.begin_once(ticket, "tcp")
+        rate = self._measure.rate_bytes_per_s
         self._log("tcp test", to=far.name, streams=streams, seconds=seconds)
-        return send_tcp(far, test, streams, seconds, self._measure.rate_bytes_per_s)
+        return send_tcp(far, test, streams, seconds, rate and rate / test.n_beside, window_bytes)
 
     def _ping(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         asked = _body(exchange)

@@ -66,11 +66,14 @@ class TcpSettings:
     seconds : float
     most_bytes : int
         The test ends where they are sent, before its time.
+    window_bytes : int or None
+        So much of each connection may be on its way at a time; None: the sender's kernel decides.
     """
 
     streams: int = 1
     seconds: float = 10.0
     most_bytes: int = 100_000_000
+    window_bytes: int | None = None
 
     tool = "tcp"
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Steps of the search, twice: the second between the neighbours of the best of the first.
 STEPS = 1001
+# The rate still grows by the connection where the most of them get this part of that.
+GROWN = 0.8
 
 
 def competitors(
@@ -87,6 +89,38 @@ def per_connection_bytes_per_s(n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike
     count, rate = _tests(n, rate_bytes_per_s)
     fewest = count == count.min()
     return float((rate[fewest] / count[fewest]).mean())
+
+
+def link_rates(
+    n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike, known: tuple[float, float] | None
+) -> dict[str, float]:
+    """Return what problem files say of a link with these rates: their keys, and numbers that agree.
+
+    Parameters
+    ----------
+    n, rate_bytes_per_s : array_like
+        As in `competitors`.
+    known : (float, float) or None
+        C and m. Without, the rate grows by the connection as far as has been seen; where it stopped
+        growing before, no link gets more than the most that was seen.
+
+    Examples
+    --------
+    >>> link_rates([1, 2, 4], [4.0, 6.0, 8.0], (12.0, 2.0))
+    {'bandwidth_bytes_per_s': 4.0, 'capacity_bytes_per_s': 12.0, 'competitors': 2.0}
+    >>> link_rates([1, 2, 4], [4.0, 8.0, 16.0], None)
+    {'bandwidth_bytes_per_s': 4.0, 'per_connection_bytes_per_s': 4.0}
+    """
+    if known is not None:
+        c, m = known
+        b = c / (1 + m)
+        return {"bandwidth_bytes_per_s": b, "capacity_bytes_per_s": c, "competitors": m}
+    count, rate = _tests(n, rate_bytes_per_s)
+    r, most = per_connection_bytes_per_s(count, rate), float(rate.max())
+    grown = {"bandwidth_bytes_per_s": r, "per_connection_bytes_per_s": r}
+    if most >= GROWN * r * float(count.max()):
+        return grown
+    return grown | {"capacity_bytes_per_s": max(most, r), "competitors": 0.0}
 
 
 def mathis_bytes_per_s(rtt_s: float, loss: float, mss_bytes: int = 1448) -> float:
