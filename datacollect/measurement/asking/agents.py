@@ -75,9 +75,9 @@ class AskedAgent:
         self._token = sign_measure_ticket(ticket, self._key)
         return self._token
 
-    def ask_lease(self, attempt: int, seconds: float) -> LeaseAnswer:
-        """Ask for the lease of its host."""
-        body = {"attempt": attempt, "seconds": seconds}
+    def ask_lease(self, attempt: int, seconds: float, n_tests: int = 1) -> LeaseAnswer:
+        """Ask for the lease of its host, for as many tests at once."""
+        body = {"attempt": attempt, "seconds": seconds, "tests": n_tests}
         found = self._asked(self._leasing, "POST", "lease", body)
         if "granted_s" in found:
             return Granted(_number(self.name, found, "granted_s"))

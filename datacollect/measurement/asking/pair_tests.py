@@ -145,30 +145,40 @@ def _measured(
     patience_s: float,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    nonce, longest_s = new_nonce(), settings.cost.seconds + AROUND_S
-    _, far_token = (
-        agent.token_for(
-            sender.fingerprint,
-            receiver.fingerprint,
-            settings.tool,
-            int(settings.cost.n_bytes),
-            nonce,
-        )
-        for agent in (sender, receiver)
-    )
+    nonce = new_nonce()
+    far_token = tokens_for(sender, receiver, settings, nonce)
     with leases_of((sender, receiver), nonce, settings.cost.seconds, patience_s, tell):
         begun_s = time.time()
-        body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
-        said = sender.run(settings.tool, body, longest_s + AROUND_S)
-        if isinstance(settings, PingSettings):
-            return {"time_s": begun_s, **_ping_row(sender.name, said, settings)}
-        row = _tcp_row(sender.name, said, settings)
-        expected_bytes = _expected_bytes(row)
-        counted_bytes = receiver.received_bytes(expected_bytes)
+        return {"time_s": begun_s, **leased_test(sender, receiver, far_token, settings)}
+
+
+def tokens_for(
+    sender: AskedAgent, receiver: AskedAgent, settings: PingSettings | TcpSettings, nonce: str
+) -> str:
+    """Give both ends their tickets for a test, and return the receiver's."""
+    ends = (sender.fingerprint, receiver.fingerprint)
+    _, far_token = (
+        agent.token_for(*ends, settings.tool, int(settings.cost.n_bytes), nonce)
+        for agent in (sender, receiver)
+    )
+    return far_token
+
+
+def leased_test(
+    sender: AskedAgent,
+    receiver: AskedAgent,
+    far_token: str,
+    settings: PingSettings | TcpSettings,
+) -> dict[str, Any]:
+    """Have a test run whose ends have leases and tickets, and return what its row says of it."""
+    body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
+    said = sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
+    if isinstance(settings, PingSettings):
+        return _ping_row(sender.name, said, settings)
+    row = _tcp_row(sender.name, said, settings)
+    counted_bytes = receiver.received_bytes(_expected_bytes(row))
     lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
-    if lie:
-        row = {"ended": lie}
-    return {"time_s": begun_s, **row}
+    return {"ended": lie} if lie else row
 
 
 def _expected_bytes(row: dict[str, Any]) -> int:
