@@ -11,11 +11,12 @@ import time
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.asking.agents import AskedAgent
 from datacollect.measurement.asking.lease_holding import leases_of
+from datacollect.measurement.asking.traces import TraceSettings, trace_row
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.probes.tcp_rates import limited_by, tcp_rates
 from datacollect.measurement.sample_store import DONE
@@ -86,6 +87,9 @@ class TcpSettings:
         return Cost(self.most_bytes, self.seconds)
 
 
+Settings: TypeAlias = PingSettings | TraceSettings | TcpSettings
+
+
 def _require_short(seconds: float) -> None:
     if seconds > LONGEST_TEST_S:
         raise ProblemError(
@@ -97,7 +101,7 @@ def measure_pair(
     sender: AgentEntry,
     receiver: AgentEntry,
     key: PrivateKey,
-    settings: PingSettings | TcpSettings,
+    settings: Settings,
     patience_s: float = 600.0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def measure_pair(
         Under the operator's names for them.
     key : PrivateKey
         The operator's.
-    settings : PingSettings or TcpSettings
+    settings : PingSettings, TraceSettings or TcpSettings
     patience_s : float
         How long others' tests are waited for.
     tell : callable, optional
@@ -141,7 +145,7 @@ def measure_pair(
 def _measured(
     sender: AskedAgent,
     receiver: AskedAgent,
-    settings: PingSettings | TcpSettings,
+    settings: Settings,
     patience_s: float,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -152,9 +156,7 @@ def _measured(
         return {"time_s": begun_s, **leased_test(sender, receiver, far_token, settings)}
 
 
-def tokens_for(
-    sender: AskedAgent, receiver: AskedAgent, settings: PingSettings | TcpSettings, nonce: str
-) -> str:
+def tokens_for(sender: AskedAgent, receiver: AskedAgent, settings: Settings, nonce: str) -> str:
     """Give both ends their tickets for a test, and return the receiver's."""
     ends = (sender.fingerprint, receiver.fingerprint)
     _, far_token = (
@@ -168,13 +170,15 @@ def leased_test(
     sender: AskedAgent,
     receiver: AskedAgent,
     far_token: str,
-    settings: PingSettings | TcpSettings,
+    settings: Settings,
 ) -> dict[str, Any]:
     """Have a test run whose ends have leases and tickets, and return what its row says of it."""
     body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
     said = sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
     if isinstance(settings, PingSettings):
         return _ping_row(sender.name, said, settings)
+    if isinstance(settings, TraceSettings):
+        return trace_row(sender.name, said, settings)
     row = _tcp_row(sender.name, said, settings)
     counted_bytes = receiver.received_bytes(_expected_bytes(row))
     lie = _differing(sender.name, receiver.name, row, said, counted_bytes)

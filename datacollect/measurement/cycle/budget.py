@@ -48,13 +48,13 @@ def ping_cost(n: int = 10, every_s: float = 1.0) -> Cost:
     return Cost(56 * n, n * every_s)
 
 
-def trace_cost(hops: int = 30, tries: int = 3) -> Cost:
-    """Return the most that a trace costs: 60 bytes for each try, a second for each silent hop.
+def trace_cost(hops: int = 30, seconds: float = 30.0) -> Cost:
+    """Return the most that a trace costs: two tries of 60 bytes for each hop, until its time.
 
     >>> trace_cost()
-    Cost(n_bytes=5400, seconds=30.0)
+    Cost(n_bytes=3600, seconds=30.0)
     """
-    return Cost(60 * hops * tries, float(hops))
+    return Cost(2 * 60 * hops, seconds)
 
 
 def pairs_cost(n: int = 400) -> Cost:
