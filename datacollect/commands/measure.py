@@ -6,8 +6,10 @@ import typer
 
 from datacollect.commands.at_work import at_work
 from datacollect.commands.help_option import Command, Group
+from datacollect.commands.measure_flood import flood
 from datacollect.commands.measure_hosts import hosts
 from datacollect.commands.measure_problem import problem
+from datacollect.commands.measure_scan import scan
 from datacollect.commands.measure_tools import ping, tcp
 from datacollect.commands.measure_watch import watch
 
@@ -17,5 +19,5 @@ measure = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (hosts, ping, tcp, problem, watch):
+for command in (hosts, ping, tcp, scan, flood, problem, watch):
     measure.command(cls=Command)(at_work(command))

@@ -15,6 +15,7 @@ from datacollect.measurement.host_limits import FLOOD, host_limits, with_host_li
 from datacollect.measurement.measured_curves import with_curves
 from datacollect.measurement.measured_problem import measured_problem
 from datacollect.measurement.outcomes import listed
+from datacollect.measurement.probes.window_scan import SCAN
 from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.series.calibration import Calibration, calibrate
 from datacollect.measurement.series.day_and_night import day_and_night
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # A probe, whose rate is none of a connection's.
 PROBE = "pairs"
 # Rates for settings that were varied on purpose, and of a host towards many others at once.
-NOT_OF_LINKS = ("scan", FLOOD)
+NOT_OF_LINKS = (SCAN, FLOOD)
 
 # Probes are taken for tests where the line through both explains so much (Cottrell, Antony, Logg
 # and Navratil, iGrid2002 Demonstration: Bandwidth from the Low Lands, 2003); two points say little.

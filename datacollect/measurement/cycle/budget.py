@@ -32,6 +32,14 @@ class Cost:
         """Return the cost of two tests, one after the other."""
         return Cost(self.n_bytes + other.n_bytes, self.seconds + other.seconds)
 
+    def times(self, n: int) -> Cost:
+        """Return the cost of so many of them, one after the other.
+
+        >>> Cost(5, 2.0).times(3)
+        Cost(n_bytes=15, seconds=6.0)
+        """
+        return Cost(n * self.n_bytes, n * self.seconds)
+
 
 # Of a packet in a train of pairs, and between two pairs in seconds: no queue remembers the last.
 PACKET_BYTES = 1472

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# The tool that measures what is chosen from.
+SCAN = "scan"
 ENOUGH = 0.8
 
 

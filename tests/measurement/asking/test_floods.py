@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import ExitStack, contextmanager
 from threading import Thread
 
 import pytest
-from instances.measuring import OPERATOR, entry_of, measuring
+from instances.measuring import OPERATOR, entry_of, star
 
 from datacollect.errors import ProblemError
 from datacollect.measurement.asking.flood_tests import flooded_host, measure_flood
@@ -16,18 +15,6 @@ from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
 from datacollect.net.agent_entries import AgentEntry
 
 SHORT = TcpSettings(streams=1, seconds=0.5, most_bytes=20_000_000)
-
-
-@contextmanager
-def star(folder, **tables):
-    """S may send to D, E and F, and each of these to D; tables by host."""
-    with ExitStack() as held:
-        places, agents = {}, {}
-        for name in "DEFS":
-            agent = measuring(folder, name, dict(places), **tables.get(name, {}))
-            agents[name] = held.enter_context(agent)
-            places[name] = agents[name].place
-        yield agents
 
 
 def flooded(agents, *pairs, settings=SHORT, **more):
@@ -95,7 +82,7 @@ def test_nothing_is_sent_where_one_of_them_is_away_or_refuses(tmp_path):
 def test_a_flood_waits_for_the_test_of_another_operator(tmp_path):
     """F sends to E for a while: nobody of the flood begins before that is over."""
     slow, lines, others = TcpSettings(1, 3.0, 10**8), [], []
-    with star(tmp_path) as agents:
+    with star(tmp_path, F={"rate": 4_000_000}) as agents:
 
         def other():
             others.append(
