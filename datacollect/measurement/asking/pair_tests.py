@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.asking.agents import AskedAgent
 from datacollect.measurement.asking.lease_holding import leases_of
+from datacollect.measurement.asking.packet_pairs import PairsSettings
 from datacollect.measurement.asking.traces import TraceSettings, trace_row
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.probes.tcp_rates import limited_by, tcp_rates
@@ -87,7 +88,7 @@ class TcpSettings:
         return Cost(self.most_bytes, self.seconds)
 
 
-Settings: TypeAlias = PingSettings | TraceSettings | TcpSettings
+Settings: TypeAlias = PingSettings | TraceSettings | TcpSettings | PairsSettings
 
 
 def _require_short(seconds: float) -> None:
@@ -179,6 +180,8 @@ def leased_test(
         return _ping_row(sender.name, said, settings)
     if isinstance(settings, TraceSettings):
         return trace_row(sender.name, said, settings)
+    if isinstance(settings, PairsSettings):
+        return settings.row(sender, receiver, said)
     row = _tcp_row(sender.name, said, settings)
     counted_bytes = receiver.received_bytes(_expected_bytes(row))
     lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
