@@ -1,4 +1,4 @@
-"""``datacollect measure ping``, ``trace`` and ``tcp``: what they ask, say and keep; ends killed at work."""
+"""``datacollect measure ping``, ``trace``, ``pairs``, ``tcp``: what they ask and keep; kills."""
 
 from __future__ import annotations
 
