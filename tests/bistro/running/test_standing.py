@@ -175,3 +175,9 @@ def test_what_is_no_receipt_in_their_folder_is_named_once(tmp_path):
     for _ in range(2):
         assert shown.of(EVENT) == {}
     assert len(said) == 4
+
+
+def test_a_folder_of_receipts_that_is_not_there_is_named(tmp_path):
+    said = []
+    assert ShownReceipts(tmp_path / "absent", b"", said.append).of(EVENT) == {}
+    assert said == [f"{tmp_path}/absent: no such folder, so no receipts are read"]
