@@ -88,7 +88,7 @@ WITHIN = {
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.page": "bistro.event bistro.receipt",
     "bistro.witness": "bistro bistro.log",
-    "bistro.service": "bistro bistro.log bistro.event",
+    "bistro.service": "bistro bistro.log bistro.event bistro.receipt",
     "bistro.store": (
         "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
     ),

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file, secret_of
+from instances.entry_times import EntryTimes
 from instances.events import DEADLINE_S, key_of
 
 from datacollect.bistro.config.file import Listening, ServiceConfig
@@ -125,7 +126,7 @@ class Bench:
             with VerdictLog(config, lambda _: None) as log, OpeningPool(1) as pool:
                 destination = Destination(
                     *(EVENT, KEY, register, opener, log, self.bring),
-                    lambda entries: [(e, self.times[e]) for e in entries if e in self.times],
+                    EntryTimes(EVENT, self.times.get),
                     notes.update,
                     pool.open_all,
                 )
@@ -299,6 +300,8 @@ def test_batches_in_the_place_of_others_are_named_and_not_taken(bench):
         ("north", f"Its file {batch_name(4)}: it is batch 0 of north."),
         ("north", f"Its file {batch_name(0)}: it is batch 0 of south."),
     }
+    # What is no report takes no room.
+    assert [*(bench.folder / "fetched/north").glob("batches/*")] == []
     assert bench.counts.waiting == 0
     assert bench.said() == {}
 
