@@ -115,6 +115,7 @@ BUSY = replace(
     predicted_s=5400.0,
     logs=(LogStanding("https://log1.example", 9321), LogStanding("https://log2.example", 8100)),
     arrivals=tuple((n * 10, 1 + n * n) for n in range(50)),
+    contacts={"north": 1000, "south": 400, "west": None},
 )
 
 
@@ -131,6 +132,8 @@ def test_it_looks_as_it_should(overview, tmp_path, browser, width):
     assert "7,200" in page.locator("#counts").inner_text()
     assert page.locator("#arrivals .bar").count() == 50
     assert "The rest comes in 1 h 30 min" in page.locator("#plan").inner_text()
+    assert "south\tsilent\t\t10 min" in page.locator("#bistros").inner_text()
+    assert "west\tsilent\t\tever" in page.locator("#bistros").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     write_standing(replace(BUSY, collected=7_300), [], tmp_path)
     page.get_by_text("7,300").wait_for()
