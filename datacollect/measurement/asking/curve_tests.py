@@ -6,7 +6,7 @@ import json
 import math
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
 from datacollect.measurement.measured_curves import CURVE
@@ -42,7 +42,7 @@ class CurveSettings:
     seconds: float = 5.0
     most_bytes: int = 100_000_000
 
-    tool = CURVE
+    tool: ClassVar[str] = CURVE
 
     @property
     def cost(self) -> Cost:
