@@ -30,8 +30,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from testbed.bed import Bed
 from testbed.measuring import MeasuredHosts
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     Values = dict[str, float]
 
+ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "experiments" / "results" / "measuring_study.csv"
 TABLES = ROOT / "docs" / "tables"
 COLUMNS = ("part", "case", "run", "name", "value")

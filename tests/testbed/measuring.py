@@ -59,7 +59,14 @@ class MeasuredHosts:
 
     def measure(self, tool: str, *options: object, timeout_s: float = 600.0) -> dict[str, Any]:
         """Run a tool of the command, at the last of the hosts, and return what it says as JSON."""
-        argv = [*COMMAND, "measure", tool, str(self.hosts), *map(str, options), "--json"]
+        return self._run([tool, str(self.hosts), *map(str, options)], timeout_s)
+
+    def problem(self) -> dict[str, Any]:
+        """Return what the command says of all that was measured so far."""
+        return self._run(["problem", "samples", "--hosts", str(self.hosts)], 60.0)
+
+    def _run(self, arguments: list[str], timeout_s: float) -> dict[str, Any]:
+        argv = [*COMMAND, "measure", *arguments, "--json"]
         started = self.bed.start(self.names[-1], argv, cwd=self.folder)
         try:
             started.wait(timeout_s)
