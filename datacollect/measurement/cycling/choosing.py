@@ -135,7 +135,7 @@ def choose(
     if not tested and not cycle.left_out:
         cheapest = min(costs.values(), key=lambda cost: (cost.n_bytes, cost.seconds))
         raise ProblemError(
-            f"what the budget leaves, {budget.n_bytes:g} bytes and {budget.seconds:g} s, pays for no pair: "
+            f"{budget.n_bytes:g} bytes and {budget.seconds:g} s of the budget pay for no pair: "
             f"tests of one take up to {cheapest.n_bytes:g} bytes and "
             f"{cheapest.seconds + between_s:g} s; allow more, or name fewer tools"
         )

@@ -166,23 +166,27 @@ class _Run:
         """Run rounds one after the other, of each all pairs at once."""
         most_s = [max(self._cost(pair, tools).seconds for pair in one) for one in rounds]
         for number, one in enumerate(rounds):
-            by_name = {f"{tail} → {head}": (tail, head) for tail, head in one}
-            places = {pair: (number, place) for place, pair in enumerate(one)}
-
-            def run(name: str) -> list[bool]:
-                pair = by_name[name]
-                return self._run_pair(pair, places[pair], tools, len(places) - 1)
-
-            # All have ended before what has ended one of them ends the cycle.
-            done = [outcome.result() for outcome in fan_out(by_name, run).values()]
-            if any(done):
-                self._done += [is_done for of_pair in done for is_done in of_pair]
+            done = self._run_round(number, one, tools)
+            if done:
+                self._done += done
                 left = most_s[number + 1 :]
                 self._asking.tell(
                     f"{', '.join(tools)}: round {number + 1} of {len(rounds)} is done, "
                     f"{counted(self._done.count(False), 'test')} failed so far, at most "
                     f"{format_duration(sum(left) + BETWEEN_S * len(left))} to go"
                 )
+
+    def _run_round(self, number: int, one: Sequence[Pair], tools: Sequence[str]) -> list[bool]:
+        """Run all pairs of a round at once; return of each test whether it was done."""
+        places = {f"{tail} → {head}": place for place, (tail, head) in enumerate(one)}
+
+        def run(name: str) -> list[bool]:
+            place = places[name]
+            return self._run_pair(one[place], (number, place), tools, len(one) - 1)
+
+        # All have ended before what has ended one of them ends the cycle.
+        outcomes = fan_out(places, run).values()
+        return [is_done for outcome in outcomes for is_done in outcome.result()]
 
     def _cost(self, pair: Pair, tools: Sequence[str]) -> Cost:
         of_pair = self._planned.chosen.settings[pair]
