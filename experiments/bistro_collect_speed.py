@@ -148,6 +148,22 @@ class Log:
         return self.published_size
 
 
+class Times:
+    """All entries stood in a log by the deadline, as it is known at once."""
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+        self.are_settled = True
+
+    def __call__(self, entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+        return ((entry, self._event.deadline_s) for entry in entries)
+
+    def may_settle(self, _: int) -> bool:
+        return True
+
+    settle = __call__
+
+
 def collect(event: Event, identity: str, folder: Path, n_workers: int) -> dict[str, float]:
     """Let a destination do its rounds; return what that has cost."""
 
@@ -160,15 +176,13 @@ def collect(event: Event, identity: str, folder: Path, n_workers: int) -> dict[s
                     if not to.exists():
                         to.hardlink_to(path)
 
-    def times_of(entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
-        return ((entry, event.deadline_s) for entry in entries)
-
     register = Register(str(folder / "register"), event)
     opener = Opener((identity,), None, folder / "fetched", folder / "files")
     began_s, used_s = time.perf_counter(), time.process_time()
     with OpeningPool(n_workers) as pool:
         destination = Destination(
-            *(event, key_of("dest"), register, opener, Log(), bring, times_of),
+            *(event, key_of("dest"), register, opener, Log(), bring),
+            Times(event),
             lambda _: None,
             pool.open_all,
         )

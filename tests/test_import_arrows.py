@@ -88,7 +88,7 @@ WITHIN = {
     "bistro.audit": "bistro.log bistro.event bistro.receipt bistro.custody bistro.client",
     "bistro.page": "bistro.event bistro.receipt",
     "bistro.witness": "bistro bistro.log",
-    "bistro.service": "bistro bistro.log bistro.event",
+    "bistro.service": "bistro bistro.log bistro.event bistro.receipt",
     "bistro.store": (
         "bistro.log bistro.event bistro.custody bistro.service bistro.witness bistro.accepting"
     ),
@@ -121,9 +121,9 @@ WITHIN = {
     "flow.routes": "flow.network",
     "flow.shared": "flow.network flow.quickest flow.routes",
     "flow": "flow.network flow.quickest flow.routes flow.shared",
-    "measurement.cycle": "",
     "measurement.probes": "",
-    "measurement.series": "",
+    "measurement.cycle": "measurement.probes",
+    "measurement.series": "measurement.probes",
     "measurement": "measurement.cycle measurement.probes measurement.series",
     "measurement.answering": "measurement.cycle",
     "measurement.asking": "measurement measurement.cycle measurement.probes",

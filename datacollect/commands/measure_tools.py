@@ -14,7 +14,7 @@ from datacollect.errors import ProblemError, nearest_hint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
+    from datacollect.measurement.asking.pair_tests import Settings
     from datacollect.measurement.cycle.budget import Cost
     from datacollect.measurement.hosts_file import HostsFile
     from datacollect.net.agent_entries import AgentEntry
@@ -122,14 +122,14 @@ def tcp(
 def _measure(
     hosts_file: str,
     ends: tuple[Sequence[str] | None, Sequence[str] | None],
-    settings: PingSettings | TcpSettings,
+    settings: Settings,
     folder: str,
     patience_s: float,
     *,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    from datacollect.measurement.asking.pair_tests import measure_pair
+    from datacollect.measurement.asking.tools import TOOLS
     from datacollect.measurement.hosts_file import HostsFile
 
     hosts = HostsFile.from_file(hosts_file)
@@ -140,12 +140,13 @@ def _measure(
         return
     key, rows = operator_key(hosts), []
     for sender, receiver in pairs:
+        found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
         with working(f"{settings.tool} {sender.name} → {receiver.name}"):
-            row = measure_pair(sender, receiver, key, settings, patience_s, note)
-        keep(folder, [row])
-        rows.append(row)
-        if not as_json:
-            emit(line_of(row))
+            for row in found:
+                keep(folder, [row])
+                rows.append(row)
+                if not as_json:
+                    emit(line_of(row))
     finish(folder, rows, as_json=as_json)
 
 

@@ -28,6 +28,7 @@ shim.install()
 from faults import log_run  # noqa: E402
 from faults.experiments import Experiment, shimmed  # noqa: E402
 from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file  # noqa: E402
+from instances.entry_times import EntryTimes  # noqa: E402
 from instances.events import DEADLINE_S, key_of  # noqa: E402
 
 from datacollect.bistro.config.file import Listening, ServiceConfig  # noqa: E402
@@ -165,9 +166,7 @@ class Round:
             try:
                 destination = Destination(
                     *(EVENT, key_of("verdicts"), register, opener, self.log, self.bring),
-                    lambda entries: [
-                        (entry, EVENT.latest_s + (entry == LATE.entry)) for entry in entries
-                    ],
+                    EntryTimes(EVENT, lambda entry: EVENT.latest_s + (entry == LATE.entry)),
                     self.tell,
                     opened_here,
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -158,6 +159,7 @@ class SignedLog(Answering):
             self._tiles.update(edge.append(leaf_hash(entry)))
         self._tiles.update(edge.partial_tiles())
         self.node = TileReader(edge.size, self._tiles.__getitem__).node
+        self._times_s = dict(heads)
         self.heads = [self._head(size, time_s) for size, time_s in heads]
 
     def _head(self, size: int, time_s: int) -> SignedCheckpoint:
@@ -171,9 +173,10 @@ class SignedLog(Answering):
 
     def proof(self, entry: bytes) -> LogProof | None:
         index = self.index_of.get(entry, len(self.entries))
-        head = next((head for head in self.heads if head.checkpoint.size > index), None)
-        if head is None:
+        holding = [head for head in self.heads if head.checkpoint.size > index]
+        if not holding:
             return None
+        head = min(holding, key=lambda each: self._times_s.get(each.checkpoint.size, math.inf))
         hashes = inclusion_proof(index, head.checkpoint.size, self.node)
         return LogProof(index, tuple(hashes), head)
 

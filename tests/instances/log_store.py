@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from datacollect.bistro.log.tiles import Tile
@@ -16,6 +15,7 @@ class LogStore:
     rows: list[Row] = field(default_factory=list)
     head: tuple[int, bytes] | None = None
     published: dict[int, bytes] = field(default_factory=dict)
+    times_s: dict[int, int] = field(default_factory=dict)
     tiles: dict[tuple[int, int], bytes] = field(default_factory=dict)
     indices: dict[bytes, int] = field(default_factory=dict)
     by_ticket: dict[str, int] = field(default_factory=dict)
@@ -43,6 +43,7 @@ class LogStore:
 
     def publish(self, action: Publish) -> None:
         self.published[action.size] = action.note
+        self.times_s[action.size] = action.time_s
 
     # What the core reads.
 
@@ -71,7 +72,6 @@ class LogStore:
     def used(self, ticket: str) -> int:
         return self.by_ticket.get(ticket, 0)
 
-    def head_after(self, index: int) -> bytes | None:
-        sizes = sorted(self.published)
-        at = bisect_right(sizes, index)
-        return self.published[sizes[at]] if at < len(sizes) else None
+    def earliest_head(self, index: int) -> bytes | None:
+        holding = [(time_s, size) for size, time_s in self.times_s.items() if size > index]
+        return self.published[min(holding)[1]] if holding else None

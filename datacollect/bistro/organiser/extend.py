@@ -40,9 +40,12 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.amendments import Amendment
     from datacollect.bistro.event.event import Event
+    from datacollect.net.http_asking import Answer
 
 PATIENCE_S = 60.0
 AGAIN_S = 1.0
+# A service that starts hears its witnesses first.
+STARTS_WITHIN_S = 10.0
 NOTE_TYPE = "text/plain; charset=utf-8"
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -214,7 +217,7 @@ def _posted(urls: Sequence[str], notes: Sequence[bytes], tls: ssl.SSLContext) ->
 
     def post(url: str) -> str:
         with Asker(url, tls) as asker:
-            answers = [asker.post("/amend", note, NOTE_TYPE) for note in notes]
+            answers = [_answer(asker, note) for note in notes]
         if answers[-1].status == 200:
             return ""
         # The first one that is refused says why the others are.
@@ -231,6 +234,17 @@ def _posted(urls: Sequence[str], notes: Sequence[bytes], tls: ssl.SSLContext) ->
         else:
             raise outcome.error
     return troubles
+
+
+def _answer(asker: Asker, note: bytes) -> Answer:
+    """Return what a service answers to an amendment; one that is about to start is waited for."""
+    end_s = time.monotonic() + STARTS_WITHIN_S
+    while True:
+        answer = asker.post("/amend", note, NOTE_TYPE)
+        pause_s = min(answer.retry_after_s or AGAIN_S, STARTS_WITHIN_S)
+        if answer.status not in (429, 503) or time.monotonic() + pause_s > end_s:
+            return answer
+        time.sleep(pause_s)
 
 
 def _published(

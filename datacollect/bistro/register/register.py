@@ -269,16 +269,23 @@ class Register:
             yield from (entry for (entry,) in rows)
             last = rows[-1][0]
 
-    def unsure(self) -> list[bytes]:
-        """Return the entries in time whose least time matters, should logs not all have been asked.
+    def unsure(self, late_by_s: int = 0) -> list[bytes]:
+        """Return the entries whose least time matters, should it not be known yet.
 
-        Those that share a ticket or a content with others, and those that may.
+        Of those in time, those that share a ticket or a content with others, and those that may;
+        and those that are late by so little.
+
+        Parameters
+        ----------
+        late_by_s : int
         """
+        latest_s = self._event.latest_s
         rows = self._db.rows(
             "SELECT entry FROM entries WHERE time_s <= ? AND (word IS NULL OR word = ? OR "
             f"ticket IN ({_SHARED.format('ticket')}) "
-            f"OR content_p IN ({_SHARED.format('content_p')}))",
-            (self._event.latest_s, REFUSED),
+            f"OR content_p IN ({_SHARED.format('content_p')})) "
+            "UNION ALL SELECT entry FROM entries WHERE time_s > ? AND time_s <= ?",
+            (latest_s, REFUSED, latest_s, latest_s + late_by_s),
         )
         return [entry for (entry,) in rows]
 

@@ -21,6 +21,7 @@ from datacollect.bistro.custody.segments import (
     segment_name,
 )
 from datacollect.bistro.custody.verdicts import Covered, ranges_of
+from datacollect.bistro.running.log_times import SETTLED_S
 from datacollect.bistro.store.folder import not_written
 from datacollect.errors import ProblemError
 from datacollect.net.fan_out import Meanwhile
@@ -57,6 +58,23 @@ class Log(Protocol):
         """Of the largest that enough witnesses have signed."""
 
 
+class Times(Protocol):
+    """By when entries stood in logs: `datacollect.bistro.running.log_times.LogTimes` asks."""
+
+    def __call__(self, entries: Iterable[bytes]) -> Iterable[tuple[bytes, int]]:
+        """Return those whose time a log proves, each with that time."""
+
+    @property
+    def are_settled(self) -> bool:
+        """Whether the least times of all that was at stake are known."""
+
+    def may_settle(self, now_s: int) -> bool:
+        """Return whether times in time fall no more."""
+
+    def settle(self, entries: Iterable[bytes]) -> Iterable[tuple[bytes, int]]:
+        """Return the times of entries, asked once more."""
+
+
 @dataclass(frozen=True)
 class Destination:
     """Who collects an event.
@@ -74,8 +92,7 @@ class Destination:
     bring : function
         Takes, by bistro, patterns of the paths that are wanted of it; fetches what it can get, to
         the paths below `opener.segments` and the bistro's name.
-    times_of : function
-        Takes entries; returns those whose time a log proves, each with that time.
+    times : Times
     tell : function
         Takes for each bistro the note of what it may let go; called in another thread, too.
     open_all : function
@@ -88,7 +105,7 @@ class Destination:
     opener: Opener
     log: Log
     bring: Callable[[Mapping[str, Sequence[str]]], None]
-    times_of: Callable[[Iterable[bytes]], Iterable[tuple[bytes, int]]]
+    times: Times
     tell: Callable[[Mapping[str, Note]], None]
     open_all: Callable[[Opener, Iterable[Opening]], Iterable[Result]]
 
@@ -115,13 +132,13 @@ class Destination:
         self.bring(dict.fromkeys(names, REPORTS))
         for name in names:
             self._take_reports(name, self.opener.segments / name)
-        proved = iter(self.times_of(self.register.without_time()))
-        while times_s := [*islice(proved, MOST_TIMES_AT_ONCE)]:
-            self.register.take_times(times_s)
+        self._take_times(self.times(self.register.without_time()))
+        if self.times.may_settle(now_s) and not self.times.are_settled:
+            self._take_times(self.times.settle(self.register.unsure(SETTLED_S)))
         self.register.judge_times()
         is_more = self._fetch(now_s)
         self._judge(now_s)
-        if now_s > self.event.latest_s and not is_more:
+        if self.times.are_settled and not is_more:
             # Each is about what is logged, and logged itself before the next.
             while self.register.supersede():
                 self._log_verdicts()
@@ -146,6 +163,11 @@ class Destination:
             for number in numbers:
                 (self.opener.segments / bistro / segment_name(number)).unlink(missing_ok=True)
             self.register.drop_segments(bistro, numbers)
+
+    def _take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
+        proved = iter(times_s)
+        while some := [*islice(proved, MOST_TIMES_AT_ONCE)]:
+            self.register.take_times(some)
 
     def _take_reports(self, bistro: str, folder: Path) -> None:
         """Take batches and indices that are new, or lie there anew: a bistro may have changed them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,15 +146,11 @@ def run_event(
         pool = stack.enter_context(OpeningPool(config.workers))
         overview = None if page is None else stack.enter_context(Overview(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
-        times: LogTimes | None = None
+        times = LogTimes(event, services, said)
         look_s, standing = -math.inf, None
         while True:
             loads.asking = asking = BistroAsking(event, said)
             with closing(Register(config.register, event)) as register:
-                if times is None:
-                    # Whom it has not asked before it was ended, nobody knows.
-                    left = dict.fromkeys(register.unsure(), frozenset(services))
-                    times = LogTimes(event, services, said, left)
                 destination = Destination(
                     event,
                     config.key,
@@ -174,7 +170,7 @@ def run_event(
                         config.method,
                         given.network,
                     ),
-                    replace(times, event=event),
+                    times,
                     asking.tell_covered,
                     pool.open_all,
                 )
@@ -182,14 +178,14 @@ def run_event(
                 is_more = destination.do_round(int(time.time()))
                 if once or time.monotonic() >= look_s:
                     looked_s = time.monotonic()
-                    standing = _stand(given, event, register, loads, log, seen)
+                    standing = _stand(given, register, times, loads, log, seen)
                     # Where much is to be counted, that is a small part of all work.
                     look_s = looked_s + LOOKS_FOR * (time.monotonic() - looked_s)
             if not is_more and standing is not None and (once or standing.is_settled):
                 return standing
             if not is_more:
                 time.sleep(max(config.every_s - (time.monotonic() - began_s), 0.0))
-            event = _amended(given, saved, said)
+            event = times.event = _amended(given, saved, said)
 
 
 def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str]) -> _Given:
@@ -265,14 +261,14 @@ def _amended(given: _Given, saved: Saved, say: Callable[[str], None]) -> Event:
 
 def _stand(
     given: _Given,
-    event: Event,
     register: Register,
+    times: LogTimes,
     loads: LoadTelling,
     log: VerdictLog,
     seen: tuple[ShownReceipts, LoggedEntries],
 ) -> Standing:
     """Look how far the event is, and leave that in the folder."""
-    shown, logs = seen
+    (shown, logs), event = seen, times.event
     now_s = int(time.time())
     said = shown.of(event)
     missing = missing_list(
@@ -303,7 +299,7 @@ def _stand(
         logs=tuple(LogStanding(url, size) for url, size in sorted(loads.log_sizes.items())),
         arrivals=tuple(arrivals),
         arrivals_each_s=each_s,
-        is_whole=not register.to_log(1),
+        is_whole=times.are_settled and not register.to_log(1),
     )
     write_standing(standing, missing, given.config.folder)
     return standing

@@ -25,6 +25,9 @@ MOST_LEFT = 100_000
 MOST_ASKED = 2_000
 # To read a log takes as long as it is; for each second of that, so many pass before the next time.
 READ_PART = 10.0
+# Where a quorum needed a witness that post-dates, a later checkpoint may prove less: services take
+# cosignatures of at most 5 s ahead, and make a checkpoint each second. After so long that is over.
+SETTLED_S = 30
 
 
 class _Reading:
@@ -47,29 +50,52 @@ class Service(Protocol):
         """Return the answer to a GET of a path below its URL."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class LogTimes:
     """Asks services for the proofs of entries.
 
     Attributes
     ----------
     event : Event
+        As amendments have left it.
     services : mapping of str to Service
         By URL.
     say : function
         Takes lines that somebody would want to know at once.
-    left : dict
-        Entries in time whose least time is not sure: which services are to be asked still.
     most_asked : int
         Where times of so many entries are asked for, logs are read whole.
+    left : dict
+        Entries in time whose least time is not sure: which services are to be asked still.
     """
 
     event: Event
     services: Mapping[str, Service]
     say: Callable[[str], None]
-    left: dict[bytes, frozenset[str]] = field(default_factory=dict)
     most_asked: int = MOST_ASKED
-    _reading: _Reading = field(default_factory=_Reading)
+    left: dict[bytes, frozenset[str]] = field(default_factory=dict, init=False)
+    _reading: _Reading = field(default_factory=_Reading, init=False)
+    _settled_for_s: int = field(default=-1, init=False)
+
+    @property
+    def are_settled(self) -> bool:
+        """Whether all that was at stake was asked once more after the event's end (`settle`)."""
+        return self._settled_for_s == self.event.latest_s
+
+    def may_settle(self, now_s: int) -> bool:
+        """Return whether times in time have fallen as far as they may, or nobody waits for that."""
+        latest_s = self.event.latest_s
+        return now_s > max(latest_s, min(latest_s + SETTLED_S, self.event.collect_until_s))
+
+    def settle(self, entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+        """Yield times of entries that have one, asked once more: they may have fallen since.
+
+        To be called once `may_settle`, until they `are_settled`: where they are many, that may
+        take more than one call. What was asked before this process began counts no more.
+        """
+        put_off = iter(entries)
+        yield from self(put_off)
+        if next(put_off, None) is None:
+            self._settled_for_s = self.event.latest_s
 
     def __call__(self, entries: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
         """Yield the entries whose time is proved, each with the least time of those found.

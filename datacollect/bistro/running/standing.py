@@ -77,7 +77,8 @@ class Standing:
         `arrivals_each_s`; times at which none did are left out.
     arrivals_each_s : int
     is_whole : bool
-        Whether all is written in the log of verdicts that is to be said now.
+        Whether it is known which drafts count, and all that is to be said stands in the log of
+        verdicts.
     """
 
     event: str

@@ -33,8 +33,11 @@ class LogReader(Protocol):
         Of a service that are the amendments; nobody asks the log of verdicts, which has no others.
         """
 
-    def head_after(self, index: int) -> bytes | None:
-        """Return the smallest published checkpoint that holds an index."""
+    def earliest_head(self, index: int) -> bytes | None:
+        """Return the published checkpoint that proves the least time of those that hold an index.
+
+        Of several that do, the smallest.
+        """
 
 
 @dataclass(frozen=True)
@@ -204,10 +207,18 @@ class Publish:
     """Keep a checkpoint with its cosignatures, serve it by its size; tell it by `Published`.
 
     ``/checkpoint`` is the largest. It may come again for a size, with further cosignatures.
+
+    Attributes
+    ----------
+    size : int
+    note : bytes
+    time_s : int
+        That it proves of all that it holds, by the rule of time; seconds since 1970.
     """
 
     size: int
     note: bytes
+    time_s: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def proof_of(index: int, reader: LogReader) -> LogProof | None:
-    """Return the proof of an entry by the first checkpoint that holds it: the earliest times.
+    """Return the proof of an entry by the checkpoint that proves the least time of it.
+
+    That is not always the first one that holds it: where a quorum of one needed a witness that
+    post-dates, the next one may prove less.
 
     Parameters
     ----------
@@ -28,7 +31,7 @@ def proof_of(index: int, reader: LogReader) -> LogProof | None:
     LogProof or None
         None: none is published yet; it comes within seconds.
     """
-    note = reader.head_after(index)
+    note = reader.earliest_head(index)
     if note is None:
         return None
     signed = _parsed(note)

@@ -6,11 +6,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.event import strength
-from datacollect.bistro.log.checkpoints import SIZE_STOP, SignedCheckpoint, time_of, whole
+from datacollect.bistro.log.checkpoints import (
+    SIZE_STOP,
+    SignedCheckpoint,
+    cosigned_times,
+    time_of,
+    whole,
+)
 from datacollect.bistro.log.notes import Note, parse_signatures
 from datacollect.bistro.log.tiles import TileReader
 from datacollect.bistro.log.tree import consistency_proof
 from datacollect.bistro.log.witnessing import ADD_CHECKPOINT, AddCheckpoint
+from datacollect.bistro.receipt.counted_time import kth_smallest
 from datacollect.bistro.service.messages import Action, AskWitness, Publish, Warn
 from datacollect.errors import ProblemError
 from datacollect.net.safe_text import safe_text
@@ -53,9 +60,9 @@ class Head:
         return self.signed.checkpoint.size
 
     @property
-    def note(self) -> bytes:
+    def note(self) -> Note:
         """The checkpoint with the cosignatures that it has."""
-        return self.signed.note.with_more(*(self.lines[i] for i in sorted(self.lines))).data
+        return self.signed.note.with_more(*(self.lines[i] for i in sorted(self.lines)))
 
 
 class Witnessing:
@@ -163,8 +170,11 @@ class Witnessing:
         self._claims.pop(event.witness, None)
         # The first counts: it is the earliest.
         head.lines.setdefault(event.witness, line)
-        is_enough = len(head.lines) >= self._event.quorum
-        return [Publish(size, head.note)] if is_enough else []
+        note = head.note
+        time_s = kth_smallest(
+            cosigned_times(note, self._event.witness_keys).values(), self._event.quorum
+        )
+        return [] if time_s is None else [Publish(size, note.data, time_s)]
 
     def _line_of(self, event: WitnessAnswered, head: Head) -> NoteSignature | str:
         """Return the witness's cosignature in its answer; or why there is none, in words."""

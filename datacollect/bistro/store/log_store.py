@@ -27,6 +27,13 @@ CREATE TABLE tickets (number TEXT PRIMARY KEY, used INTEGER NOT NULL) WITHOUT RO
 CREATE TABLE heads (size INTEGER PRIMARY KEY, note BLOB NOT NULL, is_published INTEGER NOT NULL);
 CREATE INDEX published ON heads (size) WHERE is_published;
 """
+# Published checkpoints, without those of which a larger one proves less: times rise with sizes.
+# In a folder of before they were kept, the smallest one of all counts, as it did.
+EARLIEST = """
+CREATE TABLE earliest_heads (size INTEGER PRIMARY KEY, time_s INTEGER NOT NULL);
+CREATE INDEX times_of_heads ON earliest_heads (time_s);
+INSERT INTO earliest_heads SELECT size, 0 FROM heads WHERE is_published;
+"""
 
 
 class LogStore:
@@ -52,6 +59,9 @@ class LogStore:
             undo.callback(held.close)
             self._db = Database(held.folder, "log.sqlite", SCHEMA, log)
             undo.callback(self._db.close)
+            if not self._db.rows("SELECT 1 FROM sqlite_schema WHERE name = 'earliest_heads'"):
+                with self._db.transaction():
+                    self._db.rows(EARLIEST)
             self._tiles = TileFiles(held.folder)
             self._closing = undo.pop_all()
 
@@ -100,6 +110,15 @@ class LogStore:
                 "UPDATE heads SET note = ?, is_published = 1 "
                 "WHERE size = ? AND NOT (is_published AND length(note) > ?)",
                 (action.note, action.size, len(action.note)),
+            )
+            self._db.rows(
+                "DELETE FROM earliest_heads WHERE size <= ? AND time_s > ?",
+                (action.size, action.time_s),
+            )
+            self._db.rows(
+                "INSERT INTO earliest_heads SELECT ?1, ?2 WHERE NOT EXISTS "
+                "(SELECT 1 FROM earliest_heads WHERE size = ?1 OR (size > ?1 AND time_s < ?2))",
+                (action.size, action.time_s),
             )
 
     # What is read -----------------------------------------------------------------------------
@@ -167,10 +186,14 @@ class LogStore:
         rows = self._db.rows("SELECT used FROM tickets WHERE number = ?", (ticket,))
         return rows[0][0] if rows else 0
 
-    def head_after(self, index: int) -> bytes | None:
-        """Return the smallest published checkpoint that holds an index."""
+    def earliest_head(self, index: int) -> bytes | None:
+        """Return the published checkpoint that proves the least time of those that hold an index.
+
+        Of several that do, the smallest.
+        """
         rows = self._db.rows(
-            "SELECT note FROM heads WHERE is_published AND size > ? ORDER BY size LIMIT 1",
+            "SELECT note FROM earliest_heads JOIN heads USING (size) WHERE size > ? "
+            "ORDER BY size LIMIT 1",
             (index,),
         )
         return rows[0][0] if rows else None

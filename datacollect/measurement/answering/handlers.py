@@ -20,6 +20,7 @@ from datacollect.measurement.answering.far_agent import FarAgent
 from datacollect.measurement.answering.host_tests import HostTests
 from datacollect.measurement.answering.pinging import ping
 from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
+from datacollect.measurement.answering.tracing import trace
 from datacollect.measurement.cycle.host_lease import Granted
 from datacollect.net.connect import token_of
 from datacollect.net.names import host_and_port
@@ -38,6 +39,7 @@ TOKEN = re.compile("[!-~]{1,8000}", re.ASCII)
 MOST_BODY_BYTES = 16 * 1024
 MOST_SECONDS = 60.0
 MOST_STREAMS = 64
+MOST_HOPS = 64
 # At once with one lease.
 MOST_TESTS = 64
 MOST_WINDOW_BYTES = 2**30
@@ -67,6 +69,7 @@ class Measuring:
             f"{PREFIX}clock": _tell_clock,
             f"{PREFIX}lease": self._answering(self._lease),
             f"{PREFIX}ping": self._answering(self._ping),
+            f"{PREFIX}trace": self._answering(self._trace),
             f"{PREFIX}tcp": self._answering(self._tcp),
             f"{PREFIX}received": self._answering(self._received),
             SINK_PATH: self._answering(self._sink),
@@ -126,6 +129,15 @@ class Measuring:
         test = self._tests.begin_once(ticket, "ping")
         self._log("ping test", to=far.name, n=n)
         return ping(far, test, n, every_s)
+
+    def _trace(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        far = self._far_agent(asked, ticket)
+        hops = int(_number(asked, "hops", 1, MOST_HOPS))
+        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        test = self._tests.begin_once(ticket, "trace")
+        self._log("trace", to=far.name, hops=hops)
+        return trace(far, test, hops, seconds)
 
     def _sink(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         """Take what the sender sends, and throw it away."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file, secret_of
+from instances.entry_times import EntryTimes
 from instances.events import DEADLINE_S, key_of
 
 from datacollect.bistro.config.file import Listening, ServiceConfig
@@ -125,7 +126,7 @@ class Bench:
             with VerdictLog(config, lambda _: None) as log, OpeningPool(1) as pool:
                 destination = Destination(
                     *(EVENT, KEY, register, opener, log, self.bring),
-                    lambda entries: [(e, self.times[e]) for e in entries if e in self.times],
+                    EntryTimes(EVENT, self.times.get),
                     notes.update,
                     pool.open_all,
                 )

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances.bistro_folders import collecting_event
+from instances.entry_times import EntryTimes
 from instances.events import key_of
 from instances.how_many import many
 
@@ -65,7 +66,7 @@ class Drafts:
         self.destination = Destination(
             *(self.event, key_of("verdicts"), self.register),
             Opener((), None, folder, folder / "into"),
-            *(self.log, lambda _: None, lambda _: [], lambda _: None),
+            *(self.log, lambda _: None, EntryTimes(EVENT, lambda _: None), lambda _: None),
             lambda opener, openings: map(opener.open, openings),
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from instances.custody import custody_event, service_log
 
 from datacollect.bistro.running.log_table import Bounded
-from datacollect.bistro.running.log_times import LogTimes
+from datacollect.bistro.running.log_times import SETTLED_S, LogTimes
 from datacollect.errors import TransferError
 from datacollect.net.http_asking import Answer
 
@@ -159,3 +161,37 @@ def test_an_empty_log_and_one_that_puts_off_for_ever_hold_nobody(monkeypatch):
     with pytest.raises(TransferError, match="puts off"):
         Bounded(Odd(Answer(429, b"", 3600.0)), 0.0).get("/checkpoint", 100)
     assert waited == []
+
+
+def test_times_are_asked_once_more_when_they_fall_no_more_and_only_then():
+    first, second = log(0, (1, IN_TIME + 5)), log(0, (1, IN_TIME + 5), (2, IN_TIME + 2))
+    service = Odd(None)
+    service.get = first.get
+    times = LogTimes(EVENT, {EVENT.services[0].url: service}, lambda _: None)
+    assert dict(times([A])) == {A: IN_TIME + 5}
+    service.get = second.get
+    assert not times.may_settle(EVENT.latest_s + SETTLED_S)
+    assert times.may_settle(EVENT.latest_s + SETTLED_S + 1)
+    assert not times.are_settled
+    assert dict(times.settle([A])) == {A: IN_TIME + 2}
+    assert times.are_settled
+    # A deadline that is moved is another end.
+    times.event = replace(EVENT, deadline_s=EVENT.deadline_s + 60)
+    assert not times.are_settled
+
+
+def test_times_settle_before_the_collection_ends():
+    event = replace(EVENT, collect_until_s=EVENT.latest_s + 3)
+    times = LogTimes(event, {}, lambda _: None)
+    assert [times.may_settle(event.latest_s + s) for s in (0, 3, 4)] == [False, False, True]
+
+
+def test_times_are_not_settled_while_some_wait_until_logs_are_read():
+    url = EVENT.services[0].url
+    times = LogTimes(EVENT, {url: log(0, (2, IN_TIME))}, lambda _: None, most_asked=1)
+    assert dict(times([A, B])) == {A: IN_TIME, B: IN_TIME}
+    times._reading.took(1000)
+    assert dict(times.settle([A, B])) == {A: IN_TIME}
+    assert not times.are_settled
+    assert dict(times.settle([B])) == {B: IN_TIME}
+    assert times.are_settled

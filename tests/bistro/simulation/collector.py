@@ -131,8 +131,7 @@ class Collector:
     def _forget(self) -> None:
         """Have nothing but what is on the disk."""
         services = {each.name: _Asked(self, each) for each in self.parties.services}
-        left = dict.fromkeys(self.register.unsure(), frozenset(services))
-        self._times = LogTimes(EVENT, services, lambda _: None, left)
+        self._times = LogTimes(EVENT, services, lambda _: None)
 
     def _do_round(self) -> None:
         destination = Destination(

@@ -11,7 +11,6 @@ from bistro.simulation.collector import Denying, verdicts_of
 from bistro.simulation.event import WholeEvent, quick_disks
 from bistro.simulation.people import HandIn
 from bistro.simulation.services import Service
-from bistro.simulation.witnesses import Postdating
 from bistro.simulation.world import EVENT
 from instances.custody import StoredLog, write_batches
 
@@ -147,11 +146,8 @@ class JudgedEvent(WholeEvent):
             (one,) = [each for each in self.handed_in if each.entry.hex() == verdict.why]
             assert one.file.commitment.content in contents, "superseded by somebody else's"
         assert verdict.word == COLLECTED
-        # Where one witness post-dates, a time may still fall once all have signed: the destination
-        # has asked before, and takes a copy for the earlier one.
-        is_postdated = any(isinstance(each, Postdating) for each in self.witnesses)
-        assert one not in self.copies or is_postdated
-        assert times.get(one.entry, 2**60) >= time_s or is_postdated
+        assert one not in self.copies
+        assert times.get(one.entry, 2**60) >= time_s
 
     def _check_refusals(self) -> None:
         """An honest destination refuses for what is so, whatever bistros show it."""

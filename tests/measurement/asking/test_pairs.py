@@ -443,4 +443,4 @@ def test_a_table_says_all(tmp_path):
     more = measure_table(rate="80 Mbit/s", hours="22-6", bytes_per_hour="1 GB")
     measure = AgentConfig.from_file(write_agent(tmp_path, "S", more=more)).measure
     assert (measure.rate_bytes_per_s, measure.hours) == (1e7, (22, 6))
-    assert (measure.tools, measure.bytes_per_hour) == (("ping", "tcp"), 10**9)
+    assert (measure.tools, measure.bytes_per_hour) == (("ping", "trace", "tcp"), 10**9)

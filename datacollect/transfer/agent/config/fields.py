@@ -109,7 +109,7 @@ ACCEPT = Table(
 )
 
 HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
-TOOLS = ("ping", "tcp")
+TOOLS = ("ping", "trace", "tcp")
 
 
 @dataclass(frozen=True)
