@@ -1,7 +1,10 @@
-"""Tests of chosen pairs: ``datacollect measure ping`` and ``datacollect measure tcp``."""
+"""Tests of chosen pairs: ``datacollect measure ping``, ``trace`` and ``tcp``."""
 
 from __future__ import annotations
 
+import inspect
+import json
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -12,7 +15,7 @@ from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from datacollect.measurement.asking.pair_tests import Settings
     from datacollect.measurement.cycle.budget import Cost
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
     Pair: TypeAlias = tuple[AgentEntry, AgentEntry]
+
+else:
+    # typer evaluates what functions return, and the command starts without the tools.
+    Settings: TypeAlias = Any
 
 NOT_ALL_DONE = 1
 NEVER_WAITED_LONGER_S = 600.0
@@ -56,39 +63,101 @@ DryRun = Annotated[
 ]
 
 
+def of_pairs(settings_of: Callable[..., Settings]) -> Callable[..., None]:
+    """Return the command that tests chosen pairs of hosts, one after the other.
+
+    Parameters
+    ----------
+    settings_of : callable
+        Returns the settings of a test by the command's own options, and has its name and help.
+    """
+
+    def command(
+        hosts_file: Hosts,
+        senders: Senders = None,
+        receivers: Receivers = None,
+        folder: Folder = "samples",
+        patience_s: Patience = NEVER_WAITED_LONGER_S,
+        dry_run: DryRun = False,
+        as_json: Json = False,
+        **own: Any,
+    ) -> None:
+        _measure(
+            hosts_file,
+            (senders, receivers),
+            settings_of(**own),
+            folder,
+            patience_s,
+            dry_run=dry_run,
+            as_json=as_json,
+        )
+
+    hosts, by, to, *common, _ = inspect.signature(command, eval_str=True).parameters.values()
+    options = inspect.signature(settings_of, eval_str=True).parameters.values()
+    parameters = [hosts, by, to, *options, *common]
+    wraps(settings_of)(command)
+    # typer reads both.
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+@of_pairs
 def ping(
-    hosts_file: Hosts,
-    senders: Senders = None,
-    receivers: Receivers = None,
     n: Annotated[
         int, typer.Option("--count", metavar="N", min=1, max=100, help="Round trips.")
     ] = 10,
     every_s: Annotated[
         float, typer.Option("--every", metavar="S", min=0.2, max=10.0, help="One every S seconds.")
     ] = 1.0,
-    folder: Folder = "samples",
-    patience_s: Patience = NEVER_WAITED_LONGER_S,
-    dry_run: DryRun = False,
-    as_json: Json = False,
-) -> None:
+) -> Settings:
     """Measure round trips between hosts that run agents: by ping, else by handshakes of TCP."""
     from datacollect.measurement.asking.pair_tests import PingSettings
 
-    _measure(
-        hosts_file,
-        (senders, receivers),
-        PingSettings(n, every_s),
-        folder,
-        patience_s,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+    return PingSettings(n, every_s)
 
 
+@of_pairs
+def trace(
+    hops: Annotated[
+        int, typer.Option("--hops", metavar="N", min=1, max=64, help="Most routers of a route.")
+    ] = 30,
+    seconds: Seconds = 30.0,
+) -> Settings:
+    """Find the routers between hosts that run agents: by scamper, else by traceroute."""
+    from datacollect.measurement.asking.traces import TraceSettings
+
+    return TraceSettings(hops, seconds)
+
+
+@of_pairs
+def pairs(
+    half_width: Annotated[
+        float,
+        typer.Option(
+            "--within",
+            metavar="PART",
+            min=0.01,
+            max=1.0,
+            help="Half of the interval that is wanted, as a part of the available bandwidth.",
+        ),
+    ] = 0.15,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=1.0, max=60.0, help="How long at most.")
+    ] = 30.0,
+    most_bytes: MostBytes = "3 MB",
+) -> Settings:
+    """Measure capacity and available bandwidth between hosts that run agents, by packet pairs.
+
+    As many as the interval needs, over UDP, to the udp_port of the agent that receives.
+    """
+    from datacollect.measurement.asking.packet_pairs import PairsSettings
+
+    return PairsSettings(half_width, seconds, bytes_in(most_bytes, "--bytes"))
+
+
+@of_pairs
 def tcp(
-    hosts_file: Hosts,
-    senders: Senders = None,
-    receivers: Receivers = None,
     streams: Annotated[
         int, typer.Option("--streams", metavar="N", min=1, max=64, help="Connections at a time.")
     ] = 1,
@@ -98,25 +167,12 @@ def tcp(
     ] = None,
     seconds: Seconds = 10.0,
     most_bytes: MostBytes = "100 MB",
-    folder: Folder = "samples",
-    patience_s: Patience = NEVER_WAITED_LONGER_S,
-    dry_run: DryRun = False,
-    as_json: Json = False,
-) -> None:
+) -> Settings:
     """Measure what TCP connections carry between hosts that run agents, and what limits them."""
     from datacollect.measurement.asking.pair_tests import TcpSettings
 
     window_bytes = None if window is None else bytes_in(window, "--window")
-    settings = TcpSettings(streams, seconds, bytes_in(most_bytes, "--bytes"), window_bytes)
-    _measure(
-        hosts_file,
-        (senders, receivers),
-        settings,
-        folder,
-        patience_s,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+    return TcpSettings(streams, seconds, bytes_in(most_bytes, "--bytes"), window_bytes)
 
 
 def _measure(
@@ -253,12 +309,36 @@ def line_of(row: dict[str, Any]) -> str:
     from datacollect.files.units import format_duration, format_rate
 
     pair = f"{row['from']} → {row['to']}"
-    if row.get("bandwidth_bytes_per_s") is not None:
+    if row.get("capacity_bytes_per_s") is not None:
+        said = _capacity_line(row)
+    elif row.get("bandwidth_bytes_per_s") is not None:
         rate = format_rate(row["bandwidth_bytes_per_s"])
         whole = format_rate(row["bandwidth_from_connect_bytes_per_s"])
         said = f"{rate} ({whole} from connecting on), limited by: {row['limited_by']}"
+    elif row.get("routers") is not None:
+        said = _route_line(json.loads(row["routers"]))
     elif row.get("rtt_s") is not None:
         said = f"{format_duration(row['rtt_s'])}, loss {row['loss']:.0%}"
     else:
         return f"{pair}: {row['ended']}"
     return f"{pair}: {said}" if row["ended"] == "done" else f"{pair}: {said}; {row['ended']}"
+
+
+def _capacity_line(row: dict[str, Any]) -> str:
+    """Say what packet pairs tell."""
+    from datacollect.files.units import format_rate
+
+    capacity = f"capacity {format_rate(row['capacity_bytes_per_s'])}"
+    if row.get("bandwidth_bytes_per_s") is None:
+        return ", ".join([capacity, *filter(None, [json.loads(row["settings"]).get("no_bandwidth")])])
+    found, low, high = (
+        format_rate(row[f"bandwidth_{which}bytes_per_s"]) for which in ("", "low_", "high_")
+    )
+    return f"{capacity}, available {found} ({low} to {high})"
+
+
+def _route_line(route: list[Any]) -> str:
+    """Say a route's routers: all that answered at a hop, and where none did."""
+    from datacollect.measurement.probes.routes import answering
+
+    return " ".join(" or ".join(answering(hop)) or "*" for hop in route) or "no router between"

@@ -1,4 +1,4 @@
-"""``datacollect measure ping`` and ``tcp``: what they ask, say and keep; ends killed at work."""
+"""``datacollect measure ping``, ``trace`` and ``tcp``: what they ask, say and keep; ends killed at work."""
 
 from __future__ import annotations
 
@@ -98,6 +98,40 @@ def test_a_test_is_announced_run_and_kept(agents, tmp_path, capsys):
     assert [json.loads(line)["what"] for line in log.splitlines() if '"to"' in line] == [
         *("tcp test", "ping test")
     ]
+
+
+def test_a_trace_is_a_line_and_a_row(tmp_path, capsys, monkeypatch):
+    """By a program that knows no ports, whose packets may take several paths."""
+    program = tmp_path / "traceroute"
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *sport*) exit 1;; esac\n'
+        'echo "traceroute to 127.0.0.1 (127.0.0.1), 30 hops max"\n'
+        'echo " 1  9.9.9.1  0.1 ms 9.9.9.2  0.1 ms"\n'
+        'echo " 2  * *"\n'
+        'echo " 3  127.0.0.1  0.1 ms  0.1 ms"\n'
+    )
+    program.chmod(0o755)
+    (tmp_path / "scamper").symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with ExitStack() as held:
+        _, at_d = held.enter_context(started(agent_file(tmp_path, "D")))
+        place = at_d["url"].removeprefix("https://")
+        _, at_s = held.enter_context(started(agent_file(tmp_path, "S", {"D": place})))
+        hosts = write_hosts(tmp_path, {"S": entry(at_s), "D": entry(at_d)})
+        assert run(["measure", "trace", hosts, "-o", str(tmp_path / "samples")]) == 0
+    captured = capsys.readouterr()
+    assert "1 test, one after the other: at most 3.6 kB and 30 s" in captured.err
+    assert captured.out == "S → D: 9.9.9.1 or 9.9.9.2 *\n"
+    [row] = rows(tmp_path / "samples")
+    assert json.loads(row["routers"]) == [["9.9.9.1", "9.9.9.2"], None]
+
+
+def test_a_trace_without_jc_asks_nobody(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jc.parsers.traceroute", None)
+    hosts = write_hosts(tmp_path, {"S": nowhere(1), "D": nowhere(2)})
+    assert run(["measure", "trace", hosts]) == 2
+    assert "install datacollect[measure]" in capsys.readouterr().err
 
 
 def test_a_test_that_fails_is_a_row_and_the_exit_code(agents, tmp_path, capsys):
