@@ -125,7 +125,7 @@ WITHIN = {
     "measurement.cycle": "measurement.probes",
     "measurement.series": "measurement.probes",
     "measurement": "measurement.cycle measurement.probes measurement.series",
-    "measurement.answering": "measurement.cycle",
+    "measurement.answering": "measurement.cycle measurement.probes",
     "measurement.asking": "measurement measurement.cycle measurement.probes",
     "measurement.cycling": ("measurement measurement.cycle measurement.probes measurement.asking"),
     "methods.options": "",

@@ -12,7 +12,7 @@ from datacollect.commands.measure_flood import flood
 from datacollect.commands.measure_hosts import hosts
 from datacollect.commands.measure_problem import problem
 from datacollect.commands.measure_scan import scan
-from datacollect.commands.measure_tools import ping, tcp, trace
+from datacollect.commands.measure_tools import pairs, ping, tcp, trace
 from datacollect.commands.measure_watch import watch
 
 measure = typer.Typer(
@@ -21,5 +21,5 @@ measure = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (hosts, cycle, ping, trace, tcp, curve, scan, flood, problem, watch):
+for command in (hosts, cycle, ping, trace, pairs, tcp, curve, scan, flood, problem, watch):
     measure.command(cls=Command)(at_work(command))

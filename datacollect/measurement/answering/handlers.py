@@ -18,6 +18,8 @@ from datacollect.files.documents import parse_json
 from datacollect.files.kinds import shown
 from datacollect.measurement.answering.far_agent import FarAgent
 from datacollect.measurement.answering.host_tests import HostTests
+from datacollect.measurement.answering.pair_receiving import PairReceiver
+from datacollect.measurement.answering.pair_sending import ARRIVED_PATH, OPEN_PATH, PAGE, send_pairs
 from datacollect.measurement.answering.pinging import ping
 from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
 from datacollect.measurement.answering.tracing import trace
@@ -73,7 +75,10 @@ class Measuring:
             f"{PREFIX}trace": self._answering(self._trace),
             f"{PREFIX}tcp": self._answering(self._tcp),
             f"{PREFIX}received": self._answering(self._received),
+            f"{PREFIX}pairs": self._answering(self._pairs),
             SINK_PATH: self._answering(self._sink),
+            OPEN_PATH: self._answering(self._open_udp),
+            ARRIVED_PATH: self._answering(self._arrived),
         }
 
     def reread(self, config: AgentConfig) -> None:
@@ -145,10 +150,48 @@ class Measuring:
         self._log("trace", to=far.name, hops=hops)
         return trace(far, test, hops, seconds)
 
+    def _pairs(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        far = self._far_agent(asked, ticket)
+        half_width = _number(asked, "half_width", 0.01, 1.0)
+        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        test = self._tests.begin_once(ticket, "pairs")
+        rate = self._measure.rate_bytes_per_s
+        self._log("pairs test", to=far.name, half_width=half_width, seconds=seconds)
+        return send_pairs(far, test, half_width, seconds, rate and rate / test.n_beside)
+
+    def _open_udp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Open this host's port for the packets of a test, as long as the connection lasts."""
+        _require_receiver(ticket)
+        _body(exchange)
+        port = self._measure.udp_port
+        if not port:
+            raise RefusedError(
+                "this agent takes no UDP packets: its file has no udp_port in [measure], or 0; "
+                "write one, open it in the firewall, and start the agent again",
+                403,
+            )
+        test = self._tests.begin(ticket, "pairs")
+        with test.changed:
+            if test.packets is not None:
+                raise RefusedError("the port has been opened for this test before", 409)
+            test.packets = PairReceiver((self._config.listen[0], port), test)
+        exchange.at_end(f"udp {ticket.nonce}", test.packets.close)
+        return {"nonce": ticket.nonce, "port": port}
+
+    def _arrived(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Say which packets of a test have arrived, and when, by the kernel."""
+        asked = _body(exchange)
+        packets = self._tests.running(ticket).packets
+        if packets is None:
+            raise RefusedError("no port has been opened for this test", 409)
+        first = int(_number(asked, "first", 0, NUMBER_STOP))
+        n = int(_number(asked, "n", 1, PAGE))
+        return packets.told(first, n, _number(asked, "wait_s", 0.0, SETTLED_S))
+
     def _sink(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         """Take what the sender sends, and throw it away."""
-        if ticket.audience != ticket.receiver:
-            raise RefusedError("by this ticket the other host receives", 403)
+        _require_receiver(ticket)
         test = self._tests.begin(ticket, "tcp")
         with test.changed:
             test.n_senders += 1
@@ -198,6 +241,11 @@ class Measuring:
 
     def _log(self, what: str, **facts: Any) -> None:
         self._note(json.dumps({"time_s": round(time.time(), 3), "what": what, **facts}))
+
+
+def _require_receiver(ticket: MeasureTicket) -> None:
+    if ticket.audience != ticket.receiver:
+        raise RefusedError("by this ticket the other host receives", 403)
 
 
 def _tell_clock(exchange: Exchange) -> None:
