@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from contextlib import contextmanager
 
-import pytest
 from instances.measuring import OPERATOR, entry_of, measuring
 
 from datacollect.measurement.asking.packet_pairs import PairsSettings
