@@ -31,10 +31,7 @@ from datacollect.commands.options import Json
 if TYPE_CHECKING:
     from datacollect.measurement.probes.window_scan import Cell, Choice
 
-STREAMS = (1, 2, 4, 8, 16)
-# Up to what kernels allow where nobody has raised it.
 AUTO = "auto"
-WINDOWS = (AUTO, "16 kB", "64 kB", "200 kB")
 
 
 def scan(
@@ -68,20 +65,20 @@ def scan(
     as_json: Json = False,
 ) -> None:
     """Say by how few connections, and with which window, a path gets most of its rate."""
-    from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
+    from datacollect.measurement.asking.scan_tests import ScanSettings, cell_of, measure_scan
     from datacollect.measurement.hosts_file import HostsFile
-    from datacollect.measurement.probes.window_scan import SCAN, choose
+    from datacollect.measurement.probes.window_scan import choose
 
     hosts = HostsFile.from_file(hosts_file)
     pairs = pairs_of(hosts, senders, receivers)
-    n_bytes = bytes_in(most_bytes, "--bytes")
-    cells = [
-        TcpSettings(n, seconds, n_bytes, window_bytes)
-        for window_bytes in map(_window, dict.fromkeys(windows or WINDOWS))
-        for n in sorted({*(streams or STREAMS)})
-    ]
-    n_tests = len(pairs) * len(cells)
-    cost = cells[0].cost.times(n_tests)
+    usual = ScanSettings()
+    settings = ScanSettings(
+        tuple(map(_window, dict.fromkeys(windows))) if windows else usual.windows_bytes,
+        tuple(sorted({*(streams or usual.streams)})),
+        seconds,
+        bytes_in(most_bytes, "--bytes"),
+    )
+    n_tests, cost = len(settings.tests) * len(pairs), settings.cost.times(len(pairs))
     require_budget(hosts, n_tests, cost)
     if dry_run:
         say_tests(pairs, cost, as_json=as_json)
@@ -89,14 +86,13 @@ def scan(
     key, rows, choices = operator_key(hosts), [], []
     for sender, receiver in pairs:
         of_pair = []
-        for cell in cells:
-            with working(f"scan {sender.name} → {receiver.name}"):
-                row = measure_pair(sender, receiver, key, cell, patience_s, note)
-            of_pair.append(row | {"tool": SCAN, "streams": cell.streams})
-            keep(folder, of_pair[-1:])
-            if not as_json:
-                emit(f"{_in_words(cell.streams, cell.window_bytes)}: {line_of(of_pair[-1])}")
-        choice = choose(map(_cell, of_pair))
+        with working(f"scan {sender.name} → {receiver.name}"):
+            for row in measure_scan(sender, receiver, key, settings, patience_s, note):
+                of_pair.append(row)
+                keep(folder, [row])
+                if not as_json:
+                    emit(f"{_in_words(cell_of(row))}: {line_of(row)}")
+        choice = choose(map(cell_of, of_pair))
         rows += of_pair
         if choice is not None:
             choices.append({"from": sender.name, "to": receiver.name, **_facts(choice)})
@@ -109,21 +105,13 @@ def _window(text: str) -> int | None:
     return None if text == AUTO else bytes_in(text, "--window")
 
 
-def _cell(row: dict[str, Any]) -> Cell:
-    from datacollect.measurement.probes.window_scan import Cell
-    from datacollect.measurement.sample_store import DONE, settings_of
-
-    rate = row.get("bandwidth_bytes_per_s") if row["ended"] == DONE else None
-    return Cell(row["streams"], settings_of(row["settings"])["window_bytes"], rate or 0.0)
-
-
-def _in_words(streams: int, window_bytes: int | None) -> str:
+def _in_words(cell: Cell) -> str:
     from datacollect.files.units import counted, format_bytes
 
     window = "windows as kernels choose"
-    if window_bytes is not None:
-        window = f"windows of {format_bytes(window_bytes)}"
-    return f"{counted(streams, 'stream')}, {window}"
+    if cell.window_bytes is not None:
+        window = f"windows of {format_bytes(cell.window_bytes)}"
+    return f"{counted(cell.streams, 'stream')}, {window}"
 
 
 def _advice(choice: Choice) -> str:
@@ -131,7 +119,7 @@ def _advice(choice: Choice) -> str:
     from datacollect.measurement.probes.window_scan import ENOUGH
 
     chosen, most = (
-        f"{_in_words(cell.streams, cell.window_bytes)} ({format_rate(cell.bandwidth_bytes_per_s)})"
+        f"{_in_words(cell)} ({format_rate(cell.bandwidth_bytes_per_s)})"
         for cell in (choice.chosen, choice.most)
     )
     if choice.chosen == choice.most:

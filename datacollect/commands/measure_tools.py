@@ -185,7 +185,7 @@ def _measure(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    from datacollect.measurement.asking.pair_tests import measure_pair
+    from datacollect.measurement.asking.tools import TOOLS
     from datacollect.measurement.hosts_file import HostsFile
 
     hosts = HostsFile.from_file(hosts_file)
@@ -196,12 +196,13 @@ def _measure(
         return
     key, rows = operator_key(hosts), []
     for sender, receiver in pairs:
+        found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
         with working(f"{settings.tool} {sender.name} → {receiver.name}"):
-            row = measure_pair(sender, receiver, key, settings, patience_s, note)
-        keep(folder, [row])
-        rows.append(row)
-        if not as_json:
-            emit(line_of(row))
+            for row in found:
+                keep(folder, [row])
+                rows.append(row)
+                if not as_json:
+                    emit(line_of(row))
     finish(folder, rows, as_json=as_json)
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
 from datacollect.measurement.measured_curves import CURVE
@@ -42,7 +42,7 @@ class CurveSettings:
     seconds: float = 5.0
     most_bytes: int = 100_000_000
 
-    tool = CURVE
+    tool: ClassVar[str] = CURVE
 
     @property
     def cost(self) -> Cost:
@@ -59,9 +59,9 @@ def measure_curve(
     receiver: AgentEntry,
     key: PrivateKey,
     settings: CurveSettings,
-    capacity_bytes_per_s: float | None,
     patience_s: float = 600.0,
     tell: Callable[[str], None] = lambda _: None,
+    capacity_bytes_per_s: float | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Measure a pair of hosts, and yield the row of each test, then that of the curve.
 

@@ -11,13 +11,11 @@ import time
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.asking.agents import AskedAgent
 from datacollect.measurement.asking.lease_holding import leases_of
-from datacollect.measurement.asking.packet_pairs import PairsSettings
-from datacollect.measurement.asking.traces import TraceSettings, trace_row
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.probes.tcp_rates import limited_by, tcp_rates
 from datacollect.measurement.sample_store import DONE
@@ -39,6 +37,34 @@ PING_BYTES = 56
 LONGEST_TEST_S = 60.0
 
 
+class Settings(Protocol):
+    """How a pair is tested, once: what tickets, budgets and agents are told of it.
+
+    A dataclass: its fields are what the sending agent is asked for, and what the row keeps.
+
+    Attributes
+    ----------
+    tool : str
+        As agents and tickets call it.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    tool: ClassVar[str]
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most: no ticket allows more."""
+
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the test's row says, from what the sender says and the receiver knows.
+
+        Raises
+        ------
+        TransferError
+            No such test can say that.
+        """
+
+
 @dataclass(frozen=True)
 class PingSettings:
     """How round trips are measured: `n` of them, one every `every_s` seconds."""
@@ -46,7 +72,7 @@ class PingSettings:
     n: int = 10
     every_s: float = 1.0
 
-    tool = "ping"
+    tool: ClassVar[str] = "ping"
 
     def __post_init__(self) -> None:
         _require_short(self.cost.seconds)
@@ -55,6 +81,10 @@ class PingSettings:
     def cost(self) -> Cost:
         """What it takes at most."""
         return Cost(PING_BYTES * self.n, self.n * self.every_s)
+
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the row of a test says."""
+        return _ping_row(sender.name, said, self)
 
 
 @dataclass(frozen=True)
@@ -77,7 +107,7 @@ class TcpSettings:
     most_bytes: int = 100_000_000
     window_bytes: int | None = None
 
-    tool = "tcp"
+    tool: ClassVar[str] = "tcp"
 
     def __post_init__(self) -> None:
         _require_short(self.cost.seconds)
@@ -87,8 +117,12 @@ class TcpSettings:
         """What it takes at most."""
         return Cost(self.most_bytes, self.seconds)
 
-
-Settings: TypeAlias = PingSettings | TraceSettings | TcpSettings | PairsSettings
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the row of a test says, if both ends have counted the same."""
+        row = _tcp_row(sender.name, said, self)
+        counted_bytes = receiver.received_bytes(_expected_bytes(row))
+        lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
+        return {"ended": lie} if lie else row
 
 
 def _require_short(seconds: float) -> None:
@@ -114,7 +148,7 @@ def measure_pair(
         Under the operator's names for them.
     key : PrivateKey
         The operator's.
-    settings : PingSettings, TraceSettings or TcpSettings
+    settings : Settings
     patience_s : float
         How long others' tests are waited for.
     tell : callable, optional
@@ -176,16 +210,8 @@ def leased_test(
     """Have a test run whose ends have leases and tickets, and return what its row says of it."""
     body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
     said = sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
-    if isinstance(settings, PingSettings):
-        return _ping_row(sender.name, said, settings)
-    if isinstance(settings, TraceSettings):
-        return trace_row(sender.name, said, settings)
-    if isinstance(settings, PairsSettings):
-        return settings.row(sender, receiver, said)
-    row = _tcp_row(sender.name, said, settings)
-    counted_bytes = receiver.received_bytes(_expected_bytes(row))
-    lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
-    return {"ended": lie} if lie else row
+    beside_pull = sender.is_in_pull or receiver.is_in_pull
+    return {**settings.row(sender, receiver, said), "beside_pull": beside_pull}
 
 
 def _expected_bytes(row: dict[str, Any]) -> int:

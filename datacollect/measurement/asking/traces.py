@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.errors import ProblemError, TransferError
-from datacollect.measurement.cycle.budget import trace_cost
+from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.probes.routes import (
     require_jc,
     route_of_scamper,
@@ -17,11 +17,13 @@ from datacollect.measurement.sample_store import DONE
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from datacollect.measurement.cycle.budget import Cost
+    from datacollect.measurement.asking.agents import AskedAgent
     from datacollect.measurement.probes.routes import Hop
 
 # As agents say it.
 SCAMPER, ONE_FLOW, MANY_FLOWS = "scamper", "traceroute", "traceroute, many flows"
+# Of each hop.
+TRIES, PROBE_BYTES = 2, 60
 # Beyond what 64 hops take.
 MOST_TEXT = 64_000
 
@@ -39,7 +41,7 @@ class TraceSettings:
     hops: int = 30
     seconds: float = 30.0
 
-    tool = "trace"
+    tool: ClassVar[str] = "trace"
 
     def __post_init__(self) -> None:
         require_jc()
@@ -47,7 +49,11 @@ class TraceSettings:
     @property
     def cost(self) -> Cost:
         """What it takes at most."""
-        return trace_cost(self.hops, self.seconds)
+        return Cost(TRIES * PROBE_BYTES * self.hops, self.seconds)
+
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the row of a trace says."""
+        return trace_row(sender.name, said, self)
 
 
 def trace_row(name: str, said: dict[str, Any], settings: TraceSettings) -> dict[str, Any]:
