@@ -236,7 +236,7 @@ class _Packets:
         except ConnectionRefusedError:
             raise TransferError(f"{self.name}: its host refuses packets at that UDP port") from None
         except OSError as error:
-            self.failure = error.strerror
+            self.failure = str(error.strerror)
             return None
         return _Left(began_ns, stamp_ns(self.socket))
 

@@ -139,16 +139,17 @@ class _Sent:
 
 def _sent(name: str, said: dict[str, Any]) -> _Sent:
     numbers = [said.get(key) for key in ("packet_bytes", "sent_packets", "capacity_pairs")]
+    whole = [n for n in numbers if type(n) is int and 0 <= n <= MOST_PACKETS]
     gaps_s = said.get("sent_gaps_s")
     if (
-        not all(type(number) is int and 0 <= number <= MOST_PACKETS for number in numbers)
+        len(whole) < len(numbers)
         or not isinstance(gaps_s, list)
         or not all(gap is None or _is_gap(gap) for gap in gaps_s)
-        or not numbers[2] + len(gaps_s) <= numbers[1] // 2
+        or not whole[2] + len(gaps_s) <= whole[1] // 2
     ):
         raise TransferError(f"{name}: what it says of its packets is none of such a test")
     ended = safe_text(str(said.get("ended")))[:500]
-    return _Sent(ended, *numbers, gaps_s)
+    return _Sent(ended, whole[0], whole[1], whole[2], gaps_s)
 
 
 def _is_gap(value: Any) -> bool:
