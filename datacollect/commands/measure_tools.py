@@ -1,7 +1,10 @@
-"""Tests of chosen pairs: ``datacollect measure ping`` and ``datacollect measure tcp``."""
+"""Tests of chosen pairs: ``datacollect measure ping``, ``trace`` and ``tcp``."""
 
 from __future__ import annotations
 
+import inspect
+import json
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -12,13 +15,19 @@ from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
+    from datacollect.measurement.asking.pair_tests import Settings
+    from datacollect.measurement.cycle.budget import Cost
     from datacollect.measurement.hosts_file import HostsFile
     from datacollect.net.agent_entries import AgentEntry
+    from datacollect.net.keys import PrivateKey
 
     Pair: TypeAlias = tuple[AgentEntry, AgentEntry]
+
+else:
+    # typer evaluates what functions return, and the command starts without the tools.
+    Settings: TypeAlias = Any
 
 NOT_ALL_DONE = 1
 NEVER_WAITED_LONGER_S = 600.0
@@ -43,138 +52,206 @@ Patience = Annotated[
         "--patience", metavar="S", callback=positive, help="How long others' tests are waited for."
     ),
 ]
+Seconds = Annotated[
+    float, typer.Option("--seconds", metavar="S", min=0.1, max=60.0, help="How long each.")
+]
+MostBytes = Annotated[
+    str, typer.Option("--bytes", metavar="BYTES", help="A test ends when so much is sent.")
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be measured, and what it costs.")
 ]
 
 
+def of_pairs(settings_of: Callable[..., Settings]) -> Callable[..., None]:
+    """Return the command that tests chosen pairs of hosts, one after the other.
+
+    Parameters
+    ----------
+    settings_of : callable
+        Returns the settings of a test by the command's own options, and has its name and help.
+    """
+
+    def command(
+        hosts_file: Hosts,
+        senders: Senders = None,
+        receivers: Receivers = None,
+        folder: Folder = "samples",
+        patience_s: Patience = NEVER_WAITED_LONGER_S,
+        dry_run: DryRun = False,
+        as_json: Json = False,
+        **own: Any,
+    ) -> None:
+        _measure(
+            hosts_file,
+            (senders, receivers),
+            settings_of(**own),
+            folder,
+            patience_s,
+            dry_run=dry_run,
+            as_json=as_json,
+        )
+
+    hosts, by, to, *common, _ = inspect.signature(command, eval_str=True).parameters.values()
+    options = inspect.signature(settings_of, eval_str=True).parameters.values()
+    parameters = [hosts, by, to, *options, *common]
+    wraps(settings_of)(command)
+    # typer reads both.
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+@of_pairs
 def ping(
-    hosts_file: Hosts,
-    senders: Senders = None,
-    receivers: Receivers = None,
     n: Annotated[
         int, typer.Option("--count", metavar="N", min=1, max=100, help="Round trips.")
     ] = 10,
     every_s: Annotated[
         float, typer.Option("--every", metavar="S", min=0.2, max=10.0, help="One every S seconds.")
     ] = 1.0,
-    folder: Folder = "samples",
-    patience_s: Patience = NEVER_WAITED_LONGER_S,
-    dry_run: DryRun = False,
-    as_json: Json = False,
-) -> None:
+) -> Settings:
     """Measure round trips between hosts that run agents: by ping, else by handshakes of TCP."""
     from datacollect.measurement.asking.pair_tests import PingSettings
 
-    _measure(
-        hosts_file,
-        (senders, receivers),
-        PingSettings(n, every_s),
-        folder,
-        patience_s,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+    return PingSettings(n, every_s)
 
 
+@of_pairs
+def trace(
+    hops: Annotated[
+        int, typer.Option("--hops", metavar="N", min=1, max=64, help="Most routers of a route.")
+    ] = 30,
+    seconds: Seconds = 30.0,
+) -> Settings:
+    """Find the routers between hosts that run agents: by scamper, else by traceroute."""
+    from datacollect.measurement.asking.traces import TraceSettings
+
+    return TraceSettings(hops, seconds)
+
+
+@of_pairs
+def pairs(
+    half_width: Annotated[
+        float,
+        typer.Option(
+            "--within",
+            metavar="PART",
+            min=0.01,
+            max=1.0,
+            help="Half of the interval that is wanted, as a part of the available bandwidth.",
+        ),
+    ] = 0.15,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=1.0, max=60.0, help="How long at most.")
+    ] = 30.0,
+    most_bytes: MostBytes = "3 MB",
+) -> Settings:
+    """Measure capacity and available bandwidth between hosts that run agents, by packet pairs.
+
+    As many as the interval needs, over UDP, to the udp_port of the agent that receives.
+    """
+    from datacollect.measurement.asking.packet_pairs import PairsSettings
+
+    return PairsSettings(half_width, seconds, bytes_in(most_bytes, "--bytes"))
+
+
+@of_pairs
 def tcp(
-    hosts_file: Hosts,
-    senders: Senders = None,
-    receivers: Receivers = None,
     streams: Annotated[
         int, typer.Option("--streams", metavar="N", min=1, max=64, help="Connections at a time.")
     ] = 1,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", min=0.1, max=60.0, help="How long each.")
-    ] = 10.0,
-    most_bytes: Annotated[
-        str,
-        typer.Option("--bytes", metavar="BYTES", help="A test ends when so much is sent."),
-    ] = "100 MB",
-    folder: Folder = "samples",
-    patience_s: Patience = NEVER_WAITED_LONGER_S,
-    dry_run: DryRun = False,
-    as_json: Json = False,
-) -> None:
+    window: Annotated[
+        str | None,
+        typer.Option("--window", metavar="BYTES", help="Most on its way, of each connection."),
+    ] = None,
+    seconds: Seconds = 10.0,
+    most_bytes: MostBytes = "100 MB",
+) -> Settings:
     """Measure what TCP connections carry between hosts that run agents, and what limits them."""
-    from datacollect.files.kinds import Whole
     from datacollect.measurement.asking.pair_tests import TcpSettings
 
-    text = int(most_bytes) if most_bytes.isascii() and most_bytes.isdigit() else most_bytes
-    n_bytes = Whole("bytes", minimum=1).read(text, "--bytes")
-    _measure(
-        hosts_file,
-        (senders, receivers),
-        TcpSettings(streams, seconds, n_bytes),
-        folder,
-        patience_s,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+    window_bytes = None if window is None else bytes_in(window, "--window")
+    return TcpSettings(streams, seconds, bytes_in(most_bytes, "--bytes"), window_bytes)
 
 
 def _measure(
     hosts_file: str,
     ends: tuple[Sequence[str] | None, Sequence[str] | None],
-    settings: PingSettings | TcpSettings,
+    settings: Settings,
     folder: str,
     patience_s: float,
     *,
     dry_run: bool,
     as_json: bool,
 ) -> None:
+    from datacollect.measurement.asking.tools import TOOLS
     from datacollect.measurement.hosts_file import HostsFile
 
     hosts = HostsFile.from_file(hosts_file)
-    pairs = _pairs(hosts, *ends)
-    cost = _paid_for(hosts, len(pairs), settings)
+    pairs = pairs_of(hosts, *ends)
+    require_budget(hosts, len(pairs), settings.cost.times(len(pairs)))
     if dry_run:
-        if as_json:
-            rows = [{"from": sender.name, "to": receiver.name} for sender, receiver in pairs]
-            emit_json({"tests": rows, "most_bytes": cost.n_bytes, "most_s": cost.seconds})
-        else:
-            for sender, receiver in pairs:
-                emit(f"{sender.name} → {receiver.name}")
+        say_tests(pairs, settings.cost.times(len(pairs)), as_json=as_json)
         return
-    rows = _run(hosts, pairs, settings, Path(folder), patience_s, says_each=not as_json)
+    key, rows = operator_key(hosts), []
+    for sender, receiver in pairs:
+        found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
+        with working(f"{settings.tool} {sender.name} → {receiver.name}"):
+            for row in found:
+                keep(folder, [row])
+                rows.append(row)
+                if not as_json:
+                    emit(line_of(row))
+    finish(folder, rows, as_json=as_json)
+
+
+def say_tests(pairs: Sequence[Pair], cost: Cost, *, as_json: bool) -> None:
+    """Say what would be tested, and what it costs at most."""
     if as_json:
-        emit_json({"folder": folder, "samples": rows})
+        rows = [{"from": sender.name, "to": receiver.name} for sender, receiver in pairs]
+        emit_json({"tests": rows, "most_bytes": cost.n_bytes, "most_s": cost.seconds})
+        return
+    for sender, receiver in pairs:
+        emit(f"{sender.name} → {receiver.name}")
+
+
+def operator_key(hosts: HostsFile) -> PrivateKey:
+    """Read the operator's key, which a file with agents names."""
+    from datacollect.net.keys import read_private_key
+
+    assert hosts.key is not None
+    return read_private_key(hosts.key)
+
+
+def keep(folder: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Keep the rows of a test in the folder of samples."""
+    import secrets
+
+    from datacollect.measurement.sample_store import write_part
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    first = rows[0]
+    write_part(Path(folder), f"{int(first['time_s'])}-{first['tool']}-{secrets.token_hex(4)}", rows)
+
+
+def finish(folder: str, rows: Sequence[dict[str, Any]], *, as_json: bool, **more: Any) -> None:
+    """Give the answer of a command in JSON, and end with its code where a test was not done."""
+    if as_json:
+        emit_json({"folder": folder, "samples": rows, **more})
     if any(row["ended"] != "done" for row in rows):
         raise typer.Exit(NOT_ALL_DONE)
 
 
-def _run(
-    hosts: HostsFile,
-    pairs: Sequence[Pair],
-    settings: PingSettings | TcpSettings,
-    folder: Path,
-    patience_s: float,
-    *,
-    says_each: bool,
-) -> list[dict[str, Any]]:
-    """Run one test after the other, and keep each row when it is there."""
-    import secrets
+def bytes_in(text: str, option: str) -> int:
+    """Read an option that is a number of bytes."""
+    from datacollect.files.kinds import Whole
 
-    from datacollect.measurement.asking.pair_tests import measure_pair
-    from datacollect.measurement.sample_store import write_part
-    from datacollect.net.keys import read_private_key
-
-    assert hosts.key is not None
-    key = read_private_key(hosts.key)
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for sender, receiver in pairs:
-        with working(f"{settings.tool} {sender.name} → {receiver.name}"):
-            row = measure_pair(sender, receiver, key, settings, patience_s, note)
-        test_id = f"{int(row['time_s'])}-{settings.tool}-{secrets.token_hex(4)}"
-        write_part(folder, test_id, [row])
-        rows.append(row)
-        if says_each:
-            emit(_line(row))
-    return rows
+    value = int(text) if text.isascii() and text.isdigit() else text
+    return Whole("bytes", minimum=1).read(value, option)
 
 
-def _pairs(
+def pairs_of(
     hosts: HostsFile, senders: Sequence[str] | None, receivers: Sequence[str] | None
 ) -> list[Pair]:
     """Return the pairs that are asked for, each once."""
@@ -206,14 +283,14 @@ def _agent(hosts: HostsFile, name: str) -> AgentEntry:
     return host
 
 
-def _paid_for(hosts: HostsFile, n: int, settings: PingSettings | TcpSettings) -> Any:
-    """Return what all tests cost at most, and say it; raise where the budget is less."""
+def require_budget(
+    hosts: HostsFile, n_tests: int, cost: Cost, order: str = "one after the other"
+) -> None:
+    """Say what all tests cost at most; raise where the budget is less."""
     from datacollect.files.units import counted, format_bytes, format_duration
-    from datacollect.measurement.cycle.budget import Cost
 
-    cost = Cost(n * settings.cost.n_bytes, n * settings.cost.seconds)
     note(
-        f"{counted(n, 'test')}, one after the other: at most {format_bytes(cost.n_bytes)} and "
+        f"{counted(n_tests, 'test')}, {order}: at most {format_bytes(cost.n_bytes)} and "
         f"{format_duration(cost.seconds)}, without waiting for others"
     )
     for name, needed, allowed in (
@@ -225,19 +302,45 @@ def _paid_for(hosts: HostsFile, n: int, settings: PingSettings | TcpSettings) ->
                 f"budget.{name} is {allowed:g}, and the tests may take {needed:g}; name fewer "
                 "hosts, ask for less of each test, or allow more in the file of the hosts"
             )
-    return cost
 
 
-def _line(row: dict[str, Any]) -> str:
+def line_of(row: dict[str, Any]) -> str:
+    """Say what a row says."""
     from datacollect.files.units import format_duration, format_rate
 
     pair = f"{row['from']} → {row['to']}"
-    if row.get("bandwidth_bytes_per_s") is not None:
+    if row.get("capacity_bytes_per_s") is not None:
+        said = _capacity_line(row)
+    elif row.get("bandwidth_bytes_per_s") is not None:
         rate = format_rate(row["bandwidth_bytes_per_s"])
         whole = format_rate(row["bandwidth_from_connect_bytes_per_s"])
         said = f"{rate} ({whole} from connecting on), limited by: {row['limited_by']}"
+    elif row.get("routers") is not None:
+        said = _route_line(json.loads(row["routers"]))
     elif row.get("rtt_s") is not None:
         said = f"{format_duration(row['rtt_s'])}, loss {row['loss']:.0%}"
     else:
         return f"{pair}: {row['ended']}"
     return f"{pair}: {said}" if row["ended"] == "done" else f"{pair}: {said}; {row['ended']}"
+
+
+def _capacity_line(row: dict[str, Any]) -> str:
+    """Say what packet pairs tell."""
+    from datacollect.files.units import format_rate
+
+    capacity = f"capacity {format_rate(row['capacity_bytes_per_s'])}"
+    if row.get("bandwidth_bytes_per_s") is None:
+        return ", ".join(
+            [capacity, *filter(None, [json.loads(row["settings"]).get("no_bandwidth")])]
+        )
+    found, low, high = (
+        format_rate(row[f"bandwidth_{which}bytes_per_s"]) for which in ("", "low_", "high_")
+    )
+    return f"{capacity}, available {found} ({low} to {high})"
+
+
+def _route_line(route: list[Any]) -> str:
+    """Say a route's routers: all that answered at a hop, and where none did."""
+    from datacollect.measurement.probes.routes import answering
+
+    return " ".join(" or ".join(answering(hop)) or "*" for hop in route) or "no router between"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.measurement.probes.routes import is_of_one_path, read_route
 from datacollect.measurement.series.changes import (
     WINDOW,
     confirm_changes,
@@ -91,16 +92,21 @@ def bandwidth_changes(samples: pd.DataFrame) -> list[BandwidthChange]:
 def changed_routes(table: pd.DataFrame) -> list[RouteChange]:
     """Return the changes of routes in a table of measurements, by link and time.
 
+    Traces that mix several paths tell of none.
+
     Examples
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"from": "S", "to": "D", "time_s": [0.0, 1.0, 2.0, 3.0]})
-    >>> changed_routes(table.assign(routers=['["r1"]', '["r1"]', '["r2"]', '["r2"]']))
+    >>> old, new = '["8.8.8.8"]', '["9.9.9.9"]'
+    >>> changed_routes(table.assign(routers=[old, old, new, new]))
     [RouteChange(tail='S', head='D', time_s=3.0)]
     """
     traces = table[table["routers"].notna()].sort_values("time_s")
+    traces = traces.assign(route=traces["routers"].map(read_route))
+    traces = traces[traces["route"].map(is_of_one_path).astype(bool)]
     return [
         RouteChange(str(tail), str(head), float(rows["time_s"].iloc[at]))
         for (tail, head), rows in traces.groupby(["from", "to"])
-        for at in route_changes(rows["routers"].tolist())
+        for at in route_changes(rows["route"])
     ]

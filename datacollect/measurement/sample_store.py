@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.documents import written_durably
 from datacollect.files.kinds import shown
+from datacollect.measurement.probes.routes import read_route
 from datacollect.problem.link_table import LAST_SINCE_1970_S
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ COLUMNS = {
     "bytes": "int64",
     "duration_s": "double",
     "limited_by": "string",
-    "routers": "string",  # addresses along the route, as JSON, null where one was silent
+    "routers": "string",  # the route as JSON, see `datacollect.measurement.probes.routes`
 }
 NEEDED = ("from", "to", "time_s", "tool", "ended")
 
@@ -137,6 +138,19 @@ def samples_of(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[is_one, [*columns, "concurrency", "tool"]].rename(columns={"tool": "kind"})
 
 
+def settings_of(text: object) -> dict[str, Any]:
+    """Return the settings of a row; none where it says none, or what no tool writes.
+
+    >>> settings_of('{"streams": 4}'), settings_of(None)
+    ({'streams': 4}, {})
+    """
+    try:
+        found = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 class _WrongPartError(Exception):
     """A part says what no test writes."""
 
@@ -164,14 +178,13 @@ def _is_time(time_s: float | None) -> bool:
 
 
 def _is_route(text: str | None) -> bool:
-    """Whether a text is a list of addresses, null where a router was silent."""
     if text is None:
         return True
     try:
-        routers = json.loads(text)
-    except (ValueError, RecursionError):
+        read_route(text)
+    except ProblemError:
         return False
-    return isinstance(routers, list) and all(hop is None or isinstance(hop, str) for hop in routers)
+    return True
 
 
 def _table(rows: list[Mapping[str, Any]]) -> pa.Table:

@@ -13,6 +13,7 @@ from datacollect.errors import ProblemError
 from datacollect.files.plotly_script import plotly_script
 from datacollect.files.units import counted
 from datacollect.measurement.outcomes import listed
+from datacollect.measurement.probes.routes import answering, read_route
 from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.samples_to_problem import PROBE, line_through
 from datacollect.measurement.series.changes import flag_changes
@@ -164,7 +165,7 @@ def _map(table: pd.DataFrame) -> dict[str, Any] | None:
     crossing: dict[str, set[tuple[str, str]]] = {}
     newest = traces.drop_duplicates(["from", "to"], keep="last")
     for tail, head, text in newest[["from", "to", "routers"]].itertuples(index=False):
-        hops = [f"router {hop}" for hop in json.loads(text) if hop is not None]
+        hops = [f"router {each}" for hop in read_route(text) for each in answering(hop)]
         nx.add_path(graph, [tail, *hops, head])
         for hop in hops:
             crossing.setdefault(hop, set()).add((tail, head))

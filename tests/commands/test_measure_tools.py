@@ -1,4 +1,4 @@
-"""``datacollect measure ping`` and ``tcp``: what they ask, say and keep; ends killed at work."""
+"""``datacollect measure ping``, ``trace``, ``tcp``: what they ask and keep; ends killed at work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from instances.measuring import OPERATOR, measure_table
 
 from datacollect.commands.main import run
 from datacollect.measurement.sample_store import read_parts
-from datacollect.net.keys import write_private_key
+from datacollect.net.keys import PrivateKey, write_private_key
 
 HOSTS = """
 format = "datacollect-hosts/1"
@@ -100,6 +100,40 @@ def test_a_test_is_announced_run_and_kept(agents, tmp_path, capsys):
     ]
 
 
+def test_a_trace_is_a_line_and_a_row(tmp_path, capsys, monkeypatch):
+    """By a program that knows no ports, whose packets may take several paths."""
+    program = tmp_path / "traceroute"
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *sport*) exit 1;; esac\n'
+        'echo "traceroute to 127.0.0.1 (127.0.0.1), 30 hops max"\n'
+        'echo " 1  9.9.9.1  0.1 ms 9.9.9.2  0.1 ms"\n'
+        'echo " 2  * *"\n'
+        'echo " 3  127.0.0.1  0.1 ms  0.1 ms"\n'
+    )
+    program.chmod(0o755)
+    (tmp_path / "scamper").symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with ExitStack() as held:
+        _, at_d = held.enter_context(started(agent_file(tmp_path, "D")))
+        place = at_d["url"].removeprefix("https://")
+        _, at_s = held.enter_context(started(agent_file(tmp_path, "S", {"D": place})))
+        hosts = write_hosts(tmp_path, {"S": entry(at_s), "D": entry(at_d)})
+        assert run(["measure", "trace", hosts, "-o", str(tmp_path / "samples")]) == 0
+    captured = capsys.readouterr()
+    assert "1 test, one after the other: at most 3.6 kB and 30 s" in captured.err
+    assert captured.out == "S → D: 9.9.9.1 or 9.9.9.2 *\n"
+    [row] = rows(tmp_path / "samples")
+    assert json.loads(row["routers"]) == [["9.9.9.1", "9.9.9.2"], None]
+
+
+def test_a_trace_without_jc_asks_nobody(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jc.parsers.traceroute", None)
+    hosts = write_hosts(tmp_path, {"S": nowhere(1), "D": nowhere(2)})
+    assert run(["measure", "trace", hosts]) == 2
+    assert "install datacollect[measure]" in capsys.readouterr().err
+
+
 def test_a_test_that_fails_is_a_row_and_the_exit_code(agents, tmp_path, capsys):
     """The other way round nobody has allowed it: D's file has no connect_to."""
     _, _, hosts = agents
@@ -143,6 +177,26 @@ def test_what_cannot_be_measured_is_refused_before_anybody_is_asked(tmp_path, ca
     hosts = write_hosts(tmp_path, {"S": other, "D": nowhere(2), **more})
     assert run(["measure", options[0], hosts, *options[1:], "--dry-run"]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_operators_are_read_again_on_a_signal(agents, tmp_path, capsys):
+    """Another key is written into D's file; until D is told, it is nobody's."""
+    _, receiver, hosts = agents
+    path, command = tmp_path / "D/D.toml", ["measure", "ping", hosts, "--count", "1", "--every"]
+    command += ["0.2", "-o", str(tmp_path / "samples")]
+    text, other = path.read_text(), PrivateKey(b"the key of somebody else in here")
+    path.write_text(text.replace(OPERATOR.public, other.public))
+    assert run(command) == 0
+    receiver.send_signal(signal.SIGHUP)
+    until_s = time.monotonic() + 30.0
+    while run(command) == 0:
+        assert time.monotonic() < until_s
+    said = capsys.readouterr().out
+    assert "D: refuses: the ticket does not count: its issuer is none of the agent's" in said
+    path.write_text(text)
+    receiver.send_signal(signal.SIGHUP)
+    while run(command) != 0:
+        assert time.monotonic() < until_s
 
 
 # Killed at work ------------------------------------------------------------------------------

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from instances.agents import KEY, RunningAgent, running, write_agent
 
 from datacollect.measurement.answering.handlers import Measuring
 from datacollect.net.agent_entries import AgentEntry
-from datacollect.net.keys import PrivateKey
+from datacollect.net.keys import PrivateKey, write_private_key
 from datacollect.net.measure_tickets import MeasureTicket, sign_measure_ticket
 from datacollect.transfer.agent.config.file import AgentConfig
 
@@ -40,6 +40,34 @@ def measuring(
         yield agent
 
 
+@contextmanager
+def star(folder: Path, **tables) -> Iterator[dict[str, RunningAgent]]:
+    """S may send to D, E and F, and each of these to those before it; tables [measure] by host."""
+    with ExitStack() as held:
+        agents: dict[str, RunningAgent] = {}
+        for name in "DEFS":
+            places = {other: agent.place for other, agent in agents.items()}
+            agent = measuring(folder, name, places, **tables.get(name, {}))
+            agents[name] = held.enter_context(agent)
+        yield agents
+
+
+def write_hosts(folder: Path, agents: dict[str, RunningAgent], budget: str = "1 GB") -> str:
+    """Write a file of hosts, with the operator's key beside it; return its name."""
+    write_private_key(folder / "operator.key", OPERATOR)
+    lines = [
+        'format = "datacollect-hosts/1"',
+        'destination = "D"',
+        'key = "operator.key"',
+        f'budget = {{ bytes = "{budget}", time = "2 min" }}',
+    ]
+    for name, agent in agents.items():
+        lines += [f"[hosts.{name}]", f'url = "https://{agent.place}"']
+        lines += [f'fingerprint = "{agent.agent.fingerprint}"']
+    (folder / "hosts.toml").write_text("\n".join(lines))
+    return str(folder / "hosts.toml")
+
+
 def entry_of(agent: RunningAgent, name: str | None = None) -> AgentEntry:
     return AgentEntry(name or agent.name, agent.address, agent.agent.fingerprint)
 
@@ -54,4 +82,13 @@ def token_of(
     return sign_measure_ticket(ticket, key)
 
 
-__all__ = ["KEY", "OPERATOR", "entry_of", "measure_table", "measuring", "token_of"]
+__all__ = [
+    "KEY",
+    "OPERATOR",
+    "entry_of",
+    "measure_table",
+    "measuring",
+    "star",
+    "token_of",
+    "write_hosts",
+]

@@ -38,12 +38,18 @@ def test_without_ruptures_nothing_is_confirmed(monkeypatch):
     assert found.confirmed is None
 
 
+A, B, BALANCED = '["8.0.0.1"]', '["9.0.0.1"]', '[["9.0.0.1"]]'
+
+
 @pytest.mark.parametrize(
     ("routes", "expected"),
     [
-        (["a", "b", "a"], []),
-        (["a", "b", "b", "b"], [RouteChange("S", "D", 2.0)]),
-        (["a", None, "b", None, "b"], [RouteChange("S", "D", 4.0)]),
+        ([A, B, A], []),
+        ([A, B, B, B], [RouteChange("S", "D", 2.0)]),
+        ([A, None, B, None, B], [RouteChange("S", "D", 4.0)]),
+        ([A, B, "[null]", B], []),
+        # Of several paths that are mixed none tells of a change.
+        ([A, BALANCED, BALANCED], []),
     ],
 )
 def test_routes_change_by_two_equal_new_traces(routes, expected):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ import datacollect as dc
 from datacollect.errors import ProblemError
 from datacollect.measurement.sample_store import COLUMNS
 from datacollect.measurement.samples_to_problem import problem_of_samples
+from datacollect.problem.connection_rates import link_rates
 
 MONDAY_S = 1_767_571_200.0  # 5 January 2026, 0 h UTC
 HOUR_S = 3600.0
@@ -152,3 +155,125 @@ def test_what_measures_nothing_is_refused():
         problem_of_samples(table(row("S", "D", rtt_s=0.1, tool="ping")), "D")
     with pytest.raises(ProblemError, match="destination must be a host that samples name, got 'd'"):
         problem_of_samples(table(row("S", "D", 1.0)), "d")
+
+
+# Curves and floods ---------------------------------------------------------------------------
+
+
+def curve(rates, c=None, m=None, **more):
+    settings = json.dumps({"rates_bytes_per_s": rates})
+    own = {"tool": "curve", "settings": settings, "capacity_bytes_per_s": c, "competitors": m}
+    return row("S", "D", **own, **more)
+
+
+def test_a_curve_says_what_more_connections_get():
+    """Of 12 bytes/s beside two others one gets 4, and four get 8; the test alone got 5."""
+    found = problem_of_samples(table(row("S", "D", 5.0), curve([[1, 5.0]], 12.0, 2.0)), "D")
+    (link,) = found.tree["links"]
+    assert (link["capacity_bytes_per_s"], link["competitors"]) == (12.0, 2.0)
+    problem = dc.Problem.from_dict(found.tree)
+    assert [float(link_rates(problem).rate(n)[0]) for n in (1, 4)] == [4.0, 8.0]
+
+
+def test_the_newest_curve_counts_and_one_that_failed_does_not():
+    rows = [
+        row("S", "D", 5.0),
+        curve([[1, 5.0]], 12.0, 2.0, time_s=MONDAY_S + 60),
+        curve([[1, 5.0]], 12.0, 5.0),
+        curve([[1, 5.0]], 12.0, 9.0, time_s=MONDAY_S + 90, beside_pull=True),
+        curve([[1, 5.0]], 12.0, 9.0, time_s=MONDAY_S + 90) | {"ended": "the far end was away"},
+        curve("none", 12.0, 9.0, time_s=MONDAY_S + 90),
+    ]
+    assert problem_of_samples(table(*rows), "D").tree["links"][0]["competitors"] == 2.0
+    # Who asks for what four connections get has asked for a constant.
+    four = table(*rows, row("S", "D", 8.0, streams=4))
+    assert "competitors" not in problem_of_samples(four, "D", streams=4).tree["links"][0]
+
+
+@pytest.mark.parametrize(
+    ("rates", "at_eight"),
+    [
+        ([[1, 40.0], [2, 80.0], [4, 150.0], [8, 310.0]], 320.0),
+        ([[1, 40.0], [2, 75.0], [4, 110.0], [8, 100.0]], 110.0),
+    ],
+)
+def test_where_pairs_tell_no_capacity_rates_grow_as_far_as_was_seen(rates, at_eight):
+    found = problem_of_samples(table(row("S", "D", 40.0), curve(rates)), "D")
+    assert found.tree["links"][0]["per_connection_bytes_per_s"] == 40.0
+    assert float(link_rates(dc.Problem.from_dict(found.tree)).rate(8)[0]) == at_eight
+
+
+def test_intervals_hold_the_bandwidth_of_a_curve():
+    rows = [row("S", "D", 5.0 + i % 3, time_s=MONDAY_S + 60 * i) for i in range(40)]
+    link = problem_of_samples(table(*rows, curve([[1, 5.0]], 12.0, 2.0)), "D").tree["links"][0]
+    assert link["bandwidth_low_bytes_per_s"] == link["bandwidth_bytes_per_s"] == 4.0
+    assert link["bandwidth_high_bytes_per_s"] > 5.0
+
+
+def test_a_bandwidth_that_changes_by_the_hour_keeps_its_two_numbers():
+    rows = [
+        row("S", "D", 9.0 if hour in range(8, 20) else 3.0, time_s=MONDAY_S + HOUR_S * i)
+        for i in range(8 * 24)
+        for hour in [i % 24]
+    ]
+    found = problem_of_samples(table(*rows, curve([[1, 5.0]], 12.0, 2.0)), "D")
+    assert rates(found)["S", "D"] == pytest.approx([9.0, 3.0], abs=0.1)
+    assert "curves do not count where bandwidths change by the hour" in " ".join(found.notes)
+
+
+def flood(tail, head, rate, host, number=1, **more):
+    settings = json.dumps({"host": host, "flood": str(number)})
+    return row(tail, head, rate, tool="flood", settings=settings, **more)
+
+
+def limits(found):
+    return {name: host for name, host in found.tree["hosts"].items() if host}
+
+
+def test_a_host_that_is_slower_to_all_at_once_than_to_each_has_a_limit():
+    """Alone 5 each, at once 3 each: 6 of 10 is what S sends, and D receives less than it could."""
+    alone = [row("S", "D", 5.0), row("S", "E", 5.0), row("E", "D", 5.0)]
+    at_once = [flood("S", "D", 3.0, "S"), flood("S", "E", 3.0, "S")]
+    found = problem_of_samples(table(*alone, *at_once), "D")
+    assert limits(found) == {"S": {"uplink_bytes_per_s": 6.0}}
+    dc.Problem.from_dict(found.tree)
+    to_d = [flood("S", "D", 2.5, "D"), flood("E", "D", 2.5, "D")]
+    assert limits(problem_of_samples(table(*alone, *to_d), "D")) == {
+        "D": {"downlink_bytes_per_s": 5.0}
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([flood("S", "D", 4.6, "S"), flood("S", "E", 4.6, "S")], "was not reached"),
+        ([flood("S", "D", 2.0, "S"), flood("S", "F", 2.0, "S")], "whether that is its limit"),
+        ([flood("S", "D", 2.0, "S"), flood("S", "E", None, "S", ended="away")], ""),
+        ([flood("S", "D", 2.0, "X"), flood("S", "E", 2.0, "X")], ""),
+        ([row("S", "D", 2.0, tool="flood"), row("S", "E", 2.0, tool="flood")], ""),
+    ],
+)
+def test_floods_that_say_no_limit_set_none(rows, why):
+    alone = [row("S", "D", 5.0), row("S", "E", 5.0)]
+    found = problem_of_samples(table(*alone, *rows), "D")
+    assert limits(found) == {}
+    assert why in " ".join(found.notes)
+
+
+def test_a_flood_is_compared_with_tests_of_as_many_connections():
+    """Links are known by one connection, and the flood had four of which each alone got 8."""
+    alone = [row("S", to, 5.0, streams=1, time_s=MONDAY_S + i) for to in "DE" for i in range(3)]
+    alone += [row("S", to, 8.0, streams=4) for to in "DE"]
+    at_once = [flood("S", to, 5.0, "S", streams=4) for to in "DE"]
+    found = problem_of_samples(table(*alone, *at_once), "D")
+    assert rates(found)["S", "D"] == pytest.approx(5.0)
+    assert limits(found) == {"S": {"uplink_bytes_per_s": 10.0}}
+
+
+def test_the_newest_flood_counts():
+    alone = [row("S", "D", 5.0), row("S", "E", 5.0)]
+    rows = [
+        *(flood("S", to, 3.0, "S", 2, time_s=MONDAY_S + 60) for to in "DE"),
+        *(flood("S", to, 1.0, "S", 1) for to in "DE"),
+    ]
+    assert limits(problem_of_samples(table(*alone, *rows), "D"))["S"]["uplink_bytes_per_s"] == 6.0

@@ -9,7 +9,7 @@ from datacollect.scenario.setting import build, network_of
 from datacollect.topologies import Node, Topology, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from datacollect.scenario.setting import Setting
     from datacollect.simulation.network import SimulatedNetwork
@@ -65,3 +65,15 @@ def one_wire(
     topology = Topology.from_wires(wires, [Node("L"), Node("R")])
     routes = topology.shortest_routes()
     return network_of(topology, {"L": "L", "R": "R"}, routes.next_wire)
+
+
+def star(
+    rates_bytes_per_s: Mapping[str, float], *, delay_s: float = 0.0, queue_packets: int = 50
+) -> SimulatedNetwork:
+    """Hosts with a wire each, of their own rate, to the router X."""
+    wires = [
+        Wire(name, "X", rate, delay_s, queue_packets) for name, rate in rates_bytes_per_s.items()
+    ]
+    topology = Topology.from_wires(wires, [Node("X"), *map(Node, rates_bytes_per_s)])
+    hosts = {name: name for name in rates_bytes_per_s}
+    return network_of(topology, hosts, topology.shortest_routes().next_wire)

@@ -18,10 +18,14 @@ from datacollect.files.documents import parse_json
 from datacollect.files.kinds import shown
 from datacollect.measurement.answering.far_agent import FarAgent
 from datacollect.measurement.answering.host_tests import HostTests
+from datacollect.measurement.answering.pair_receiving import PairReceiver
+from datacollect.measurement.answering.pair_sending import ARRIVED_PATH, OPEN_PATH, PAGE, send_pairs
 from datacollect.measurement.answering.pinging import ping
 from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
+from datacollect.measurement.answering.tracing import trace
 from datacollect.measurement.cycle.host_lease import Granted
 from datacollect.net.connect import token_of
+from datacollect.net.host_marks import IN_PULL, is_marked
 from datacollect.net.names import host_and_port
 from datacollect.net.tickets import NUMBER_STOP
 
@@ -38,6 +42,10 @@ TOKEN = re.compile("[!-~]{1,8000}", re.ASCII)
 MOST_BODY_BYTES = 16 * 1024
 MOST_SECONDS = 60.0
 MOST_STREAMS = 64
+MOST_HOPS = 64
+# At once with one lease.
+MOST_TESTS = 64
+MOST_WINDOW_BYTES = 2**30
 # How long the last bytes of a test may take from the kernel to the one who counts them.
 SETTLED_S = 5.0
 
@@ -64,10 +72,18 @@ class Measuring:
             f"{PREFIX}clock": _tell_clock,
             f"{PREFIX}lease": self._answering(self._lease),
             f"{PREFIX}ping": self._answering(self._ping),
+            f"{PREFIX}trace": self._answering(self._trace),
             f"{PREFIX}tcp": self._answering(self._tcp),
             f"{PREFIX}received": self._answering(self._received),
+            f"{PREFIX}pairs": self._answering(self._pairs),
             SINK_PATH: self._answering(self._sink),
+            OPEN_PATH: self._answering(self._open_udp),
+            ARRIVED_PATH: self._answering(self._arrived),
         }
+
+    def reread(self, config: AgentConfig) -> None:
+        """Count the tickets of the operators whom the file names now; a test of another ends."""
+        self._tests.trust(config.measure.operators if config.measure else frozenset())
 
     def _answering(
         self, act: Callable[[Exchange, MeasureTicket], dict[str, Any]]
@@ -94,10 +110,13 @@ class Measuring:
         if exchange.method == "DELETE":
             give_back()
             return {}
-        answer = self._tests.ask(ticket, int(attempt), _number(asked, "seconds", 0.001, 3600.0))
+        seconds = _number(asked, "seconds", 0.001, 3600.0)
+        n_tests = int(_number({"tests": 1} | asked, "tests", 1, MOST_TESTS))
+        answer = self._tests.ask(ticket, int(attempt), seconds, n_tests)
         exchange.at_end(f"{ticket.nonce}/{attempt}", give_back)
         if isinstance(answer, Granted):
-            return {"granted_s": answer.seconds}
+            in_pull = exchange.beside_collectors or is_marked(IN_PULL)
+            return {"granted_s": answer.seconds, "in_pull": in_pull}
         return {"wait_s": answer.wait_s, "ask_again_s": answer.ask_again_s}
 
     def _tcp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
@@ -105,9 +124,13 @@ class Measuring:
         far = self._far_agent(asked, ticket)
         streams = int(_number(asked, "streams", 1, MOST_STREAMS))
         seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        window_bytes = asked.get("window_bytes")
+        if window_bytes is not None:
+            window_bytes = int(_number(asked, "window_bytes", 1, MOST_WINDOW_BYTES))
         test = self._tests.begin_once(ticket, "tcp")
+        rate = self._measure.rate_bytes_per_s
         self._log("tcp test", to=far.name, streams=streams, seconds=seconds)
-        return send_tcp(far, test, streams, seconds, self._measure.rate_bytes_per_s)
+        return send_tcp(far, test, streams, seconds, rate and rate / test.n_beside, window_bytes)
 
     def _ping(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         asked = _body(exchange)
@@ -118,10 +141,57 @@ class Measuring:
         self._log("ping test", to=far.name, n=n)
         return ping(far, test, n, every_s)
 
+    def _trace(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        far = self._far_agent(asked, ticket)
+        hops = int(_number(asked, "hops", 1, MOST_HOPS))
+        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        test = self._tests.begin_once(ticket, "trace")
+        self._log("trace", to=far.name, hops=hops)
+        return trace(far, test, hops, seconds)
+
+    def _pairs(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        far = self._far_agent(asked, ticket)
+        half_width = _number(asked, "half_width", 0.01, 1.0)
+        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        test = self._tests.begin_once(ticket, "pairs")
+        rate = self._measure.rate_bytes_per_s
+        self._log("pairs test", to=far.name, half_width=half_width, seconds=seconds)
+        return send_pairs(far, test, half_width, seconds, rate and rate / test.n_beside)
+
+    def _open_udp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Open this host's port for the packets of a test, as long as the connection lasts."""
+        _require_receiver(ticket)
+        _body(exchange)
+        port = self._measure.udp_port
+        if not port:
+            raise RefusedError(
+                "this agent takes no UDP packets: its file has no udp_port in [measure], or 0; "
+                "write one, open it in the firewall, and start the agent again",
+                403,
+            )
+        test = self._tests.begin(ticket, "pairs")
+        with test.changed:
+            if test.packets is not None:
+                raise RefusedError("the port has been opened for this test before", 409)
+            test.packets = PairReceiver((self._config.listen[0], port), test)
+        exchange.at_end(f"udp {ticket.nonce}", test.packets.close)
+        return {"nonce": ticket.nonce, "port": port}
+
+    def _arrived(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Say which packets of a test have arrived, and when, by the kernel."""
+        asked = _body(exchange)
+        packets = self._tests.running(ticket).packets
+        if packets is None:
+            raise RefusedError("no port has been opened for this test", 409)
+        first = int(_number(asked, "first", 0, NUMBER_STOP))
+        n = int(_number(asked, "n", 1, PAGE))
+        return packets.told(first, n, _number(asked, "wait_s", 0.0, SETTLED_S))
+
     def _sink(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         """Take what the sender sends, and throw it away."""
-        if ticket.audience != ticket.receiver:
-            raise RefusedError("by this ticket the other host receives", 403)
+        _require_receiver(ticket)
         test = self._tests.begin(ticket, "tcp")
         with test.changed:
             test.n_senders += 1
@@ -171,6 +241,11 @@ class Measuring:
 
     def _log(self, what: str, **facts: Any) -> None:
         self._note(json.dumps({"time_s": round(time.time(), 3), "what": what, **facts}))
+
+
+def _require_receiver(ticket: MeasureTicket) -> None:
+    if ticket.audience != ticket.receiver:
+        raise RefusedError("by this ticket the other host receives", 403)
 
 
 def _tell_clock(exchange: Exchange) -> None:

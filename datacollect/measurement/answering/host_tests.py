@@ -21,6 +21,7 @@ from datacollect.net.tls import fingerprint_of_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from datacollect.measurement.answering.pair_receiving import PairReceiver
     from datacollect.measurement.cycle.host_lease import LeaseAnswer
     from datacollect.net.measure_tickets import MeasureTicket
     from datacollect.transfer.agent.config.file import MeasureConfig
@@ -39,20 +40,26 @@ class RunningTest:
     ticket : MeasureTicket
     until_s : float
         By the monotonic clock; the test sends nothing from then on.
+    n_beside : int
+        So many tests share the lease at most, this one included, and with it the agent's rate.
     over : threading.Event
         Set when the lease has ended, by its time or before.
     sent_bytes, received_bytes : int
         Payload.
     n_senders : int
         Connections that are open from the other end.
+    packets : PairReceiver or None
+        What has come over UDP.
     """
 
     ticket: MeasureTicket
     until_s: float
+    n_beside: int = 1
     over: threading.Event = field(default_factory=threading.Event)
     sent_bytes: int = 0
     received_bytes: int = 0
     n_senders: int = 0
+    packets: PairReceiver | None = None
     is_begun: bool = False
     tools_run: set[str] = field(default_factory=set)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -80,8 +87,34 @@ class RunningTest:
         return may
 
 
+@dataclass
+class _Leased:
+    """What a lease is for: a test, or as many at once as were asked for, of one nonce."""
+
+    token: str
+    issuer: str
+    nonce: str
+    until_s: float
+    n_tests: int
+    timer: threading.Timer
+    tests: dict[str, RunningTest] = field(default_factory=dict)
+
+    def test_of(self, ticket: MeasureTicket) -> RunningTest:
+        """Return the test of a ticket, which begins to be one here."""
+        name = _test_name(ticket)
+        if name not in self.tests:
+            if len(self.tests) == self.n_tests:
+                raise RefusedError(
+                    f"the lease is for {self.n_tests} at once, and this is another test", 409
+                )
+            self.tests[name] = RunningTest(ticket, self.until_s, self.n_tests)
+        return self.tests[name]
+
+
 class HostTests:
-    """The tests of one host, at most one at a time; for all threads.
+    """The tests of one host, at most one at a time unless one lease is for several.
+
+    For all threads.
 
     Parameters
     ----------
@@ -97,17 +130,25 @@ class HostTests:
 
     def __init__(self, config: MeasureConfig, certificate: Path) -> None:
         self._config, self._certificate = config, certificate
+        self._operators = config.operators
         self._used = UsedBytes(config.used, config.bytes_per_hour)
         self._lease = HostLease(LONGEST_LEASE_S)
         self._lock = threading.RLock()
-        self._token, self._held = "", -1
-        self._test: RunningTest | None = None
-        self._timer: threading.Timer | None = None
+        self._held = -1
+        self._leased: _Leased | None = None
 
     @cached_property
     def _fingerprint(self) -> str:
         """Return what tickets call this host."""
         return fingerprint_of_file(self._certificate)
+
+    def trust(self, operators: frozenset[str]) -> None:
+        """Count the tickets of these operators from now on; a lease of another's ends."""
+        with self._lock:
+            self._operators = operators
+            if self._leased is not None and self._leased.issuer not in operators:
+                self._lease.give_back(self._leased.token, time.monotonic())
+                self._end(self._leased)
 
     def admit(self, token: str | None) -> MeasureTicket:
         """Return the ticket of a token, which counts here now.
@@ -120,7 +161,7 @@ class HostTests:
         if not token:
             raise RefusedError("measuring needs a ticket: Authorization: Bearer TOKEN", 401)
         try:
-            ticket = read_measure_ticket(token, self._config.operators)
+            ticket = read_measure_ticket(token, self._operators)
             judge_measure_ticket(ticket, self._fingerprint, time.time())
         except TicketError as error:
             raise RefusedError(f"the ticket does not count: {error}", 401) from None
@@ -140,8 +181,12 @@ class HostTests:
                 )
         return ticket
 
-    def ask(self, ticket: MeasureTicket, attempt: int, seconds: float) -> LeaseAnswer:
+    def ask(
+        self, ticket: MeasureTicket, attempt: int, seconds: float, n_tests: int = 1
+    ) -> LeaseAnswer:
         """Answer who asks for the lease, for the first time or again.
+
+        With it so many tests may run at once, all with the nonce of this ticket.
 
         Raises
         ------
@@ -151,24 +196,25 @@ class HostTests:
         now_s, token = time.monotonic(), _lease_token(ticket, attempt)
         with self._lock:
             self._end_what_is_over(now_s)
+            is_held = self._leased is not None and self._leased.token == token
             left_bytes = self._used.left_bytes(time.time())
-            if token != self._token and ticket.most_bytes > left_bytes:
+            if not is_held and ticket.most_bytes > left_bytes:
                 raise RefusedError(
                     f"the test may take {ticket.most_bytes} bytes, and {max(left_bytes, 0)} of "
                     f"the {self._config.bytes_per_hour} of bytes_per_hour are left; ask for less, "
                     "or later",
                     429,
                 )
-            if self._token == "" and not self._locked():
+            if self._leased is None and not self._locked():
                 return Wait(LONGEST_LEASE_S, ASK_EVERY_S)
             answer = self._lease.ask(token, seconds, now_s)
-            if isinstance(answer, Granted) and token != self._token:
-                self._token = token
-                self._test = RunningTest(ticket, now_s + answer.seconds)
-                self._timer = threading.Timer(answer.seconds, self.give_back, (ticket, attempt))
-                self._timer.daemon = True
-                self._timer.start()
-            elif self._token == "":
+            if isinstance(answer, Granted) and not is_held:
+                timer = threading.Timer(answer.seconds, self.give_back, (ticket, attempt))
+                timer.daemon = True
+                until_s = now_s + answer.seconds
+                self._leased = _Leased(token, ticket.issuer, ticket.nonce, until_s, n_tests, timer)
+                timer.start()
+            elif self._leased is None:
                 self._unlock()
             return answer
 
@@ -177,8 +223,8 @@ class HostTests:
         token = _lease_token(ticket, attempt)
         with self._lock:
             self._lease.give_back(token, time.monotonic())
-            if token == self._token:
-                self._end()
+            if self._leased is not None and token == self._leased.token:
+                self._end(self._leased)
 
     def running(self, ticket: MeasureTicket) -> RunningTest:
         """Return the test that a ticket is for, which has the lease.
@@ -186,14 +232,13 @@ class HostTests:
         Raises
         ------
         RefusedError
-            It does not have it.
+            It does not have it, or as many as it is for are there.
         """
         with self._lock:
             self._end_what_is_over(time.monotonic())
-            test = self._test
-            if test is None or test.ticket.nonce != ticket.nonce:
+            if self._leased is None or self._leased.nonce != ticket.nonce:
                 raise RefusedError("this host's lease is not the test's; ask for it first", 409)
-            return test
+            return self._leased.test_of(ticket)
 
     def begin(self, ticket: MeasureTicket, tool: str) -> RunningTest:
         """Return the test of a ticket, whose bytes are counted from now on.
@@ -209,7 +254,7 @@ class HostTests:
         with self._lock:
             test = self.running(ticket)
             if not test.is_begun:
-                self._used.reserve(ticket.nonce, ticket.most_bytes, time.time())
+                self._used.reserve(_test_name(ticket), ticket.most_bytes, time.time())
                 test.is_begun = True
             return test
 
@@ -225,21 +270,19 @@ class HostTests:
             return test
 
     def _end_what_is_over(self, now_s: float) -> None:
-        if self._token and self._lease.holder(now_s) != self._token:
-            self._end()
+        if self._leased is not None and self._lease.holder(now_s) != self._leased.token:
+            self._end(self._leased)
 
-    def _end(self) -> None:
-        test, self._test, self._token = self._test, None, ""
+    def _end(self, leased: _Leased) -> None:
+        self._leased = None
         self._unlock()
-        if self._timer is not None:
-            self._timer.cancel()
-        if test is None:
-            return
-        test.over.set()
-        if test.is_begun:
-            # The bytes stay counted as they were reserved, where the disk fails.
-            with suppress(NotWrittenError):
-                self._used.settle(test.ticket.nonce, test.sent_bytes + test.received_bytes)
+        leased.timer.cancel()
+        for name, test in leased.tests.items():
+            test.over.set()
+            if test.is_begun:
+                # The bytes stay counted as they were reserved, where the disk fails.
+                with suppress(NotWrittenError):
+                    self._used.settle(name, test.sent_bytes + test.received_bytes)
 
     def _locked(self) -> bool:
         """Take the kernel's lock, which ends with this process; whether it was free."""
@@ -275,3 +318,8 @@ def is_within(hours: tuple[int, int], hour: int) -> bool:
 
 def _lease_token(ticket: MeasureTicket, attempt: int) -> str:
     return f"{ticket.nonce}/{attempt}"
+
+
+def _test_name(ticket: MeasureTicket) -> str:
+    """Return what no two tests at this host share, however many run with one lease."""
+    return f"{ticket.nonce} {ticket.sender} {ticket.receiver}"

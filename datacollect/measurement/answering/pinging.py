@@ -7,15 +7,14 @@ handshake's round trip stands for it.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TransferError
 from datacollect.measurement.answering.host_tests import ENDED_EARLY
+from datacollect.measurement.answering.programs import said_by
 from datacollect.net.tcp_info import tcp_info
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 PING_BYTES = 56
 # How long the last answer is waited for.
 LAST_S = 2.0
-# How often it is looked whether the test is over.
-LOOKED_AFTER_S = 0.2
 ICMP, HANDSHAKE = "icmp", "tcp handshake"
 
 _ROUND_TRIP = re.compile(r"time[=<]([0-9.]+) ms")
@@ -66,16 +63,15 @@ def _by_system(address: str, test: RunningTest, n: int, every_s: float) -> dict[
     command = [program, "-n", "-c", str(n), "-i", f"{every_s:g}", "-s", str(PING_BYTES)]
     command += ["-w", str(max(round(wait_s), 1)), address]
     try:
-        said = _said(command, test, time.monotonic() + wait_s + LAST_S)
+        said = said_by(command, test, time.monotonic() + wait_s + LAST_S)
     except OSError as error:
         return {"why_not_icmp": f"ping fails: {error.strerror}"}
-    if said is None:
+    if said.is_cut:
         return {"ended": ENDED_EARLY, "by": ICMP, **_none()}
-    summary = _SUMMARY.search(said[0])
+    summary = _SUMMARY.search(said.out)
     if summary is None or int(summary[1]) == 0:
-        lines = said[1].strip().splitlines() or ["it says nothing"]
-        return {"why_not_icmp": f"ping fails: {lines[0][:200]}"}
-    trips_s = [float(text) / 1000 for text in _ROUND_TRIP.findall(said[0])]
+        return {"why_not_icmp": f"ping fails: {said.first_error}"}
+    trips_s = [float(text) / 1000 for text in _ROUND_TRIP.findall(said.out)]
     # Answers that come twice are no round trips more.
     n_received = min(int(summary[2]), len(trips_s))
     return {
@@ -84,27 +80,6 @@ def _by_system(address: str, test: RunningTest, n: int, every_s: float) -> dict[
         "sent": int(summary[1]),
         "round_trips_s": trips_s[:n_received],
     }
-
-
-def _said(command: list[str], test: RunningTest, until_s: float) -> tuple[str, str] | None:
-    """Return what a program writes, to both outputs; None where the test ended before it."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env={**os.environ, "LC_ALL": "C"},
-    ) as process:
-        while True:
-            try:
-                return process.communicate(timeout=LOOKED_AFTER_S)
-            except subprocess.TimeoutExpired:
-                if test.over.is_set() or time.monotonic() >= min(until_s, test.until_s):
-                    process.kill()
-                    process.communicate()
-                    return None
 
 
 def _by_handshakes(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import TransferError
+from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.answering.host_tests import ENDED_EARLY
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tcp_info import tcp_info
@@ -54,6 +54,7 @@ def send_tcp(
     n_streams: int,
     seconds: float,
     rate_bytes_per_s: float | None = None,
+    window_bytes: int | None = None,
 ) -> dict[str, Any]:
     """Send to another agent until the time, the bytes or the lease is over.
 
@@ -66,6 +67,8 @@ def send_tcp(
         From the instant at which all connections are there.
     rate_bytes_per_s : float, optional
         Most of all connections together.
+    window_bytes : int, optional
+        So much of each connection may be on its way at a time; by default the kernel decides.
 
     Returns
     -------
@@ -73,13 +76,20 @@ def send_tcp(
         ``ended`` (``"done"`` or why not), ``sent_bytes`` (payload), ``curve`` (pairs of seconds
         since the first connection was asked for, and bytes acknowledged by then), ``facts`` (of
         each connection, some of `tcp_info`), ``rate_bytes_per_s``.
+
+    Raises
+    ------
+    ProblemError
+        The kernel allows no such window.
     """
+    if window_bytes is not None:
+        _require_window(window_bytes)
     curve = _Curve([], [(0.0, 0)])
     ended = "done"
     try:
         rate = rate_bytes_per_s and rate_bytes_per_s / n_streams
         # Those that are there when one fails are in the list, and closed below.
-        curve.streams.extend(_Stream(far, test, rate) for _ in range(n_streams))
+        curve.streams.extend(_Stream(far, test, rate, window_bytes) for _ in range(n_streams))
         curve.begin()
         for stream in curve.streams:
             stream.start()
@@ -112,6 +122,26 @@ def _watch(curve: _Curve, test: RunningTest, until_s: float) -> None:
             break
         curve.add()
     curve.add()
+
+
+def _require_window(n_bytes: int) -> None:
+    """Raise where the kernel does not allow so large a window."""
+    with socket.socket() as any_socket:
+        allowed_bytes = _set_window(any_socket, n_bytes)
+    if allowed_bytes < n_bytes:
+        raise ProblemError(
+            f"this host's kernel allows windows of at most {allowed_bytes} bytes, asked were "
+            f"{n_bytes}; raise net.core.wmem_max there, or ask for less"
+        )
+
+
+def _set_window(connection: socket.socket, n_bytes: int) -> int:
+    """Set what may be on its way, and return what the kernel makes of it.
+
+    Kernels take twice what they are told, for what they keep with the data (man 7 socket).
+    """
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, n_bytes)
+    return connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2
 
 
 @dataclass
@@ -155,7 +185,13 @@ def _unacknowledged_bytes(connection: ssl.SSLSocket) -> int:
 class _Stream:
     """One connection, and the thread that sends over it."""
 
-    def __init__(self, far: FarAgent, test: RunningTest, rate_bytes_per_s: float | None) -> None:
+    def __init__(
+        self,
+        far: FarAgent,
+        test: RunningTest,
+        rate_bytes_per_s: float | None,
+        window_bytes: int | None,
+    ) -> None:
         self._far, self._test = far, test
         self.failure = ""
         self._is_stopped = False
@@ -166,6 +202,8 @@ class _Stream:
             self.connection.setsockopt(
                 socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("Q", int(rate_bytes_per_s) or 1)
             )
+        if window_bytes is not None:
+            _set_window(self.connection, window_bytes)
 
     def start(self) -> None:
         """Begin to send."""

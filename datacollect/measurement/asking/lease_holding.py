@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from datacollect.measurement.cycle.lease_taking import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from datacollect.measurement.asking.agents import AskedAgent
     from datacollect.measurement.cycle.lease_taking import LeaseAction
@@ -39,7 +40,8 @@ def leases_of(
     Parameters
     ----------
     agents : sequence of AskedAgent
-        With tickets for the test.
+        With tickets for the test; of a host of several tests at once as many, and the first of
+        them has its lease.
     nonce : str
         Theirs.
     test_s : float
@@ -56,18 +58,24 @@ def leases_of(
     TransferError
         The leases could not be had in time.
     """
-    by_fingerprint = {agent.fingerprint: agent for agent in agents}
+    by_fingerprint = {agent.fingerprint: agent for agent in reversed(agents)}
+    n_tests = Counter(agent.fingerprint for agent in agents)
     give_up_s = time.monotonic() + patience_s
     taking = LeaseTaking(nonce, tuple(by_fingerprint), test_s, test_s + SPARE_S, give_up_s)
     try:
-        _take(taking, by_fingerprint, tell)
+        _take(taking, by_fingerprint, n_tests, tell)
         yield
     finally:
         for action in taking.finish(time.monotonic()):
             _give_back(action, by_fingerprint)
 
 
-def _take(taking: LeaseTaking, agents: dict[str, AskedAgent], tell: Callable[[str], None]) -> None:
+def _take(
+    taking: LeaseTaking,
+    agents: dict[str, AskedAgent],
+    n_tests: Mapping[str, int],
+    tell: Callable[[str], None],
+) -> None:
     """Return when all leases are there."""
     todo = taking.begin(time.monotonic())
     while True:
@@ -82,15 +90,15 @@ def _take(taking: LeaseTaking, agents: dict[str, AskedAgent], tell: Callable[[st
             _give_back(action, agents)
         asked = next((action for action in todo if isinstance(action, Ask)), None)
         if asked is not None:
-            todo = _asked(taking, asked, agents[asked.fingerprint])
+            todo = _asked(taking, asked, agents[asked.fingerprint], n_tests[asked.fingerprint])
         else:
             time.sleep(max(taking.next_s - time.monotonic(), 0.0))
             todo = taking.tick(time.monotonic())
 
 
-def _asked(taking: LeaseTaking, asked: Ask, agent: AskedAgent) -> list[LeaseAction]:
+def _asked(taking: LeaseTaking, asked: Ask, agent: AskedAgent, n_tests: int) -> list[LeaseAction]:
     try:
-        answer = agent.ask_lease(_attempt(asked.token), asked.seconds)
+        answer = agent.ask_lease(_attempt(asked.token), asked.seconds, n_tests)
     except RefusedError:
         raise
     except TransferError:

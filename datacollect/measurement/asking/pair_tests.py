@@ -11,7 +11,7 @@ import time
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.asking.agents import AskedAgent
@@ -37,6 +37,34 @@ PING_BYTES = 56
 LONGEST_TEST_S = 60.0
 
 
+class Settings(Protocol):
+    """How a pair is tested, once: what tickets, budgets and agents are told of it.
+
+    A dataclass: its fields are what the sending agent is asked for, and what the row keeps.
+
+    Attributes
+    ----------
+    tool : str
+        As agents and tickets call it.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    tool: ClassVar[str]
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most: no ticket allows more."""
+
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the test's row says, from what the sender says and the receiver knows.
+
+        Raises
+        ------
+        TransferError
+            No such test can say that.
+        """
+
+
 @dataclass(frozen=True)
 class PingSettings:
     """How round trips are measured: `n` of them, one every `every_s` seconds."""
@@ -44,7 +72,7 @@ class PingSettings:
     n: int = 10
     every_s: float = 1.0
 
-    tool = "ping"
+    tool: ClassVar[str] = "ping"
 
     def __post_init__(self) -> None:
         _require_short(self.cost.seconds)
@@ -53,6 +81,10 @@ class PingSettings:
     def cost(self) -> Cost:
         """What it takes at most."""
         return Cost(PING_BYTES * self.n, self.n * self.every_s)
+
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the row of a test says."""
+        return _ping_row(sender.name, said, self)
 
 
 @dataclass(frozen=True)
@@ -66,13 +98,16 @@ class TcpSettings:
     seconds : float
     most_bytes : int
         The test ends where they are sent, before its time.
+    window_bytes : int or None
+        So much of each connection may be on its way at a time; None: the sender's kernel decides.
     """
 
     streams: int = 1
     seconds: float = 10.0
     most_bytes: int = 100_000_000
+    window_bytes: int | None = None
 
-    tool = "tcp"
+    tool: ClassVar[str] = "tcp"
 
     def __post_init__(self) -> None:
         _require_short(self.cost.seconds)
@@ -81,6 +116,13 @@ class TcpSettings:
     def cost(self) -> Cost:
         """What it takes at most."""
         return Cost(self.most_bytes, self.seconds)
+
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the row of a test says, if both ends have counted the same."""
+        row = _tcp_row(sender.name, said, self)
+        counted_bytes = receiver.received_bytes(_expected_bytes(row))
+        lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
+        return {"ended": lie} if lie else row
 
 
 def _require_short(seconds: float) -> None:
@@ -94,7 +136,7 @@ def measure_pair(
     sender: AgentEntry,
     receiver: AgentEntry,
     key: PrivateKey,
-    settings: PingSettings | TcpSettings,
+    settings: Settings,
     patience_s: float = 600.0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -106,7 +148,7 @@ def measure_pair(
         Under the operator's names for them.
     key : PrivateKey
         The operator's.
-    settings : PingSettings or TcpSettings
+    settings : Settings
     patience_s : float
         How long others' tests are waited for.
     tell : callable, optional
@@ -138,34 +180,38 @@ def measure_pair(
 def _measured(
     sender: AskedAgent,
     receiver: AskedAgent,
-    settings: PingSettings | TcpSettings,
+    settings: Settings,
     patience_s: float,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    nonce, longest_s = new_nonce(), settings.cost.seconds + AROUND_S
-    _, far_token = (
-        agent.token_for(
-            sender.fingerprint,
-            receiver.fingerprint,
-            settings.tool,
-            int(settings.cost.n_bytes),
-            nonce,
-        )
-        for agent in (sender, receiver)
-    )
+    nonce = new_nonce()
+    far_token = tokens_for(sender, receiver, settings, nonce)
     with leases_of((sender, receiver), nonce, settings.cost.seconds, patience_s, tell):
         begun_s = time.time()
-        body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
-        said = sender.run(settings.tool, body, longest_s + AROUND_S)
-        if isinstance(settings, PingSettings):
-            return {"time_s": begun_s, **_ping_row(sender.name, said, settings)}
-        row = _tcp_row(sender.name, said, settings)
-        expected_bytes = _expected_bytes(row)
-        counted_bytes = receiver.received_bytes(expected_bytes)
-    lie = _differing(sender.name, receiver.name, row, said, counted_bytes)
-    if lie:
-        row = {"ended": lie}
-    return {"time_s": begun_s, **row}
+        return {"time_s": begun_s, **leased_test(sender, receiver, far_token, settings)}
+
+
+def tokens_for(sender: AskedAgent, receiver: AskedAgent, settings: Settings, nonce: str) -> str:
+    """Give both ends their tickets for a test, and return the receiver's."""
+    ends = (sender.fingerprint, receiver.fingerprint)
+    _, far_token = (
+        agent.token_for(*ends, settings.tool, int(settings.cost.n_bytes), nonce)
+        for agent in (sender, receiver)
+    )
+    return far_token
+
+
+def leased_test(
+    sender: AskedAgent,
+    receiver: AskedAgent,
+    far_token: str,
+    settings: Settings,
+) -> dict[str, Any]:
+    """Have a test run whose ends have leases and tickets, and return what its row says of it."""
+    body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
+    said = sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
+    beside_pull = sender.is_in_pull or receiver.is_in_pull
+    return {**settings.row(sender, receiver, said), "beside_pull": beside_pull}
 
 
 def _expected_bytes(row: dict[str, Any]) -> int:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 from collections import defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING
+
+from datacollect.measurement.probes.routes import answering
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.probes.routes import Hop
 
 
-def wires_of_routes(routes: Mapping[Pair, Iterable[str | None]]) -> list[frozenset[Pair]]:
+def wires_of_routes(routes: Mapping[Pair, Iterable[Hop]]) -> list[frozenset[Pair]]:
     """Return the sets of pairs whose routes have a router in common.
 
     A router that did not answer is unknown, and a private address is one in each of many
@@ -21,8 +25,9 @@ def wires_of_routes(routes: Mapping[Pair, Iterable[str | None]]) -> list[frozens
 
     Parameters
     ----------
-    routes : mapping from pairs to iterables of str or None
-        Of each pair the addresses of its routers, None where one was silent.
+    routes : mapping from pairs to iterables of str, list of str, or None
+        Of each pair the addresses of its routers: all that answered where paths are balanced, None
+        where one was silent.
 
     Examples
     --------
@@ -32,8 +37,8 @@ def wires_of_routes(routes: Mapping[Pair, Iterable[str | None]]) -> list[frozens
     """
     users = defaultdict(set)
     for pair, routers in routes.items():
-        for router in routers:
-            if router is not None and ipaddress.ip_address(router).is_global:
+        for router in chain.from_iterable(map(answering, routers)):
+            if ipaddress.ip_address(router).is_global:
                 users[router].add(pair)
     found = {frozenset(pairs) for pairs in users.values() if not _share_a_host(pairs)}
     return sorted(found, key=sorted)

@@ -17,8 +17,8 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
 
-# Steps of the search, twice: the second between the neighbours of the best of the first.
-STEPS = 1001
+# The rate still grows by the connection where the most of them get this part of that.
+GROWN = 0.8
 
 
 def competitors(
@@ -26,9 +26,10 @@ def competitors(
 ) -> float:
     """Return m, the number of others' connections that explains the rates best.
 
-    The least sum of squares of the relative errors (C n / (n + m) − b) / b. Each of these grows
-    with the distance of m from the n (C / b − 1) of its own test, so that the best m lies between
-    the least and the greatest of these.
+    The least sum of squares of what each rate is off the curve's, as a part of the curve's: rates
+    scatter by about the same part of what they should be. By parts of the rates themselves one
+    that is low by chance would count most, and m come out a fifth too large. With b (n + m)/(C n)
+    linear in m, it is m = Σ a (1 - b/C) / Σ a², with a = b/(C n).
 
     Parameters
     ----------
@@ -52,16 +53,9 @@ def competitors(
     count, rate = _tests(n, rate_bytes_per_s)
     if not capacity_bytes_per_s > 0:
         raise ProblemError(f"capacity_bytes_per_s must be > 0, got {capacity_bytes_per_s!r}")
-    own = np.maximum(count * (capacity_bytes_per_s / rate - 1), 0.0)
-    low, high = float(own.min()), float(own.max())
-    best = low
-    for _ in range(2):
-        m = np.linspace(low, high, STEPS)[:, None]
-        errors = capacity_bytes_per_s * count / ((count + m) * rate) - 1
-        at = int((errors**2).sum(axis=1).argmin())
-        best = float(m[at, 0])
-        low, high = float(m[max(at - 1, 0), 0]), float(m[min(at + 1, STEPS - 1), 0])
-    return best
+    part = rate / capacity_bytes_per_s
+    a = part / count
+    return max(float((a * (1 - part)).sum() / (a * a).sum()), 0.0)
 
 
 def per_connection_bytes_per_s(n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike) -> float:
@@ -87,6 +81,38 @@ def per_connection_bytes_per_s(n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike
     count, rate = _tests(n, rate_bytes_per_s)
     fewest = count == count.min()
     return float((rate[fewest] / count[fewest]).mean())
+
+
+def link_rates(
+    n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike, known: tuple[float, float] | None
+) -> dict[str, float]:
+    """Return what problem files say of a link with these rates: their keys, and numbers that agree.
+
+    Parameters
+    ----------
+    n, rate_bytes_per_s : array_like
+        As in `competitors`.
+    known : (float, float) or None
+        C and m. Without, the rate grows by the connection as far as has been seen; where it stopped
+        growing before, no link gets more than the most that was seen.
+
+    Examples
+    --------
+    >>> link_rates([1, 2, 4], [4.0, 6.0, 8.0], (12.0, 2.0))
+    {'bandwidth_bytes_per_s': 4.0, 'capacity_bytes_per_s': 12.0, 'competitors': 2.0}
+    >>> link_rates([1, 2, 4], [4.0, 8.0, 16.0], None)
+    {'bandwidth_bytes_per_s': 4.0, 'per_connection_bytes_per_s': 4.0}
+    """
+    if known is not None:
+        c, m = known
+        b = c / (1 + m)
+        return {"bandwidth_bytes_per_s": b, "capacity_bytes_per_s": c, "competitors": m}
+    count, rate = _tests(n, rate_bytes_per_s)
+    r, most = per_connection_bytes_per_s(count, rate), float(rate.max())
+    grown = {"bandwidth_bytes_per_s": r, "per_connection_bytes_per_s": r}
+    if most >= GROWN * r * float(count.max()):
+        return grown
+    return grown | {"capacity_bytes_per_s": max(most, r), "competitors": 0.0}
 
 
 def mathis_bytes_per_s(rtt_s: float, loss: float, mss_bytes: int = 1448) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from datacollect.measurement.probes.routes import agree, merged
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from datacollect.measurement.probes.routes import Hop
     from datacollect.numbers.arrays import FloatArray
 
 # Of samples of a minute whose logarithms have autocorrelation 0.3: a third of a false alarm a day,
@@ -35,8 +38,6 @@ PENALTY = 8.0
 
 # What has a logarithm, in place of 0.
 NOTHING_BYTES_PER_S = 1e-9
-
-Route = TypeVar("Route")
 
 
 def flag_changes(bandwidth_bytes_per_s: npt.ArrayLike) -> list[int]:
@@ -137,18 +138,29 @@ def _medians(rows: FloatArray) -> FloatArray:
     return np.asarray((ordered[at, (n - 1) // 2] + ordered[at, n // 2]) / 2)
 
 
-def route_changes(traces: Sequence[Route]) -> Iterator[int]:
+def route_changes(traces: Iterable[Sequence[Hop]]) -> Iterator[int]:
     """Yield the traces at which a new route is seen: the second of two equal ones in a row.
 
-    A single trace that differs is a packet that went astray, or a balanced path.
+    A single trace that differs is a packet that went astray. A router that is silent in one of two
+    traces makes them no different.
+
+    Parameters
+    ----------
+    traces : iterable of sequences
+        In order of time, each of one path: addresses, None where a router was silent.
 
     Examples
     --------
-    >>> list(route_changes(["a", "b", "a", "c", "c", "c", "a"]))
+    >>> list(route_changes([["a"], ["b"], [None], ["c"], ["c"], ["c"], ["a"]]))
     [4]
     """
-    route = traces[0] if traces else None
-    for i in range(1, len(traces)):
-        if traces[i] == traces[i - 1] != route:
-            route = traces[i]
+    route: Sequence[Hop] | None = None
+    new: Sequence[Hop] | None = None
+    for i, trace in enumerate(traces):
+        if route is None or agree(trace, route):
+            route, new = merged(trace, route or trace), None
+        elif new is not None and agree(trace, new):
+            route, new = merged(trace, new), None
             yield i
+        else:
+            new = trace

@@ -181,3 +181,55 @@ def test_tests_keep_the_hours_of_the_host(config):
     later = host_tests(replace(config, hours=((hour + 2) % 24, (hour + 4) % 24 or 24)))
     with pytest.raises(RefusedError, match="tests run from"):
         ticket(later)
+
+
+# Several tests with one lease ----------------------------------------------------------------
+
+
+def test_a_lease_is_for_as_many_tests_as_were_asked_for(tests):
+    """To f2 and to f3 at once, by tickets with one nonce; each has its bytes, and half the rate."""
+    nonce = "A" * 22 + "=="
+    one, two, three = (
+        tests.admit(token_of("f1", "f1", far, nonce=nonce, most_bytes=1000))
+        for far in ("f2", "f3", "f4")
+    )
+    tests.ask(one, 1, 30.0, 2)
+    first, second = tests.begin_once(one, "tcp"), tests.begin_once(two, "tcp")
+    assert [first.n_beside, second.n_beside] == [2, 2]
+    assert [first.take_to_send(2000), second.take_to_send(600)] == [1000, 600]
+    with pytest.raises(RefusedError, match="the lease is for 2 at once"):
+        tests.begin_once(three, "tcp")
+    with pytest.raises(RefusedError, match="has been run"):
+        tests.begin_once(two, "tcp")
+    tests.give_back(one, 1)
+    assert first.over.is_set()
+    assert second.over.is_set()
+    # What was sent counts, and none of them is run again.
+    assert tests._used.left_bytes(time.time()) == 10**7 - 1600
+    tests.ask(two, 2, 30.0, 2)
+    with pytest.raises(RefusedError, match="has been used"):
+        tests.begin_once(two, "tcp")
+
+
+def test_a_lease_for_one_is_for_one(tests):
+    nonce = "A" * 22 + "=="
+    one, two = (tests.admit(token_of("f1", "f1", far, nonce=nonce)) for far in ("f2", "f3"))
+    tests.ask(one, 1, 30.0)
+    tests.begin_once(one, "tcp")
+    with pytest.raises(RefusedError, match="the lease is for 1 at once"):
+        tests.begin_once(two, "tcp")
+
+
+def test_an_operator_whose_key_is_withdrawn_loses_the_test_that_runs(tests, config):
+    one = ticket(tests)
+    tests.ask(one, 1, 30.0)
+    test = tests.begin(one, "tcp")
+    tests.trust(frozenset([OPERATOR.public]))
+    assert not test.over.is_set()
+    tests.trust(frozenset())
+    assert test.over.is_set()
+    assert not is_locked(config.lock)
+    with pytest.raises(RefusedError, match="none of the agent's operators"):
+        ticket(tests)
+    tests.trust(frozenset([OPERATOR.public]))
+    assert isinstance(tests.ask(ticket(tests), 1, 30.0), Granted)

@@ -69,6 +69,20 @@ def test_a_test_ends_with_its_bytes(tmp_path):
         assert used_bytes(by) == used_bytes(to) == 300_000
 
 
+def test_a_window_is_what_may_be_on_its_way(tmp_path):
+    """Of 20 kB at a time the sender waits for room in them; what kernels do not allow is refused.
+
+    A buffer of 2 GB is more than net.core.wmem_max of any host.
+    """
+    with pair(tmp_path) as (by, to):
+        row = measured(by, to, TcpSettings(1, 0.5, 100_000_000, window_bytes=20_000))
+        assert row["ended"] == "done"
+        assert json.loads(row["settings"])["window_bytes"] == 20_000
+        row = measured(by, to, TcpSettings(1, 0.5, 100_000_000, window_bytes=2**30))
+        assert "S: refuses: this host's kernel allows windows of at most" in row["ended"]
+        assert measured(by, to)["ended"] == "done"
+
+
 def test_hosts_are_free_again_after_a_test(tmp_path):
     with pair(tmp_path) as (by, to):
         for _ in range(2):
@@ -429,4 +443,4 @@ def test_a_table_says_all(tmp_path):
     more = measure_table(rate="80 Mbit/s", hours="22-6", bytes_per_hour="1 GB")
     measure = AgentConfig.from_file(write_agent(tmp_path, "S", more=more)).measure
     assert (measure.rate_bytes_per_s, measure.hours) == (1e7, (22, 6))
-    assert (measure.tools, measure.bytes_per_hour) == (("ping", "tcp"), 10**9)
+    assert (measure.tools, measure.bytes_per_hour) == (("ping", "trace", "tcp"), 10**9)

@@ -1,17 +1,10 @@
-"""What tests cost, and how many a budget pays for."""
+"""What a cycle costs, and how many of its tests a budget pays for."""
 
 from __future__ import annotations
 
 import pytest
 
-from datacollect.errors import ProblemError
-from datacollect.measurement.cycle.budget import (
-    Cost,
-    cost_of_cycle,
-    cost_of_tools,
-    cycle_within,
-    pairs_cost,
-)
+from datacollect.measurement.cycle.budget import Cost, cost_of_cycle, cycle_within
 from datacollect.measurement.cycle.rounds import full_mesh, plan_cycle
 
 
@@ -24,21 +17,6 @@ def test_a_round_takes_as_long_as_its_longest_test_and_all_bytes_count():
         ("b", "d"): Cost(4, 4.0),
     }
     assert cost_of_cycle(plan_cycle(costs), costs, between_s=1.0) == Cost(10, 9.0)
-
-
-def test_tools_follow_one_another():
-    """10 s of TCP at 1 MB/s; 5 s each with 1, 2, 4 connections, after 20 pairs of 2944 bytes."""
-    assert cost_of_tools(["tcp"], 1e6) == Cost(1e7, 10.0)
-    both = cost_of_tools(["tcp", "curve"], 1e6)
-    assert both.n_bytes == 1e7 + 1.5e7 + 20 * 2 * 1472
-    assert both.seconds == pytest.approx(10 + 15 + 20 * 0.02)
-    # The available bandwidth within 7 % takes some 800 pairs, 2.4 MB.
-    assert pairs_cost(800).n_bytes == pytest.approx(2.4e6, rel=0.02)
-
-
-def test_an_unknown_tool_is_named_with_what_is_near():
-    with pytest.raises(ProblemError, match="unknown tool 'pair'; tools of a cycle are ping, trace"):
-        cost_of_tools(["pair"], 1e6)
 
 
 @pytest.mark.parametrize(

@@ -36,3 +36,8 @@ def test_pairs_that_share_a_host_anyway_make_no_set():
     # Each two of them share a host, but not all three.
     triangle = {AB: ["9.0.0.1"], AC: ["9.0.0.1"], ("b", "c"): ["9.0.0.1"]}
     assert wires_of_routes(triangle) == [frozenset(triangle)]
+
+
+def test_all_that_answer_on_balanced_paths_may_be_common():
+    routes = {AB: [["9.0.0.1", "9.0.0.2"]], CD: ["9.0.0.2"], EF: [["10.0.0.1"], None]}
+    assert wires_of_routes(routes) == [frozenset((AB, CD))]

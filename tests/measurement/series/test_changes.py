@@ -71,7 +71,18 @@ def test_a_new_route_is_one_seen_twice():
     assert list(route_changes([])) == []
     assert list(route_changes(["a", "b", "a", "b"])) == []
     assert list(route_changes(["a", "b", "b", "a", "a"])) == [2, 4]
-    assert list(route_changes([("r1", None), ("r1", None)])) == []
+    # Two that differ from the route and from each other are none.
+    assert list(route_changes(["a", "b", "c", "a"])) == []
+
+
+def test_a_silent_router_makes_no_route_different():
+    assert list(route_changes([("r1", None), ("r1", "r2"), ("r1", None)])) == []
+    # What was learnt where the first trace was silent counts.
+    assert list(route_changes([("r1", None), ("r1", "r2"), ("r1", "r3"), ("r1", "r3")])) == [3]
+    # Two traces that were cut early say nothing of what comes after.
+    assert list(route_changes([("r1", "r2"), ("r1", None), ("r1", None)])) == []
+    assert list(route_changes([("r1", "r2", "r3"), (None,), (None,)])) == []
+    assert list(route_changes([("r1", "r2", "r3"), ("r1", "r2"), ("r1", "r2")])) == [2]
 
 
 def test_a_halved_rate_is_confirmed_by_five_samples_and_noise_is_not():

@@ -109,7 +109,7 @@ ACCEPT = Table(
 )
 
 HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
-TOOLS = ("ping", "tcp")
+TOOLS = ("ping", "trace", "pairs", "tcp")
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,14 @@ MEASURE = Table(
         Field(
             "operators",
             ListOf(PublicKey(), shortest=1),
-            "Public keys of those whose tickets for measuring count.",
+            "Public keys of those whose tickets for measuring count. Read again at SIGHUP.",
             required=True,
         ),
         Field("tools", ListOf(Text(TOOLS)), "What may be run.", default=list(TOOLS)),
         Field(
             "udp_port",
-            Whole(minimum=1, stop=65_536),
-            "Port for tests that send UDP packets; without effect so far: no tool does.",
+            Whole(minimum=0, stop=65_536),
+            "UDP port for the packets of pairs that this host receives; 0, or left out: none.",
         ),
         Field(
             "bytes_per_hour",

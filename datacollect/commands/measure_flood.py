@@ -1,0 +1,79 @@
+"""``datacollect measure flood``: what a host sends, or receives, in all."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from datacollect.commands.console import emit, note, working
+from datacollect.commands.measure_tools import (
+    NEVER_WAITED_LONGER_S,
+    DryRun,
+    Folder,
+    Hosts,
+    MostBytes,
+    Patience,
+    Receivers,
+    Seconds,
+    Senders,
+    bytes_in,
+    finish,
+    keep,
+    line_of,
+    operator_key,
+    pairs_of,
+    require_budget,
+    say_tests,
+)
+from datacollect.commands.options import Json
+
+
+def flood(
+    hosts_file: Hosts,
+    senders: Senders = None,
+    receivers: Receivers = None,
+    streams: Annotated[
+        int,
+        typer.Option("--streams", metavar="N", min=1, max=64, help="Connections of each pair."),
+    ] = 1,
+    seconds: Seconds = 10.0,
+    most_bytes: MostBytes = "100 MB",
+    folder: Folder = "samples",
+    patience_s: Patience = NEVER_WAITED_LONGER_S,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what one host sends to several at once, or receives from several.
+
+    With --from alone it sends to all others, with --to alone it receives from all.
+    """
+    from datacollect.files.units import counted, format_rate
+    from datacollect.measurement.asking.flood_tests import flooded_host, measure_flood
+    from datacollect.measurement.asking.pair_tests import TcpSettings
+    from datacollect.measurement.cycle.budget import Cost
+    from datacollect.measurement.hosts_file import HostsFile
+
+    hosts = HostsFile.from_file(hosts_file)
+    if senders and not receivers:
+        receivers = [name for name in hosts.hosts if name not in senders]
+    pairs = pairs_of(hosts, senders, receivers)
+    host = flooded_host([(sender.name, receiver.name) for sender, receiver in pairs])
+    settings = TcpSettings(streams, seconds, bytes_in(most_bytes, "--bytes"))
+    cost = Cost(settings.cost.n_bytes * len(pairs), settings.cost.seconds)
+    require_budget(hosts, len(pairs), cost, "all at once")
+    if dry_run:
+        say_tests(pairs, cost, as_json=as_json)
+        return
+    with working(f"flood of {host}"):
+        rows = measure_flood(pairs, operator_key(hosts), settings, patience_s, note)
+    keep(folder, rows)
+    rates = [row.get("bandwidth_bytes_per_s") or 0.0 for row in rows if row["ended"] == "done"]
+    if not as_json:
+        for row in rows:
+            emit(line_of(row))
+        does = "sends" if host == pairs[0][0].name else "receives"
+        at_once = counted(len(rates), "host")
+        emit(f"{host} {does} {format_rate(sum(rates))} in all, with {at_once} at once")
+    together = {"host": host, "together_bytes_per_s": sum(rates), "n_done": len(rates)}
+    finish(folder, rows, as_json=as_json, **together)

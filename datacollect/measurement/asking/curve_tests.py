@@ -1,0 +1,118 @@
+"""How the rate of a pair grows with connections: packet pairs, then tests of one, two, four."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
+from datacollect.measurement.measured_curves import CURVE
+from datacollect.measurement.probes.connection_curve import competitors, link_rates
+from datacollect.measurement.sample_store import DONE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from datacollect.measurement.cycle.budget import Cost
+    from datacollect.net.agent_entries import AgentEntry
+    from datacollect.net.keys import PrivateKey
+
+NUMBERS = (1, 2, 4)
+# Where pairs do not tell the capacity, one more shows whether the rate still grows.
+NUMBERS_ALONE = (1, 2, 4, 8)
+# Of a packet of 1500 bytes, by which pairs tell the capacity, TCP carries so much.
+PAYLOAD = 1448 / 1500
+
+
+@dataclass(frozen=True)
+class CurveSettings:
+    """How a curve is measured.
+
+    Attributes
+    ----------
+    seconds : float
+        Each number of connections.
+    most_bytes : int
+        Of each test.
+    """
+
+    seconds: float = 5.0
+    most_bytes: int = 100_000_000
+
+    tool: ClassVar[str] = CURVE
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most."""
+        return self.test(1).cost.times(len(NUMBERS_ALONE))
+
+    def test(self, streams: int) -> TcpSettings:
+        """Return how so many connections are tested."""
+        return TcpSettings(streams, self.seconds, self.most_bytes)
+
+
+def measure_curve(
+    sender: AgentEntry,
+    receiver: AgentEntry,
+    key: PrivateKey,
+    settings: CurveSettings,
+    patience_s: float = 600.0,
+    tell: Callable[[str], None] = lambda _: None,
+    capacity_bytes_per_s: float | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Measure a pair of hosts, and yield the row of each test, then that of the curve.
+
+    Parameters
+    ----------
+    sender, receiver, key, patience_s, tell
+        As for `datacollect.measurement.asking.pair_tests.measure_pair`.
+    settings : CurveSettings
+    capacity_bytes_per_s : float or None
+        Of packets on the narrowest wire, by pairs; None where they do not tell it.
+
+    Returns
+    -------
+    iterator of dict
+    """
+    begun_s = time.time()
+    rows = []
+    for n in NUMBERS if capacity_bytes_per_s is not None else NUMBERS_ALONE:
+        row = measure_pair(sender, receiver, key, settings.test(n), patience_s, tell)
+        rows.append(row)
+        yield row
+    yield {
+        "from": sender.name,
+        "to": receiver.name,
+        "time_s": begun_s,
+        "tool": CURVE,
+        "concurrency": 0,
+        **curve_of(rows, settings, capacity_bytes_per_s),
+    }
+
+
+def curve_of(
+    rows: list[dict[str, Any]], settings: CurveSettings, capacity_bytes_per_s: float | None
+) -> dict[str, Any]:
+    """Return what the row of a curve says, from those of its tests."""
+    failed = next((row for row in rows if row["ended"] != DONE), None)
+    if failed is not None:
+        return {"ended": failed["ended"], "settings": json.dumps(asdict(settings))}
+    n, rate = [row["streams"] for row in rows], [row["bandwidth_bytes_per_s"] for row in rows]
+    said = asdict(settings) | {"rates_bytes_per_s": list(zip(n, rate, strict=True))}
+    known = None
+    if capacity_bytes_per_s is not None:
+        capacity = capacity_bytes_per_s * PAYLOAD
+        known = (capacity, competitors(capacity, n, rate))
+    found = link_rates(n, rate, known)
+    return {
+        "ended": DONE,
+        "settings": json.dumps(said),
+        "capacity_bytes_per_s": None if known is None else known[0],
+        "competitors": None if known is None else known[1],
+        "per_connection_bytes_per_s": found["bandwidth_bytes_per_s"] if known is None else None,
+        "bytes": sum(row["bytes"] for row in rows),
+        "duration_s": math.fsum(row["duration_s"] for row in rows),
+    }

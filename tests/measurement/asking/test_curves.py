@@ -1,0 +1,57 @@
+"""Curves: which tests are run, and what their rates say of the path."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from instances.measuring import OPERATOR, entry_of, star
+
+from datacollect.measurement.asking.curve_tests import CurveSettings, curve_of, measure_curve
+
+# Of 1500 bytes on the wire TCP carries 1448.
+WIRE = 1500 / 1448
+
+
+def rows_of(rates):
+    row = {"ended": "done", "bytes": 10, "duration_s": 1.0}
+    return [row | {"streams": n, "bandwidth_bytes_per_s": rate} for n, rate in rates.items()]
+
+
+def test_the_capacity_of_pairs_is_that_of_packets_and_the_curves_of_data():
+    """Of 12 MB/s of data beside two of others one gets 4, two get 6, four get 8."""
+    rows = rows_of({1: 4e6, 2: 6e6, 4: 8e6})
+    found = curve_of(rows, CurveSettings(), 12e6 * WIRE)
+    assert found["competitors"] == pytest.approx(2.0)
+    assert found["capacity_bytes_per_s"] == pytest.approx(12e6)
+    assert found["per_connection_bytes_per_s"] is None
+    assert json.loads(found["settings"])["rates_bytes_per_s"] == [[1, 4e6], [2, 6e6], [4, 8e6]]
+    assert (found["bytes"], found["duration_s"]) == (30, 3.0)
+
+
+def test_without_a_capacity_there_are_no_competitors():
+    found = curve_of(rows_of({1: 40e6, 2: 75e6, 4: 110e6, 8: 115e6}), CurveSettings(), None)
+    assert (found["competitors"], found["capacity_bytes_per_s"]) == (None, None)
+    assert found["per_connection_bytes_per_s"] == 40e6
+
+
+def test_a_curve_of_which_a_test_failed_is_none():
+    rows = rows_of({1: 4e6, 2: 6e6})
+    rows[1] = {"ended": "D: the connection was lost", "streams": 2}
+    found = curve_of(rows, CurveSettings(), 12e6)
+    assert found["ended"] == "D: the connection was lost"
+    assert "competitors" not in found
+
+
+@pytest.mark.parametrize(("capacity", "numbers"), [(1e9, [1, 2, 4]), (None, [1, 2, 4, 8])])
+def test_a_curve_is_measured_test_by_test(tmp_path, capacity, numbers):
+    settings = CurveSettings(0.3, 20_000_000)
+    with star(tmp_path, S={"rate": 4_000_000}) as agents:
+        ends = (entry_of(agents["S"]), entry_of(agents["D"]))
+        *tests, curve = measure_curve(*ends, OPERATOR, settings, capacity_bytes_per_s=capacity)
+    assert [(row["tool"], row["streams"], row["ended"]) for row in tests] == [
+        ("tcp", n, "done") for n in numbers
+    ]
+    assert (curve["tool"], curve["ended"]) == ("curve", "done")
+    assert (curve["competitors"] is None) == (capacity is None)
+    assert curve["time_s"] <= tests[0]["time_s"]
