@@ -38,7 +38,8 @@ def run(
     """Run a host's agent: serve its folder, relay for others.
 
     Says when it is ready; its log goes to standard error, a JSON object per line. Ends on SIGTERM
-    after what is under way, at once if told again; rereads collectors on SIGHUP.
+    after what is under way, at once if told again; rereads collectors and
+    operators on SIGHUP.
     """
     serve(agent_file, as_json=as_json)
 

@@ -11,7 +11,7 @@ from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from datacollect.transfer.agent.config.file import AcceptConfig, AgentConfig
     from datacollect.transfer.agent.shell.handling import Handler
@@ -30,13 +30,16 @@ def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
     from datacollect.transfer.agent.run import Agent, run_agent
 
     handlers: dict[str, Handler] = {}
+    also: Callable[[AgentConfig], None] | None = None
     if config.accept is not None:
         handlers |= _accepting(config.accept, held)
     if config.measure is not None:
         from datacollect.measurement.answering.handlers import Measuring
 
-        handlers |= Measuring(config, note).handlers()
-    running = Agent(config, note, handlers)
+        measuring = Measuring(config, note)
+        handlers |= measuring.handlers()
+        also = measuring.reread
+    running = Agent(config, note, handlers, also)
 
     def ready() -> None:
         if as_json:

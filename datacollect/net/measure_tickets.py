@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TicketError
 from datacollect.files.kinds import shown
-from datacollect.net.keys import sign_token, unverified_payload, verify_token
+from datacollect.net.keys import sign_token
 from datacollect.net.tickets import (
-    AHEAD_S,
     NUMBER_STOP,
     is_nonce,
     is_number,
     new_nonce,
-    read_claims,
+    require_in_time,
+    signed_claims,
+    take_fields,
 )
 
 if TYPE_CHECKING:
@@ -89,18 +90,8 @@ def read_measure_ticket(token: str, operators: Collection[str]) -> MeasureTicket
         Nobody known has signed it, or it was signed for something else, or says what no ticket
         can say.
     """
-    issuer = read_claims(unverified_payload(token)).get("iss")
-    if not isinstance(issuer, str) or issuer not in operators:
-        raise TicketError(
-            "its issuer is none of the agent's operators; write the operator's public key "
-            "(`datacollect keys show` prints it) into `operators` of [measure] in the agent's "
-            "file, and start the agent again"
-        )
-    # Only what the signature covers counts from here on.
-    ticket = _ticket(read_claims(verify_token(token, issuer, ASSERTION)))
-    if ticket.issuer != issuer:
-        raise TicketError("it names another issuer than the one who signed it")
-    return ticket
+    place = "`operators` of [measure]"
+    return _ticket(signed_claims(token, ASSERTION, operators, "operators", place))
 
 
 def judge_measure_ticket(ticket: MeasureTicket, fingerprint: str, now_s: float) -> None:
@@ -118,13 +109,7 @@ def judge_measure_ticket(ticket: MeasureTicket, fingerprint: str, now_s: float) 
         raise TicketError(f"it is for the agent {shown(ticket.audience)}, this is {fingerprint}")
     if fingerprint not in (ticket.sender, ticket.receiver) or ticket.sender == ticket.receiver:
         raise TicketError("its ends must be two hosts, of which this is one")
-    life_s = ticket.expires_s - ticket.issued_s
-    if not 0 < life_s <= LONGEST_S:
-        raise TicketError(f"it may hold {LONGEST_S:g} s at most, this one {life_s:g} s")
-    if ticket.issued_s > now_s + AHEAD_S:
-        raise TicketError(f"it is issued {ticket.issued_s - now_s:.0f} s after the agent's time")
-    if now_s >= ticket.expires_s:
-        raise TicketError(f"it has expired {now_s - ticket.expires_s:.0f} s ago")
+    require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S)
 
 
 def _claims(ticket: MeasureTicket) -> dict[str, Any]:
@@ -143,12 +128,7 @@ def _claims(ticket: MeasureTicket) -> dict[str, Any]:
 
 
 def _ticket(tree: dict[str, Any]) -> MeasureTicket:
-    if tree.pop("v", None) != 1:
-        raise TicketError("its version must be 1; is the operator's program newer than the agent?")
-    expected = _claims(_EMPTY).keys() - {"v"}
-    if tree.keys() != expected:
-        odd = ", ".join(sorted(tree.keys() ^ expected))
-        raise TicketError(f"its fields are not those of a ticket for measuring: {shown(odd)}")
+    take_fields(tree, _claims(_EMPTY).keys() - {"v"}, "those of a ticket for measuring")
     fits = {
         **{name: _is_text(tree[name]) for name in ("iss", "aud", "from", "to")},
         **{name: is_number(tree[name]) for name in ("iat", "exp")},

@@ -119,16 +119,9 @@ def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
         Nobody known has signed it, or it was signed for something else, or says what no ticket
         can say.
     """
-    issuer = read_claims(unverified_payload(token)).get("iss")
-    if not isinstance(issuer, str) or issuer not in collectors:
-        raise TicketError(
-            "its issuer is none of the agent's collectors; write the public key of the collection "
-            "(`datacollect keys show` prints it) into `collectors` of the agent's file, and send "
-            "it SIGHUP"
-        )
-    # Only what the signature covers counts from here on.
-    ticket = _ticket(read_claims(verify_token(token, issuer, ASSERTIONS[kind])))
-    if ticket.issuer != issuer or ticket.kind != kind:
+    claims = signed_claims(token, ASSERTIONS[kind], collectors, "collectors", "`collectors`")
+    ticket = _ticket(claims)
+    if ticket.kind != kind:
         raise TicketError(f"it is not a {kind} ticket")
     return ticket
 
@@ -148,16 +141,67 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
         raise TicketError(f"it is for agent {shown(ticket.audience)}, this is {shown(agent)}")
     if ticket.source not in (None, agent) and ticket.kind == SOURCE:
         raise TicketError(f"it is for files of {shown(ticket.source)}, this is {shown(agent)}")
-    life_s = ticket.expires_s - ticket.issued_s
-    if not 0 < life_s <= LONGEST_S[ticket.kind]:
-        most = f"{LONGEST_S[ticket.kind]:g} s at most"
-        raise TicketError(f"a {ticket.kind} ticket holds {most}, this one {life_s:g} s")
-    if ticket.issued_s > now_s + AHEAD_S:
-        raise TicketError(f"it is issued {ticket.issued_s - now_s:.0f} s after the agent's time")
-    if now_s >= ticket.expires_s:
-        raise TicketError(f"it has expired {now_s - ticket.expires_s:.0f} s ago")
+    require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S[ticket.kind])
     if ticket.kind == RELAY:
         _judge_route(ticket, agent)
+
+
+def signed_claims(
+    token: str, assertion: str, issuers: Collection[str], whose: str, place: str
+) -> dict[str, Any]:
+    """Return the claims of a token that one of the issuers has signed for a use.
+
+    Parameters
+    ----------
+    token, assertion : str
+    issuers : collection of str
+        Public keys.
+    whose, place : str
+        What messages call the issuers, and where in an agent's file they stand.
+
+    Raises
+    ------
+    TicketError
+        Nobody of them has signed it, or it was signed for something else.
+    """
+    issuer = read_claims(unverified_payload(token)).get("iss")
+    if not isinstance(issuer, str) or issuer not in issuers:
+        raise TicketError(
+            f"its issuer is none of the agent's {whose}; write the public key (`datacollect keys "
+            f"show` prints it) into {place} of the agent's file, and send it SIGHUP"
+        )
+    # Only what the signature covers counts from here on.
+    claims = read_claims(verify_token(token, issuer, assertion))
+    if claims.get("iss") != issuer:
+        raise TicketError("it names another issuer than the one who signed it")
+    return claims
+
+
+def require_in_time(issued_s: float, expires_s: float, now_s: float, longest_s: float) -> None:
+    """Raise `TicketError` unless a ticket counts now, by the agent's clock."""
+    life_s = expires_s - issued_s
+    if not 0 < life_s <= longest_s:
+        raise TicketError(f"it may hold {longest_s:g} s at most, this one {life_s:g} s")
+    if issued_s > now_s + AHEAD_S:
+        raise TicketError(f"it is issued {issued_s - now_s:.0f} s after the agent's time")
+    if now_s >= expires_s:
+        raise TicketError(f"it has expired {now_s - expires_s:.0f} s ago")
+
+
+def take_fields(tree: dict[str, Any], fields: Collection[str], what: str) -> None:
+    """Take the version out of a ticket's claims; raise `TicketError` where other fields are left.
+
+    Parameters
+    ----------
+    tree : dict
+    fields : collection of str
+    what : str
+        Whose fields they are.
+    """
+    if tree.pop("v", None) != 1:
+        raise TicketError("its version must be 1; is its issuer's program newer than the agent?")
+    if odd := tree.keys() ^ set(fields):
+        raise TicketError(f"its fields are not {what}: {shown(', '.join(sorted(odd)))}")
 
 
 def _judge_route(ticket: Ticket, agent: str) -> None:
@@ -209,12 +253,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _ticket(tree: dict[str, Any]) -> Ticket:
-    if tree.pop("v", None) != 1:
-        raise TicketError("its version must be 1; is the collector newer than the agent?")
-    expected = _claims(_EMPTY).keys() - {"v"}
-    if tree.keys() != expected:
-        odd = ", ".join(sorted(tree.keys() ^ expected))
-        raise TicketError(f"its fields are not a ticket's: {shown(odd)}")
+    take_fields(tree, _claims(_EMPTY).keys() - {"v"}, "a ticket's")
     for name in ("iss", "aud", "kind", "collection"):
         _require(isinstance(tree[name], str) and tree[name], name)
     for name in ("inventory", "source", "egress"):

@@ -1,4 +1,4 @@
-"""``datacollect measure ping``, ``trace`` and ``tcp``: what they ask, say and keep; ends killed at work."""
+"""``datacollect measure ping``, ``trace``, ``tcp``: what they ask and keep; ends killed at work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from instances.measuring import OPERATOR, measure_table
 
 from datacollect.commands.main import run
 from datacollect.measurement.sample_store import read_parts
-from datacollect.net.keys import write_private_key
+from datacollect.net.keys import PrivateKey, write_private_key
 
 HOSTS = """
 format = "datacollect-hosts/1"
@@ -177,6 +177,26 @@ def test_what_cannot_be_measured_is_refused_before_anybody_is_asked(tmp_path, ca
     hosts = write_hosts(tmp_path, {"S": other, "D": nowhere(2), **more})
     assert run(["measure", options[0], hosts, *options[1:], "--dry-run"]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_operators_are_read_again_on_a_signal(agents, tmp_path, capsys):
+    """Another key is written into D's file; until D is told, it is nobody's."""
+    _, receiver, hosts = agents
+    path, command = tmp_path / "D/D.toml", ["measure", "ping", hosts, "--count", "1", "--every"]
+    command += ["0.2", "-o", str(tmp_path / "samples")]
+    text, other = path.read_text(), PrivateKey(b"the key of somebody else in here")
+    path.write_text(text.replace(OPERATOR.public, other.public))
+    assert run(command) == 0
+    receiver.send_signal(signal.SIGHUP)
+    until_s = time.monotonic() + 30.0
+    while run(command) == 0:
+        assert time.monotonic() < until_s
+    said = capsys.readouterr().out
+    assert "D: refuses: the ticket does not count: its issuer is none of the agent's" in said
+    path.write_text(text)
+    receiver.send_signal(signal.SIGHUP)
+    while run(command) != 0:
+        assert time.monotonic() < until_s
 
 
 # Killed at work ------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.custody.batches import MOST_BATCH_BYTES
+from datacollect.bistro.custody.segments import MOST_INDEX_BYTES, MOST_SEGMENT_BYTES
 from datacollect.errors import InfeasibleError, ProblemError, StoreError
 from datacollect.methods.options.names import ADAPTIVE
 from datacollect.transfer.pull.config.fields import COLLECTION
@@ -18,6 +21,12 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.event.event import Bistro, Event
     from datacollect.files.choices import RunMethod
+
+
+# Nothing that a bistro serves is larger.
+LARGEST_BYTES = max(MOST_BATCH_BYTES, MOST_INDEX_BYTES, MOST_SEGMENT_BYTES)
+LEAST_SPARE_BYTES = 64 * 2**20
+MOST_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,8 @@ class Bringing:
         What is known of links, how to plan, limits, and relays.
     patience_s : float
         How long a bistro that does not answer is asked again in a round, unless `network` says it.
+    most_s : float
+        How long others wait for the slowest; what has not come by then comes the next time.
     """
 
     event: Event
@@ -49,6 +60,7 @@ class Bringing:
     method: RunMethod = ADAPTIVE
     network: Collection | None = None
     patience_s: float = 10.0
+    most_s: float = MOST_S
 
     def __call__(self, wanted: Mapping[str, Sequence[str]]) -> None:
         """Fetch what fits the patterns, by bistro; what cannot be had now is left for later.
@@ -91,7 +103,12 @@ class Bringing:
             self.say(line)
 
     def _collection(self, wanted: Mapping[str, Sequence[str]]) -> Collection:
-        sources = {name: {"files": [*patterns]} for name, patterns in wanted.items()}
+        sources = {
+            name: {"files": [*patterns], "largest_bytes": LARGEST_BYTES}
+            for name, patterns in wanted.items()
+        }
+        # Half of what is free: whoever lists more than that is fetched from by itself, or not.
+        spare_bytes = max(shutil.disk_usage(self.into).free // 2, LEAST_SPARE_BYTES)
         agents = {each.name: self._agent(each) for each in self.event.bistros}
         if self.network is None:
             agents = {name: agents[name] for name in wanted}
@@ -102,7 +119,11 @@ class Bringing:
                 "key": str(self.key.absolute()),
                 "agents": agents,
                 "sources": sources,
-                "limits": {"patience_s": self.patience_s},
+                "limits": {
+                    "patience_s": self.patience_s,
+                    "time_s": self.most_s,
+                    "spare_bytes": spare_bytes,
+                },
             }
         )
         return found if self.network is None else with_network(found, self.network)
@@ -151,8 +172,14 @@ def read_network(path: Path, event: Event) -> Collection:
 def with_network(bistros: Collection, network: Collection) -> Collection:
     """Return a collection from bistros with what a collection file says of links and relays."""
     agents = {**network.entries["agents"], **bistros.entries["agents"]}
+    limits = replace(
+        network.limits,
+        time_s=bistros.limits.time_s,
+        spare_bytes=max(bistros.limits.spare_bytes, network.limits.spare_bytes),
+    )
     return replace(
         network,
+        limits=limits,
         key=bistros.key,
         entries={**network.entries, "agents": agents},
         sources=bistros.sources,

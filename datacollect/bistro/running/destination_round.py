@@ -183,6 +183,8 @@ class Destination:
                         take(bistro, number, path)
                     except ProblemError as error:
                         self.register.take_lie(bistro, f"Its file {name}: {error}.")
+                        # What is no report takes no room; unless it changes it does not come again.
+                        path.unlink(missing_ok=True)
                     read[name] = stamp
         if read:
             self.register.take_files(bistro, read)

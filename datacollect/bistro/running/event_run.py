@@ -14,7 +14,6 @@ from datacollect.bistro.config.file import DestinationConfig, Listening, Service
 from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.log.checkpoints import log_key
-from datacollect.bistro.opening.keys import ticket_secrets
 from datacollect.bistro.opening.opening import Opener, OpeningPool
 from datacollect.bistro.receipt.verify import published
 from datacollect.bistro.register.register import Register
@@ -31,6 +30,7 @@ from datacollect.bistro.running.missing_list import (
 )
 from datacollect.bistro.running.overview_server import Overview
 from datacollect.bistro.running.predicting import predicted_s
+from datacollect.bistro.running.saying import SayingOnce
 from datacollect.bistro.running.standing import (
     BistroStanding,
     LogStanding,
@@ -38,6 +38,7 @@ from datacollect.bistro.running.standing import (
     counted_kinds,
     write_standing,
 )
+from datacollect.bistro.running.ticket_secrets import TicketSecrets
 from datacollect.bistro.sealing.identities import opening_identities
 from datacollect.bistro.serving.verdict_log import VerdictLog
 from datacollect.errors import ProblemError, naming
@@ -62,8 +63,6 @@ LOADS_EVERY_S = 10.0
 SERVICE_S = 5.0
 # For each second that it takes to look how far the event is, so many seconds of rounds.
 LOOKS_FOR = 10.0
-# What was said is said again after this time, if it is still so.
-SAY_AGAIN_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def run_event(
         The disk, the database or a process fails; started again it goes on.
     """
     given = _given(event_file, destination_file)
-    config, said = given.config, _SayingOnce(say)
+    config, said = given.config, SayingOnce(say, _names(given.event))
     with ExitStack() as stack:
         log = stack.enter_context(_verdict_log(given, said))
         begun(log)
@@ -142,7 +141,7 @@ def run_event(
             ShownReceipts(config.receipts, given.event_data, said),
             LoggedEntries(given.tls, said),
         )
-        secrets = _TicketSecrets(config.tickets if event.admission == "tickets" else None)
+        secrets = TicketSecrets(config.tickets if event.admission == "tickets" else None, said)
         pool = stack.enter_context(OpeningPool(config.workers))
         overview = None if page is None else stack.enter_context(Overview(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
@@ -186,6 +185,7 @@ def run_event(
             if not is_more:
                 time.sleep(max(config.every_s - (time.monotonic() - began_s), 0.0))
             event = times.event = _amended(given, saved, said)
+            said.names = _names(event)
 
 
 def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str]) -> _Given:
@@ -305,36 +305,6 @@ def _stand(
     return standing
 
 
-class _TicketSecrets:
-    """The hashes of tickets' secrets; read anew where more people have been given tickets."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._written_ns = -1
-        self._found: dict[str, bytes] | None = None
-
-    def of(self, event: Event) -> dict[str, bytes] | None:
-        """Return them by number; None: the event admits everybody."""
-        if self._folder is not None:
-            written_ns = self._folder.stat().st_mtime_ns if self._folder.is_dir() else -2
-            if written_ns != self._written_ns:
-                self._found = ticket_secrets(self._folder, event)
-                self._written_ns = written_ns
-        return self._found
-
-
-class _SayingOnce:
-    """Says what is new; what was said is said again after a while, if it is still so."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said_s: dict[str, float] = {}
-
-    def __call__(self, line: str) -> None:
-        now_s = time.monotonic()
-        if now_s - self._said_s.get(line, -SAY_AGAIN_S) < SAY_AGAIN_S:
-            return
-        for old in [each for each, at_s in [*self._said_s.items()] if now_s - at_s > SAY_AGAIN_S]:
-            self._said_s.pop(old, None)
-        self._said_s[line] = now_s
-        self._say(line)
+def _names(event: Event) -> tuple[str, ...]:
+    """Return by what lines say whom they are about."""
+    return (*(each.url for each in event.services), *(each.name for each in event.bistros))

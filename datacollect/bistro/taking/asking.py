@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.log.checkpoints import TIME_STOP
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.documents import decode, document_name, parse_json
 from datacollect.files.fields import Field, Table
@@ -86,6 +87,10 @@ def read_facts(answer: Answer, place: str) -> dict[str, Any]:
         tree = parse_json(decode(answer.body, place), place)
         if not isinstance(tree, dict):
             raise ProblemError(f"{place} must answer a JSON object")
-        return FACTS.read(tree, place)
+        facts = FACTS.read(tree, place)
+        for key in ("wait_s", "oldest_s", "last_contact_s"):
+            if (facts[key] or 0) >= TIME_STOP:
+                raise ProblemError(f"{key} must be below {TIME_STOP}, got {facts[key]:g}")
+        return facts
     except ProblemError as error:
         raise TransferError(f"answers not as a bistro does: {error}") from None

@@ -25,6 +25,7 @@ from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
 from datacollect.measurement.answering.tracing import trace
 from datacollect.measurement.cycle.host_lease import Granted
 from datacollect.net.connect import token_of
+from datacollect.net.host_marks import IN_PULL, is_marked
 from datacollect.net.names import host_and_port
 from datacollect.net.tickets import NUMBER_STOP
 
@@ -80,6 +81,10 @@ class Measuring:
             ARRIVED_PATH: self._answering(self._arrived),
         }
 
+    def reread(self, config: AgentConfig) -> None:
+        """Count the tickets of the operators whom the file names now; a test of another ends."""
+        self._tests.trust(config.measure.operators if config.measure else frozenset())
+
     def _answering(
         self, act: Callable[[Exchange, MeasureTicket], dict[str, Any]]
     ) -> Callable[[Exchange], None]:
@@ -110,7 +115,8 @@ class Measuring:
         answer = self._tests.ask(ticket, int(attempt), seconds, n_tests)
         exchange.at_end(f"{ticket.nonce}/{attempt}", give_back)
         if isinstance(answer, Granted):
-            return {"granted_s": answer.seconds}
+            in_pull = exchange.beside_collectors or is_marked(IN_PULL)
+            return {"granted_s": answer.seconds, "in_pull": in_pull}
         return {"wait_s": answer.wait_s, "ask_again_s": answer.ask_again_s}
 
     def _tcp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:

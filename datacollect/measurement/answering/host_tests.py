@@ -92,6 +92,7 @@ class _Leased:
     """What a lease is for: a test, or as many at once as were asked for, of one nonce."""
 
     token: str
+    issuer: str
     nonce: str
     until_s: float
     n_tests: int
@@ -129,6 +130,7 @@ class HostTests:
 
     def __init__(self, config: MeasureConfig, certificate: Path) -> None:
         self._config, self._certificate = config, certificate
+        self._operators = config.operators
         self._used = UsedBytes(config.used, config.bytes_per_hour)
         self._lease = HostLease(LONGEST_LEASE_S)
         self._lock = threading.RLock()
@@ -139,6 +141,14 @@ class HostTests:
     def _fingerprint(self) -> str:
         """Return what tickets call this host."""
         return fingerprint_of_file(self._certificate)
+
+    def trust(self, operators: frozenset[str]) -> None:
+        """Count the tickets of these operators from now on; a lease of another's ends."""
+        with self._lock:
+            self._operators = operators
+            if self._leased is not None and self._leased.issuer not in operators:
+                self._lease.give_back(self._leased.token, time.monotonic())
+                self._end(self._leased)
 
     def admit(self, token: str | None) -> MeasureTicket:
         """Return the ticket of a token, which counts here now.
@@ -151,7 +161,7 @@ class HostTests:
         if not token:
             raise RefusedError("measuring needs a ticket: Authorization: Bearer TOKEN", 401)
         try:
-            ticket = read_measure_ticket(token, self._config.operators)
+            ticket = read_measure_ticket(token, self._operators)
             judge_measure_ticket(ticket, self._fingerprint, time.time())
         except TicketError as error:
             raise RefusedError(f"the ticket does not count: {error}", 401) from None
@@ -202,7 +212,7 @@ class HostTests:
                 timer = threading.Timer(answer.seconds, self.give_back, (ticket, attempt))
                 timer.daemon = True
                 until_s = now_s + answer.seconds
-                self._leased = _Leased(token, ticket.nonce, until_s, n_tests, timer)
+                self._leased = _Leased(token, ticket.issuer, ticket.nonce, until_s, n_tests, timer)
                 timer.start()
             elif self._leased is None:
                 self._unlock()

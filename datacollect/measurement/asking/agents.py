@@ -47,6 +47,11 @@ class AskedAgent:
     key : PrivateKey
         The operator's.
 
+    Attributes
+    ----------
+    is_in_pull : bool
+        Whether its host moved other data when it gave its lease.
+
     Raises
     ------
     TransferError
@@ -57,6 +62,7 @@ class AskedAgent:
         self.name, self.place = entry.name, host_port_text(*entry.address)
         self.fingerprint = _fingerprint_at(entry)
         self._key, self._token = key, ""
+        self.is_in_pull = False
         tls, url = client_context(entry.ca), f"https://{self.place}"
         # Of two connections one is the lease's: it ends with the other's troubles, not in them.
         self._leasing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
@@ -89,6 +95,7 @@ class AskedAgent:
         body = {"attempt": attempt, "seconds": seconds, "tests": n_tests}
         found = self._asked(self._leasing, "POST", "lease", body)
         if "granted_s" in found:
+            self.is_in_pull = bool(found.get("in_pull"))
             return Granted(_number(self.name, found, "granted_s"))
         wait_s = _number(self.name, found, "wait_s")
         return Wait(wait_s, max(_number(self.name, found, "ask_again_s"), 0.1))

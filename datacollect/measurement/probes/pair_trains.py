@@ -91,4 +91,3 @@ def more_pairs(n_sent: int, found: AvailableBandwidth | None) -> int:
     if found is None:
         return min(FEWEST_PAIRS, left)
     return max(min(found.pairs_needed - found.n_pairs, BATCH_PAIRS, left), 0)
-

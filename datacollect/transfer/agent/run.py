@@ -18,7 +18,7 @@ from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import fingerprint_of_file, server_context
 from datacollect.transfer.agent.config.certificate import make_own_certificate
-from datacollect.transfer.agent.config.file import AgentConfig, read_collectors
+from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.core import events
 from datacollect.transfer.agent.core.core import AgentCore
 from datacollect.transfer.agent.shell.files import Folder
@@ -46,6 +46,8 @@ class Agent:
         Takes each line of the log, a JSON object.
     handlers : mapping, optional
         Who answers requests for other paths than the agent's own, by path: see `handler_for`.
+    also : callable, optional
+        Gets what the file says each time that it has been read again, in a thread of its own.
 
     Attributes
     ----------
@@ -68,8 +70,10 @@ class Agent:
         config: AgentConfig,
         log: Callable[[str], None],
         handlers: Mapping[str, Handler] | None = None,
+        also: Callable[[AgentConfig], None] | None = None,
     ) -> None:
         _require_linux()
+        self._also = also
         try:
             self._set_up(config, log, handlers or {})
         except (OSError, ImportError, MemoryError) as error:  # imports open files
@@ -120,8 +124,8 @@ class Agent:
         """End after what is under way; called again, at once. From any thread."""
         self._shell.loop.run_soon(lambda: self._shell.tell(events.StopAsked(self._shell.now())))
 
-    def reread_collectors(self) -> None:
-        """Count the tickets of those whom the file names now; sessions of others end."""
+    def reread(self) -> None:
+        """Count the tickets of those whom the file names now; sessions and tests of others end."""
         self._shell.loop.run_soon(self._begin_rereading)
 
     def _begin_rereading(self) -> None:
@@ -129,21 +133,27 @@ class Agent:
         self._n_rereadings += 1
         number = self._n_rereadings
 
-        def tell(outcome: Outcome[frozenset[str]]) -> None:
+        def tell(outcome: Outcome[AgentConfig]) -> None:
             self._shell.loop.run_soon(lambda: self._reread(number, outcome))
 
-        Begun("collectors", lambda _: read_collectors(self._config.file), tell)
+        def read(_: object) -> AgentConfig:
+            config = AgentConfig.from_file(self._config.file)
+            if self._also is not None and number == self._n_rereadings:
+                self._also(config)
+            return config
 
-    def _reread(self, number: int, outcome: Outcome[frozenset[str]]) -> None:
+        Begun("rereading", read, tell)
+
+    def _reread(self, number: int, outcome: Outcome[AgentConfig]) -> None:
         if number < self._n_rereadings:  # somebody has asked again since
             return
         try:
-            collectors = outcome.result()
+            config = outcome.result()
         except (DatacollectError, MemoryError) as error:
             # Whom it has trusted so far it goes on trusting; a typing mistake must not end work.
-            self._shell.note("failed", {"why": f"collectors are not reread: {error}"})
+            self._shell.note("failed", {"why": f"collectors and operators are not reread: {error}"})
             return
-        self._shell.tell(events.CollectorsRead(self._shell.now(), collectors))
+        self._shell.tell(events.CollectorsRead(self._shell.now(), config.collectors))
 
 
 def run_agent(agent: Agent, ready: Callable[[], None]) -> None:
@@ -157,7 +167,7 @@ def run_agent(agent: Agent, ready: Callable[[], None]) -> None:
     """
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     signal.signal(signal.SIGINT, lambda *_: agent.stop())
-    signal.signal(signal.SIGHUP, lambda *_: agent.reread_collectors())
+    signal.signal(signal.SIGHUP, lambda *_: agent.reread())
     ready()
     agent.run()
 

@@ -26,6 +26,8 @@ class WantedFiles:
         Patterns of this start; None: all.
     exclude : tuple of str
         Patterns of files that are not wanted this time.
+    largest_bytes : int or None
+        Larger files are left out, and named.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class WantedFiles:
     files: tuple[str, ...] | None = None
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    largest_bytes: int | None = None
 
     def fits(self, path: str) -> bool:
         """Whether a file is wanted."""

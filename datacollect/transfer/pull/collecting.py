@@ -6,6 +6,7 @@ is planned again. Complete is what the state says in the end, never the absence 
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,8 @@ class Collecting:
         self._planner = Planner(hosts.collection, how)
         self._use = Use()
         self._n_regroups = 0
+        time_s = hosts.collection.limits.time_s
+        self._until_s = math.inf if time_s is None else time.monotonic() + time_s
 
     def run(self, *, plan_only: bool = False, verify: bool = False) -> Pulled:
         """Carry it out; `verify`: read all that has come before again first.
@@ -99,7 +102,7 @@ class Collecting:
             self._hosts.tell(f"note: {each.source}/{each.path}: {each.why}; it is fetched again")
 
     def _plan_only(self) -> None:
-        self._hosts.wait(everything=True)
+        self._hosts.wait(self._until_s, everything=True)
         self._require_any_room()
         if (work := self._hosts.work()) and (found := self._plan(work)):
             self._use.predicted_s = found.predicted_s
@@ -107,7 +110,10 @@ class Collecting:
     def _collect(self) -> None:
         hosts = self._hosts
         while True:
-            hosts.wait()
+            hosts.wait(self._until_s)
+            if time.monotonic() >= self._until_s:
+                hosts.end_all(f"the pull was to end after {hosts.collection.limits.time_s:g} s")
+                break
             hosts.new.clear()
             work = hosts.work()
             if work:
@@ -159,6 +165,7 @@ class Collecting:
                 found.plan_remaining,
                 hosts.look,
                 self._is_more,
+                self._until_s,
             ).run()
         finally:
             self._note_round(core)

@@ -120,12 +120,22 @@ class Hosts:
         self.log.write("source given up", source=name, why=why)
         self.tell(f"given up: {named(name, why)}")
 
+    def end_all(self, why: str) -> None:
+        """Give up all that is wanted and has not come."""
+        waiting = {name for name, *_ in self.store.state.waiting()}
+        waiting |= {each.name for each in self.store.state.wanted() if not each.is_listed}
+        for name in sorted(waiting - self.ended.keys()):
+            self.end(name, why)
+
     # Waiting ----------------------------------------------------------------------------------
 
-    def wait(self, *, everything: bool = False) -> None:
-        """Wait until something is ready to be fetched, and what is as quick; or nothing comes."""
+    def wait(self, until_s: float, *, everything: bool = False) -> None:
+        """Wait until something is ready to be fetched, and what is as quick; or nothing comes.
+
+        Until an instant of the monotonic clock, and no longer.
+        """
         since_s: float | None = None
-        while self.any_awaited():
+        while self.any_awaited() and time.monotonic() < until_s:
             if self.new and not everything:
                 since_s = since_s or time.monotonic()
                 left_s = since_s + SETTLE_S - time.monotonic()
@@ -133,6 +143,7 @@ class Hosts:
                     return
             else:
                 left_s = LOOK_S
+            left_s = max(0.0, min(left_s, until_s - time.monotonic()))
             try:
                 self._take(self._outcomes.get(timeout=left_s))
             except queue.Empty:

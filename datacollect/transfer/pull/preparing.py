@@ -240,7 +240,7 @@ class Preparation:
             finally:
                 asking.close()
         with self.gate, self.gate.turn:
-            why = self.store.why_no_room(name)
+            why = self.store.why_no_room(name, self.collection.limits.spare_bytes)
             if why is None:
                 self.store.know(name)
             else:

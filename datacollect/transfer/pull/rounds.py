@@ -71,6 +71,8 @@ class Round:
         Called with the core every tick.
     is_more : callable, optional
         Takes the seconds since the start; whether more is to be planned by now.
+    until_s : float, optional
+        When it ends at the latest, by the monotonic clock: as if interrupted.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Round:
         plan_remaining: RemainingPlanner | None,
         watch: Callable[[CollectorCore], None] | None = None,
         is_more: Callable[[float], bool] | None = None,
+        until_s: float = math.inf,
     ) -> None:
         self._core, self._store, self._log = core, store, log
         self._plan_remaining = plan_remaining
@@ -91,6 +94,7 @@ class Round:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._timers: list[tuple[float, int]] = []
         self._begun_s = time.monotonic()
+        self._most_s = until_s - self._begun_s
         self._next_tick_s = TICK_S
         self._sessions = Sessions(open_peer, store, self._events.put, self._now_s)
         self._moved = RouteTotals()
@@ -144,6 +148,8 @@ class Round:
         """Wait for the next event, timer or tick."""
         while True:
             now_s = self._now_s()
+            if now_s >= self._most_s:
+                return Interrupted(now_s)
             if self._timers and self._timers[0][0] <= now_s:
                 _, tag = heapq.heappop(self._timers)
                 return Woken(now_s, tag)
@@ -159,7 +165,9 @@ class Round:
                     self._has_regrouped = True
                     return RegroupAsked(now_s)
                 return Ticked(now_s, self._arrived(now_s), self._sessions.waiting())
-            first_s = min(self._next_tick_s, *(time_s for time_s, _ in self._timers[:1]), math.inf)
+            first_s = min(
+                self._next_tick_s, *(time_s for time_s, _ in self._timers[:1]), self._most_s
+            )
             try:
                 event = self._events.get(timeout=first_s - now_s)
             except queue.Empty:

@@ -149,6 +149,9 @@ class Listing:
                 f"it has {entry.n_bytes} bytes; files are collected up to {LARGEST_FILE_BYTES} "
                 f"bytes, {format_bytes(LARGEST_FILE_BYTES)}"
             )
+        most_bytes = self._wanted.largest_bytes
+        if most_bytes is not None and entry.n_bytes > most_bytes:
+            return f"it has {entry.n_bytes} bytes, and largest_bytes is {most_bytes}"
         if not 0 <= entry.inode < _NUMBER_STOP:
             return f"its number at its host, {entry.inode}, must be below 2**63"
         return _why_no_time(entry.mtime_ns) or self._why_taken(entry.path)

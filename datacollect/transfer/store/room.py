@@ -16,16 +16,23 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.folder.opening import Staging
     from datacollect.transfer.store.state.state import State
 
-# Room that is left free, for the state and for others.
+
+# Unless a collection says otherwise.
 SPARE_BYTES = 16 * 2**20
 
 
 def why_no_room(
-    folder: Path, state: State, staging: Staging, source: str, others: Sequence[str]
+    folder: Path,
+    state: State,
+    staging: Staging,
+    source: str,
+    others: Sequence[str],
+    spare_bytes: int,
 ) -> str | None:
     """Return why what a source needs does not fit beside what others need, or None.
 
-    Holes of sparse files take no room. Each file system counts by itself.
+    So many bytes are left free, for the state and for others. Holes of sparse files take no room.
+    Each file system counts by itself.
     """
     if not state.needs([source])[0]:  # then nothing can be wrong with where it would lie
         return None
@@ -40,7 +47,7 @@ def why_no_room(
     where = folder / source if staging.is_apart(source) else folder
     n_bytes = max(0, n_bytes - _begun_bytes(state, staging, sharing))
     found = os.fstatvfs(fd)
-    free = found.f_bavail * found.f_frsize - SPARE_BYTES
+    free = found.f_bavail * found.f_frsize - spare_bytes
     if n_bytes > free:
         return (
             f"{where}: must have room for {format_bytes(n_bytes)} more, has it for "

@@ -23,7 +23,7 @@ from datacollect.transfer.store.folder.paths import Folders, folding_of, names_i
 from datacollect.transfer.store.listing import Listing
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.preparing import Preparing
-from datacollect.transfer.store.room import why_no_room
+from datacollect.transfer.store.room import SPARE_BYTES, why_no_room
 from datacollect.transfer.store.state.failures import CLOSED, disk_errors
 from datacollect.transfer.store.state.recording import PieceKey
 from datacollect.transfer.store.state.state import FileState, State
@@ -160,11 +160,11 @@ class Store(Arriving):
         """
         self._preparing().compare(name, rows, digests, go_on)
 
-    def why_no_room(self, name: str) -> str | None:
+    def why_no_room(self, name: str, spare_bytes: int = SPARE_BYTES) -> str | None:
         """Return why what a source needs does not fit beside what known ones need, or None."""
         with disk_errors(self.folder):
             others = [other for other in self._sources if other not in self._put_off]
-            return why_no_room(self.folder, self.state, self._staging, name, others)
+            return why_no_room(self.folder, self.state, self._staging, name, others, spare_bytes)
 
     def clean(self) -> None:
         """Take away what was begun and is not waited for any more."""

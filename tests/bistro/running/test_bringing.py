@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 from instances.agents import KEY, running, write_agent
 from instances.bistro_folders import HandedIn, MadeBistro, collecting_event
+from transfer.pull.lying_agent import LyingAgent
 
 from datacollect.bistro.custody.segments import segment_name
 from datacollect.bistro.event.event import Bistro
@@ -96,3 +98,46 @@ def test_a_bistro_that_lists_what_fits_nowhere_keeps_nobody_from_being_collected
     too_large.add("north")
     with pytest.raises(StoreError):
         bring({"north": REPORTS, "south": REPORTS})
+
+
+def test_a_bistro_that_trickles_holds_the_others_up_for_so_long_and_no_longer(served, tmp_path):
+    event, made, _ = served
+    trickling = LyingAgent(
+        "south", tmp_path, {"batches/0000000000.batch": b"b" * 10**5}, drips={"/v1/read": 0.001}
+    )
+    url = f"https://127.0.0.1:{trickling.address[1]}"
+    south = Bistro("south", url, "", fingerprint=trickling.fingerprint)
+    event = replace(event, bistros=(event.bistros[0], south))
+    said = []
+    bring = Bringing(
+        event,
+        tmp_path / "collector.key",
+        tmp_path / "into",
+        said.append,
+        patience_s=600.0,
+        most_s=2.0,
+    )
+    made["north"].push(HandedIn(EVENT, 0))
+    bring({"north": REPORTS, "south": REPORTS})
+    trickling.stop()
+    assert "north/batches/0000000000.batch" in files_in(tmp_path / "into")
+    assert any(line == "given up: south: the pull was to end after 2 s" for line in said), said
+
+
+def test_a_bistro_can_neither_fill_the_disk_nor_serve_what_is_larger_than_it_may_be(
+    served, tmp_path
+):
+    event, made, _ = served
+    (tmp_path / "south/batches").mkdir(parents=True, exist_ok=True)
+    with (tmp_path / "south/batches/0000000007.batch").open("wb") as sparse:
+        sparse.truncate(10**9)
+    said = []
+    bring = Bringing(event, tmp_path / "collector.key", tmp_path / "into", said.append)
+    made["north"].push(HandedIn(EVENT, 0))
+    bring({"north": REPORTS, "south": REPORTS})
+    assert "north/batches/0000000000.batch" in files_in(tmp_path / "into")
+    assert "south/batches/0000000007.batch" not in files_in(tmp_path / "into")
+    # Of the room that is free, half is the most that anybody may list.
+    free = shutil.disk_usage(tmp_path).free
+    found = bring._collection({"north": REPORTS})
+    assert found.limits.spare_bytes == pytest.approx(free / 2, rel=0.1)

@@ -300,6 +300,8 @@ def test_batches_in_the_place_of_others_are_named_and_not_taken(bench):
         ("north", f"Its file {batch_name(4)}: it is batch 0 of north."),
         ("north", f"Its file {batch_name(0)}: it is batch 0 of south."),
     }
+    # What is no report takes no room.
+    assert [*(bench.folder / "fetched/north").glob("batches/*")] == []
     assert bench.counts.waiting == 0
     assert bench.said() == {}
 

@@ -218,3 +218,18 @@ def test_a_lease_for_one_is_for_one(tests):
     tests.begin_once(one, "tcp")
     with pytest.raises(RefusedError, match="the lease is for 1 at once"):
         tests.begin_once(two, "tcp")
+
+
+def test_an_operator_whose_key_is_withdrawn_loses_the_test_that_runs(tests, config):
+    one = ticket(tests)
+    tests.ask(one, 1, 30.0)
+    test = tests.begin(one, "tcp")
+    tests.trust(frozenset([OPERATOR.public]))
+    assert not test.over.is_set()
+    tests.trust(frozenset())
+    assert test.over.is_set()
+    assert not is_locked(config.lock)
+    with pytest.raises(RefusedError, match="none of the agent's operators"):
+        ticket(tests)
+    tests.trust(frozenset([OPERATOR.public]))
+    assert isinstance(tests.ask(ticket(tests), 1, 30.0), Granted)

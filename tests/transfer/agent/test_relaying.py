@@ -221,19 +221,19 @@ def test_withdrawn_keys_and_the_end_close_ways(tmp_path, target):
     with running(path) as relay:
         with dial_relay(relay) as near, closing(target.accept()[0]):
             path.write_text(path.read_text().replace("ed25519:", "x"))
-            relay.agent.reread_collectors()
+            relay.agent.reread()
             deadline_s = time.monotonic() + 60
             while not relay.records or relay.records[-1]["what"] != "failed":
                 assert time.monotonic() < deadline_s
                 time.sleep(0.01)
             # A file that cannot be read changes nothing.
-            assert "collectors are not reread" in relay.records.pop()["why"]
+            assert "collectors and operators are not reread" in relay.records.pop()["why"]
             path.write_text(path.read_text().replace("x", "ed25519:", 1))
             text = path.read_text()
             start = text.index("collectors")
             end = text.index("\n", start)
             path.write_text(text[:start] + "collectors = []" + text[end:])
-            relay.agent.reread_collectors()
+            relay.agent.reread()
             with pytest.raises(ConnectionResetError):
                 near.recv(1)
         assert relay.logged("ended")[0]["why"] == "its collector's key was withdrawn"
@@ -246,7 +246,7 @@ def test_a_file_that_cannot_be_read_to_its_end_holds_nobody_up(tmp_path, target)
         text = path.read_text()
         path.unlink()
         os.mkfifo(path)
-        relay.agent.reread_collectors()
+        relay.agent.reread()
         with dial_relay(relay) as near, target.accept()[0] as far:
             near.sendall(b"goes on")
             assert far.recv(7) == b"goes on"
@@ -254,7 +254,7 @@ def test_a_file_that_cannot_be_read_to_its_end_holds_nobody_up(tmp_path, target)
             pipe = os.open(path, os.O_RDWR)
             path.unlink()
             path.write_text(text[: text.index("collectors")] + "collectors = []\n" + _rest(text))
-            relay.agent.reread_collectors()
+            relay.agent.reread()
             with pytest.raises(ConnectionResetError):
                 near.recv(1)
             os.write(pipe, text.encode())

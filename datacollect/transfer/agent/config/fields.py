@@ -137,7 +137,7 @@ MEASURE = Table(
         Field(
             "operators",
             ListOf(PublicKey(), shortest=1),
-            "Public keys of those whose tickets for measuring count.",
+            "Public keys of those whose tickets for measuring count. Read again at SIGHUP.",
             required=True,
         ),
         Field("tools", ListOf(Text(TOOLS)), "What may be run.", default=list(TOOLS)),

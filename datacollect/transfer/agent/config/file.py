@@ -144,11 +144,6 @@ class AgentConfig:
         return _config(AGENT.read(tree), Path(path), folder_of(path).resolve())
 
 
-def read_collectors(path: str | PathLike[str]) -> frozenset[str]:
-    """Return whose tickets count by what the file says now."""
-    return AgentConfig.from_file(path).collectors
-
-
 def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     limits = values["limits"] or LIMITS.read({}, "limits")
     state = folder / values["state"] if values["state"] else folder

@@ -25,6 +25,11 @@ SOURCE = Table(
             ListOf(Text(), 1),
             "Which files, as patterns: * is anything but a slash, ** anything; all if absent.",
         ),
+        Field(
+            "largest_bytes",
+            Whole("bytes", minimum=0),
+            "Larger files are left out, and named; none by default.",
+        ),
     ),
 )
 
@@ -61,6 +66,18 @@ LIMITS = Table(
             Whole("bytes", minimum=2**16, stop=2**24 + 1),
             "Unit of requests, hashes and records: a power of two from 64 KiB to 16 MiB; by "
             "default what suits the data.",
+        ),
+        Field(
+            "time_s",
+            Number("seconds", positive=True),
+            "After this time the pull ends, and names what is missing; the next one goes on. By "
+            "default it ends by itself.",
+        ),
+        Field(
+            "spare_bytes",
+            Whole("bytes", minimum=0),
+            "Room that is left free on the destination's disk. Default 16 MiB.",
+            default=16 * 2**20,
         ),
     ),
 )

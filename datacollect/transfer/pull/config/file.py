@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceEntry:
-    """What to collect from one host: patterns of files, None for all."""
+    """What to collect from one host: patterns of files and how large they may be; None: all."""
 
     name: str
     files: tuple[str, ...] | None = None
+    largest_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Limits:
     patience_s: float = 60.0
     timeout_s: float = 20.0
     piece_bytes: int | None = None
+    time_s: float | None = None
+    spare_bytes: int = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,9 @@ class Collection:
 
     def wanted(self, name: str) -> WantedFiles:
         """Which files of a host are wanted this time."""
-        return WantedFiles(self.patterns(name), self.include, self.exclude)
+        source = (self.sources or {}).get(name)
+        largest_bytes = None if source is None else source.largest_bytes
+        return WantedFiles(self.patterns(name), self.include, self.exclude, largest_bytes)
 
 
 def _entries(values: Mapping[str, Any], destination: str, base: Path) -> dict[str, dict[str, Any]]:
@@ -192,7 +197,7 @@ def _source(
             f"{place}: must be one of the {' or '.join(kinds)}, got {shown(name)}{hint}"
         )
     files = entry["files"]
-    return SourceEntry(name, None if files is None else tuple(files))
+    return SourceEntry(name, None if files is None else tuple(files), entry["largest_bytes"])
 
 
 def _require_no_backlogs(hosts: Any) -> None:
