@@ -223,6 +223,9 @@ PATHS = (
 ON_S, OFF_S = 0.010, 0.005
 
 
+QUICK = ("--within", 0.3, "--seconds", 8)
+
+
 def calibration(kept: Kept, runs: int) -> None:
     """Packet pairs against TCP over twelve paths to one host, 20 ms, each with its own load."""
     todo = [r for r in range(runs) if ("calibration", "12 paths", str(r)) not in kept.done]
@@ -246,7 +249,7 @@ def calibration(kept: Kept, runs: int) -> None:
     )
     with measured_hosts(replace(network, background=flows), [*mbit, "D"]) as hosts:
         for run in todo:
-            pairs = by_host(hosts.measure("pairs"), "pairs")
+            pairs = by_host(hosts.measure("pairs", *QUICK), "pairs")
             tests = by_host(hosts.measure("tcp", "--streams", 4, "--seconds", 5), "tcp")
             both = [name for name in mbit if name in pairs and name in tests]
             line = calibrate([pairs[name] for name in both], [tests[name] for name in both])
