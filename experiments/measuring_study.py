@@ -166,9 +166,9 @@ def one(said: dict[str, Any], tool: str) -> dict[str, Any]:
 
 def connections(kept: Kept, runs: int) -> None:
     """m of curves: 20 Mbit/s, 40 ms, a queue of 60 packets, beside m endless flows."""
-    for congestion in ("reno", "cubic"):
+    for congestion, seconds in (("reno", 5), ("cubic", 5), ("cubic", 10)):
         for m in (2, 4, 8):
-            case = f"{congestion}, m = {m}"
+            case = f"{congestion}, {seconds} s each, m = {m}"
             todo = [r for r in range(runs) if ("connections", case, str(r)) not in kept.done]
             if not todo:
                 continue
@@ -177,7 +177,7 @@ def connections(kept: Kept, runs: int) -> None:
             flows = tuple(BackgroundFlow("tcp", *ends) for _ in range(m))
             with measured_hosts(replace(network, background=flows), "LR", congestion) as hosts:
                 for run in todo:
-                    row = one(hosts.measure("curve"), "curve")
+                    row = one(hosts.measure("curve", "--seconds", seconds), "curve")
                     capacity = row["capacity_bytes_per_s"] / (20 * MBIT * PAYLOAD)
                     values = {"m": row["competitors"], "capacity over true": capacity}
                     kept.add("connections", case, run, values)
