@@ -1,4 +1,4 @@
-"""Tests of chosen pairs: ``datacollect measure ping``, ``trace`` and ``tcp``."""
+"""Tests of chosen pairs: ``datacollect measure ping``, ``trace``, ``pairs`` and ``tcp``."""
 
 from __future__ import annotations
 

@@ -130,6 +130,8 @@ class Bed:
         choose among those in ``tcp_allowed_congestion_control`` only: always reno.
     as_user : bool
         Make it as an ordinary user has to, by a user namespace; also for root.
+    prefix : str
+        Of all addresses.
     """
 
     def __init__(
@@ -140,9 +142,10 @@ class Bed:
         seed: int = 1,
         congestion: str = "reno",
         as_user: bool = False,
+        prefix: str = "10.77",
     ) -> None:
         self.network = network
-        self.layout = Layout(network, dict(loss or {}), seed)
+        self.layout = Layout(network, dict(loss or {}), seed, prefix)
         self.congestion = congestion
         self.as_user = as_user or os.geteuid() != 0
         self._asking = threading.Lock()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.running.standing import STANDING_FILE
-from datacollect.errors import ProblemError
+from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.files.documents import document_name, write_owned
 from datacollect.net.fan_out import start_thread
 
 if TYPE_CHECKING:
@@ -32,6 +35,10 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+TOKEN_FILE, TOKEN_BYTES = "page.token", 24
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
+# What others than its owner may do with a file.
+OTHERS = 0o077
 LOOK_S = 1.0
 # So often something is sent that says nothing: who is gone is noticed.
 STILL_S = 15.0
@@ -52,16 +59,18 @@ class Overview:
     Attributes
     ----------
     url : str
-        With the token, in the part that browsers do not send.
+        With the token, in the part that browsers do not send; the same after a new start.
 
     Raises
     ------
     ProblemError
         The port is taken.
+    NotWrittenError
+        The token cannot be kept.
     """
 
     def __init__(self, folder: Path, port: int) -> None:
-        token = secrets.token_urlsafe(24)
+        token = _kept_token(folder / TOKEN_FILE)
         try:
             self._server = _Server(folder, port, token)
         except OSError as error:
@@ -93,6 +102,28 @@ class Overview:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+def _kept_token(path: Path) -> str:
+    """Return the token of an earlier start; a new one where there is none that others cannot read.
+
+    Raises
+    ------
+    NotWrittenError
+    """
+    with suppress(OSError, ValueError):
+        found = path.read_text("ascii")
+        if TOKEN.fullmatch(found) and not path.stat().st_mode & OTHERS:
+            return found
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    try:
+        path.unlink(missing_ok=True)
+        write_owned(path, token.encode(), mode=0o600, new=True)
+    except OSError as error:
+        raise NotWrittenError(
+            f"{document_name(path)}: cannot be written: {error.strerror}", error.errno
+        ) from None
+    return token
 
 
 class _Server(ThreadingHTTPServer):

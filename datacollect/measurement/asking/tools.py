@@ -100,7 +100,7 @@ def most_bytes(rate_bytes_per_s: float | None, seconds: float) -> int:
 TOOLS = {
     "ping": Tool(lambda _: PingSettings(10, 0.5), loads_wires=False),
     "trace": Tool(lambda _: TraceSettings(), loads_wires=False),
-    "pairs": Tool(lambda _: PairsSettings(), loads_wires=False),
+    "pairs": Tool(lambda _: PairsSettings()),
     "tcp": Tool(lambda rate: TcpSettings(4, 10.0, most_bytes(rate, 10.0))),
     "curve": Tool(lambda rate: CurveSettings(5.0, most_bytes(rate, 5.0)), measure_curve),
 }
