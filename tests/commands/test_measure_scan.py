@@ -84,8 +84,11 @@ def test_a_flood_into_a_host(hosts, tmp_path, capsys):
     assert "give more --bytes" in capsys.readouterr().err
 
 
-def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(hosts, tmp_path, capsys):
+def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
+    hosts, tmp_path, capsys, monkeypatch
+):
     """The host itself is no path whose capacity pairs tell; one connection gets S's 4 MB/s."""
+    monkeypatch.setattr("datacollect.measurement.asking.curve_tests.SETTLED_S", 0.1)
     folder = str(tmp_path / "samples")
     command = ["measure", "curve", hosts, "--from", "S", "--bytes", "20 MB", "-o", folder]
     assert run([*command, "--seconds", "0.4", "--json"]) == 0

@@ -100,12 +100,15 @@ class TcpSettings:
         The test ends where they are sent, before its time.
     window_bytes : int or None
         So much of each connection may be on its way at a time; None: the sender's kernel decides.
+    settled_s : float
+        The rate is that from then on: until then connections come to their share beside others.
     """
 
     streams: int = 1
     seconds: float = 10.0
     most_bytes: int = 100_000_000
     window_bytes: int | None = None
+    settled_s: float = 0.0
 
     tool: ClassVar[str] = "tcp"
 
@@ -242,7 +245,7 @@ def _tcp_row(name: str, said: dict[str, Any], settings: TcpSettings) -> dict[str
         raise TransferError(f"{name}: what it says of its test is none of such a test")
     assert curve is not None
     assert facts is not None
-    rates = tcp_rates(curve)
+    rates = tcp_rates(curve, settings.settled_s)
     trips_s = [float(each["rtt_s"]) for each in facts if "rtt_s" in each]
     if rates is None:
         ended = _ended(said)
