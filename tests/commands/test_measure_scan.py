@@ -37,7 +37,7 @@ def test_a_scan_says_the_fewest_streams_that_get_most(hosts, tmp_path, capsys):
     (choice,) = tree["choices"]
     assert (choice["from"], choice["to"], choice["window_bytes"]) == ("S", "D", None)
     cells = [(row["tool"], row["streams"], row["ended"] == "done") for row in tree["samples"]]
-    assert cells == [("scan", n, done) for done in (True, False) for n in (1, 2)]
+    assert cells == [("scan", n, done) for n in (1, 2) for done in (True, False)]
     kept = rows(tmp_path / "s")
     settings = {(json.loads(row["settings"])["window_bytes"], row["streams"]) for row in kept}
     assert settings == {(None, 1), (None, 2), (10**9, 1), (10**9, 2)}
