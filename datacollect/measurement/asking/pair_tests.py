@@ -221,7 +221,7 @@ def leased_test(
 
 def _expected_bytes(row: dict[str, Any]) -> int:
     """Return what the receiver must have counted at least, if the sender is right."""
-    under_way_bytes = UNDER_WAY_BYTES + row["streams"] * RECORD_BYTES
+    under_way_bytes = UNDER_WAY_BYTES + int(row["streams"]) * RECORD_BYTES
     return max(int((row.get("bytes") or 0) * (1 - HEADERS)) - under_way_bytes, 0)
 
 
