@@ -12,16 +12,17 @@ from urllib.parse import urlsplit
 import pytest
 from bistro.running.test_standing import ALL
 
-from datacollect.bistro.running import overview_server
-from datacollect.bistro.running.overview_server import MOST_STREAMS, STATIC, Overview
+from datacollect.bistro.running.overview_server import STATIC, overview_page
 from datacollect.bistro.running.standing import LogStanding, write_standing
 from datacollect.errors import ProblemError
+from datacollect.net import live_page
+from datacollect.net.live_page import MOST_STREAMS
 
 
 @pytest.fixture
 def overview(tmp_path, monkeypatch):
-    monkeypatch.setattr(overview_server, "LOOK_S", 0.02)
-    with Overview(tmp_path, 0) as made:
+    monkeypatch.setattr(live_page, "LOOK_S", 0.02)
+    with overview_page(tmp_path, 0) as made:
         yield made
 
 
@@ -82,7 +83,7 @@ def test_it_listens_on_loopback_alone_and_names_a_port_that_is_taken(overview, t
     parts = urlsplit(overview.url)
     assert parts.hostname == "127.0.0.1"
     with pytest.raises(ProblemError, match=f"--page {parts.port}: Address already in use"):
-        Overview(tmp_path, parts.port)
+        overview_page(tmp_path, parts.port)
 
 
 def test_pages_that_stay_open_leave_the_others_alone(overview, tmp_path):
