@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -15,7 +17,7 @@ from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.measurement.asking.pair_tests import Settings
     from datacollect.measurement.cycle.budget import Cost
@@ -171,13 +173,33 @@ def _measure(
     key, rows = operator_key(hosts), []
     for sender, receiver in pairs:
         found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
-        with working(f"{settings.tool} {sender.name} → {receiver.name}"):
+        with at_test(folder, settings.tool, sender, receiver, _about(settings)):
             for row in found:
                 keep(folder, [row])
                 rows.append(row)
                 if not as_json:
                     emit(line_of(row))
     finish(folder, rows, as_json=as_json)
+
+
+@contextmanager
+def at_test(
+    folder: str, tool: str, sender: AgentEntry, receiver: AgentEntry, about: str = ""
+) -> Iterator[None]:
+    """Say what runs, here and beside the samples."""
+    from datacollect.measurement.current_tests import running_test
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with (
+        working(f"{tool} {sender.name} → {receiver.name}"),
+        running_test(Path(folder), tool, sender.name, receiver.name, about),
+    ):
+        yield
+
+
+def _about(settings: Settings) -> str:
+    """Say in a few words how it tests."""
+    return ", ".join(f"{name} {value}" for name, value in asdict(settings).items() if value)
 
 
 def say_tests(pairs: Sequence[Pair], cost: Cost, *, as_json: bool) -> None:

@@ -149,7 +149,8 @@ def _at(place: Mapping[str, Any], nodes: Iterable[str]) -> dict[str, list[float]
 
 def _hover(router: str, provider: str, pairs: set[tuple[str, str]]) -> str:
     links = listed([plotly_text(f"{tail} → {head}") for tail, head in sorted(pairs)])
-    return f"{plotly_text(router)}<br>{plotly_text(provider)}<br>{counted(len(pairs), 'link')}: {links}"
+    of = f"{counted(len(pairs), 'link')}: {links}"
+    return f"{plotly_text(router)}<br>{plotly_text(provider)}<br>{of}"
 
 
 def _colours(
