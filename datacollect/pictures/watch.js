@@ -32,7 +32,7 @@
   }
 
   function look() {
-    const style = getComputedStyle(document.body), line = style.getPropertyValue("--line").trim();
+    const style = getComputedStyle(document.body), line = dark.matches ? "#3a3f47" : "#dde1e6";
     const axis = {gridcolor: line, zerolinecolor: line, linecolor: line};
     return {layout: {font: {color: style.color}, paper_bgcolor: "#0000", plot_bgcolor: "#0000",
       xaxis: axis, yaxis: axis, hoverlabel: {font: {color: "#222"}, bgcolor: "#fff"}}};
@@ -104,7 +104,7 @@
     byId("why").textContent = host ? host.why : "";
     draw(byId("counters"), "Interfaces: the last 120 s", host ? host.lines : [],
       over("Mbit/s", {height: 260, margin: {l: 55, r: 15, t: 40, b: 40},
-        xaxis: {range: [-120, 0], title: {text: "s"}}, uirevision: byId("host").value}));
+        xaxis: {range: [-120, 0]}}));
   }
 
   const clock = new Intl.DateTimeFormat("en-GB", {timeStyle: "medium"});

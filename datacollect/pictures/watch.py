@@ -139,7 +139,7 @@ def watch_tree(table: pd.DataFrame, providers: Providers) -> dict[str, Any]:
     links = [_link(f"{a} → {b}", rows) for (a, b), rows in table.groupby(["from", "to"])]
     samples = samples_of(table)
     charts = (router_map(table, providers), _scatter(samples), _rates(samples), _success(table))
-    first, last = _times(table["time_s"].iloc[[0, -1]])
+    first, last = _times(table["time_s"].iloc[[0, -1]].round())
     tests = counted(len(table), "test")
     return {
         "facts": f"{tests} of {counted(len(links), 'link')}, from {first} to {last} UTC.",

@@ -91,8 +91,9 @@ class WatchFeed:
 
 
 def _lines(readings: Sequence[Mapping[str, Any]], why: str) -> dict[str, Any]:
-    """Return the lines of a host's interfaces, two for each: received, and sent."""
+    """Return the lines of a host's interfaces that carried anything: received, and sent."""
     ages_s, rates = interface_rates(readings)
+    rates = {name: sides for name, sides in rates.items() if any(map(any, sides))}
     lines = [
         {
             "name": f"{plotly_text(name)} {side}",
@@ -104,4 +105,6 @@ def _lines(readings: Sequence[Mapping[str, Any]], why: str) -> dict[str, Any]:
         for number, (name, sides) in enumerate(rates.items())
         for of_side, side, dash in zip(sides, ("received", "sent"), ("solid", "dot"), strict=True)
     ]
+    if not why and readings and not lines:
+        why = "Nothing was carried."
     return {"lines": lines, "why": why}
