@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datacollect.explanation.explain import explain
     from datacollect.explanation.findings import Explanation
     from datacollect.flow.optimum import lower_bound
+    from datacollect.measurement.cycling.measure_cycle import measure_cycle
     from datacollect.measurement.estimates import estimate
     from datacollect.measurement.iperf3 import samples_from_iperf3
     from datacollect.measurement.perturbed import perturb, perturb_random
@@ -77,6 +78,7 @@ _HOMES = {
         "SolverUnavailableError",
         "TimeLimitError",
     ),
+    "measurement.cycling.measure_cycle": ("measure_cycle",),
     "measurement.estimates": ("estimate",),
     "measurement.iperf3": ("samples_from_iperf3",),
     "measurement.perturbed": ("perturb", "perturb_random"),
@@ -147,6 +149,7 @@ __all__ = [
     "explain",
     "front",
     "lower_bound",
+    "measure_cycle",
     "perturb",
     "perturb_random",
     "plot_page",

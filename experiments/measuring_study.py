@@ -11,8 +11,8 @@ calibration   packet pairs against TCP over twelve paths
 scan          windows and streams
 flood         one host to a group of others, beside each of them alone
 
-Runs are kept one by one in `results/measuring_study.csv`, and a second start goes on; `--table`
-writes `docs/tables/measuring_*.md` from them.
+Runs are kept one by one in `results/measuring_study.csv`, and a second start goes on; then
+`docs/tables/measuring_*.md` are written from all of them, with `--table` without any run.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from measuring import markdown
 from testbed.bed import Bed
 from testbed.measuring import MeasuredHosts
 from testbed.networks import one_wire, star
 
+from datacollect.measurement.series.calibration import calibrate
 from datacollect.simulation.network import BackgroundFlow
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ MBIT = 125_000.0
 PAYLOAD = 1448 / 1514
 # Until others' flows have found their rates.
 WARM_UP_S = 4.0
-COUNTERS_EVERY_S = 0.25
+COUNTERS_EVERY_S = 0.1
 
 
 # Runs ---------------------------------------------------------------------------------------
@@ -109,7 +112,7 @@ def measured_hosts(
 
 
 class Counters:
-    """What a wire has carried, read every quarter of a second while a test runs."""
+    """What a wire has carried, read ten times a second while a test runs."""
 
     def __init__(self, bed: Bed, wire: int) -> None:
         self._bed, self._wire = bed, wire
@@ -197,10 +200,10 @@ def wire(kept: Kept, runs: int) -> None:
                         row = one(hosts.measure("tcp", *options), "tcp")
                         time.sleep(2 * COUNTERS_EVERY_S)
                     readings = counters.busy()
-                    begun_s, ends_s = readings[0][0], readings[-1][0]
-                    flowing = [r for r in readings if r[0] >= begun_s + 2 and r[0] <= ends_s - 1]
-                    (from_s, before), (to_s, after) = flowing[0], flowing[-1]
-                    carried = PAYLOAD * (after - before) / (to_s - from_s)
+                    begun_s = readings[0][0]
+                    before = next(reading for reading in readings if reading[0] >= begun_s + 0.5)
+                    moved = readings[-1][1] - before[1], readings[-1][0] - before[0]
+                    carried = PAYLOAD * moved[0] / moved[1]
                     all_bytes = PAYLOAD * (readings[-1][1] - readings[0][1])
                     values = {
                         "rate over the wire's": row["bandwidth_bytes_per_s"] / carried,
@@ -209,6 +212,59 @@ def wire(kept: Kept, runs: int) -> None:
                         "from connect, Mbit/s": row["bandwidth_from_connect_bytes_per_s"] / MBIT,
                     }
                     kept.add("wire", case, run, values)
+
+
+# Of each path Mbit/s, and the part of it that datagrams of others take.
+PATHS = (
+    *((4, 0.0), (6, 0.3), (8, 0.6), (10, 0.0), (12, 0.3), (15, 0.6)),
+    *((18, 0.0), (20, 0.3), (25, 0.6), (30, 0.0), (35, 0.3), (40, 0.6)),
+)
+# Datagrams of others come in bursts of 10 ms on average, at their mean rate by this.
+ON_S, OFF_S = 0.010, 0.005
+
+
+def calibration(kept: Kept, runs: int) -> None:
+    """Packet pairs against TCP over twelve paths to one host, 20 ms, each with its own load."""
+    todo = [r for r in range(runs) if ("calibration", "12 paths", str(r)) not in kept.done]
+    if not todo:
+        return
+    mbit = {f"S{i}": rate for i, (rate, _) in enumerate(PATHS)}
+    of_host = {name: rate * MBIT for name, rate in mbit.items()} | {"D": 100 * MBIT}
+    network = star(of_host, delay_s=0.005)
+    ends = {name: network.node_names.index(name) for name in (*mbit, "X")}
+    flows = tuple(
+        BackgroundFlow(
+            "udp",
+            ends[f"S{i}"],
+            ends["X"],
+            rate_bytes_per_s=load * rate * MBIT * (ON_S + OFF_S) / ON_S,
+            mean_on_s=ON_S,
+            mean_off_s=OFF_S,
+        )
+        for i, (rate, load) in enumerate(PATHS)
+        if load
+    )
+    with measured_hosts(replace(network, background=flows), [*mbit, "D"]) as hosts:
+        for run in todo:
+            pairs = by_host(hosts.measure("pairs"), "pairs")
+            tests = by_host(hosts.measure("tcp", "--streams", 4, "--seconds", 5), "tcp")
+            both = [name for name in mbit if name in pairs and name in tests]
+            line = calibrate([pairs[name] for name in both], [tests[name] for name in both])
+            values = {"R2": line.r_squared, "slope": line.slope, "paths": line.n}
+            for i, (rate, load) in enumerate(PATHS):
+                for what, rates in (("pairs", pairs), ("tcp", tests)):
+                    if f"S{i}" in rates:
+                        values[f"{what} {rate} Mbit/s at {load:.0%}"] = rates[f"S{i}"] / MBIT
+            kept.add("calibration", "12 paths", run, values)
+
+
+def by_host(said: dict[str, Any], tool: str) -> dict[str, float]:
+    """Return what each sender's test has found."""
+    return {
+        row["from"]: row["bandwidth_bytes_per_s"]
+        for row in said["samples"]
+        if row["tool"] == tool and row["ended"] == "done" and row["bandwidth_bytes_per_s"]
+    }
 
 
 WINDOWS = ("16 kB", "64 kB", "256 kB", "1 MB", "auto")
@@ -289,8 +345,94 @@ def flood(kept: Kept, runs: int) -> None:
 PARTS: dict[str, Callable[[Kept, int], None]] = {
     "connections": connections,
     "wire": wire,
+    "calibration": calibration,
     "scan": scan,
     "flood": flood,
+}
+
+
+# Tables -------------------------------------------------------------------------------------
+
+
+def write_tables(kept: Kept) -> None:
+    for part, table in TABLE_OF.items():
+        if runs := kept.of(part):
+            (TABLES / f"measuring_{part}.md").write_text(table(runs) + "\n", encoding="utf-8")
+
+
+def connections_table(cases: dict[str, list[Values]]) -> str:
+    rows = []
+    for case, runs in cases.items():
+        true = float(case.rpartition(" ")[2])
+        found = [run["m"] for run in runs]
+        near = sum(abs(m / true - 1) <= 0.3 for m in found)
+        capacity = [run["capacity over true"] for run in runs]
+        rows.append(
+            [case, ", ".join(f"{m:.1f}" for m in found), f"{near} of {len(runs)}", spread(capacity)]
+        )
+    return markdown(["others", "m found", "within 30 %", "C found ÷ true"], rows)
+
+
+def wire_table(cases: dict[str, list[Values]]) -> str:
+    names = ["rate over the wire's", "bytes over the wire's", "Mbit/s", "from connect, Mbit/s"]
+    rows = [
+        [case, *(spread([run[name] for run in runs], 1 if "Mbit" in name else 3) for name in names)]
+        for case, runs in cases.items()
+    ]
+    return markdown(["wire", *names], rows)
+
+
+def calibration_table(cases: dict[str, list[Values]]) -> str:
+    (runs,) = cases.values()
+    rows = []
+    for rate, load in PATHS:
+        keys = [f"{what} {rate} Mbit/s at {load:.0%}" for what in ("pairs", "tcp")]
+        found = [spread([run[key] for run in runs if key in run], 1) for key in keys]
+        rows.append([f"{rate} Mbit/s", f"{load:.0%}", *found])
+    lines = ", ".join(f"{run['R2']:.2f}" for run in runs)
+    slopes = ", ".join(f"{run['slope']:.2f}" for run in runs)
+    table = markdown(["path", "others", "pairs, Mbit/s", "tcp, Mbit/s"], rows)
+    return f"{table}\n\nR² of the five runs: {lines}. Slopes: {slopes}."
+
+
+def scan_table(cases: dict[str, list[Values]]) -> str:
+    rows = []
+    for case, runs in cases.items():
+        for window in WINDOWS:
+            means = [mean(run[f"{window} x {n}"] for run in runs) for n in STREAMS]
+            rows.append([case, window, *(f"{rate:.1f}" for rate in means)])
+        for run in runs:
+            window = run["chosen window"]
+            named = f"{window / 1000:.0f} kB" if window else "auto"
+            part = f"{run['chosen part']:.0%} of the most"
+            chosen = f"chosen: {run['chosen streams']:.0f} streams, {named}, {part}"
+            rows.append([case, chosen, *[""] * len(STREAMS)])
+    return markdown(["wire", "window", *(f"{n} streams" for n in STREAMS)], rows, n_left=2)
+
+
+def flood_table(cases: dict[str, list[Values]]) -> str:
+    names = ["alone, sum", "at once", "peak of 2 s", "counters, mean"]
+    rows = [
+        [case, *(spread([run[name] for run in runs], 1) for name in names)]
+        for case, runs in cases.items()
+    ]
+    return markdown(["group", *(f"{name}, Mbit/s" for name in names)], rows)
+
+
+def spread(values: list[float], digits: int = 3) -> str:
+    """Write a number, or the least and the most of several."""
+    if not values:
+        return "none"
+    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
+    return low if low == high else f"{low}–{high}"
+
+
+TABLE_OF = {
+    "connections": connections_table,
+    "wire": wire_table,
+    "calibration": calibration_table,
+    "scan": scan_table,
+    "flood": flood_table,
 }
 
 
@@ -303,6 +445,7 @@ def main() -> None:
     kept = Kept()
     for part in () if given.table else given.parts or PARTS:
         PARTS[part](kept, given.runs)
+    write_tables(kept)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ import typer
 from datacollect.commands.at_work import at_work
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.measure_curve import curve
+from datacollect.commands.measure_cycle import cycle
 from datacollect.commands.measure_flood import flood
 from datacollect.commands.measure_hosts import hosts
 from datacollect.commands.measure_problem import problem
 from datacollect.commands.measure_scan import scan
-from datacollect.commands.measure_tools import ping, tcp, trace
+from datacollect.commands.measure_tools import pairs, ping, tcp, trace
 from datacollect.commands.measure_watch import watch
 
 measure = typer.Typer(
@@ -20,5 +21,5 @@ measure = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (hosts, ping, trace, tcp, curve, scan, flood, problem, watch):
+for command in (hosts, cycle, ping, trace, pairs, tcp, curve, scan, flood, problem, watch):
     measure.command(cls=Command)(at_work(command))

@@ -61,7 +61,7 @@ def curve(
     key, rows = operator_key(hosts), []
     for pair in pairs:
         capacity = _known_capacity(Path(folder), pair)
-        for row in measure_curve(*pair, key, settings, capacity, patience_s, note):
+        for row in measure_curve(*pair, key, settings, patience_s, note, capacity):
             keep(folder, [row])
             rows.append(row)
             if not as_json:

@@ -184,6 +184,7 @@ def _answer(found: ProblemOfSamples, damaged: Sequence[str]) -> dict[str, Any]:
         ],
         "calibration": None if line is None else asdict(line),
         "daily": list(found.daily),
+        "shared": [asdict(wire) for wire in found.wires],
         "n_samples": len(found.samples),
         "damaged": list(damaged),
         "notes": list(found.notes),
@@ -253,7 +254,7 @@ def _emit_links(found: ProblemOfSamples) -> None:
 
 def _note_what_is_known(found: ProblemOfSamples) -> None:
     """Say how probes and tests compare, which hours differ, and which pairs have no link."""
-    from datacollect.files.units import counted
+    from datacollect.files.units import counted, format_rate
     from datacollect.measurement.outcomes import listed
 
     for text in found.notes:
@@ -262,6 +263,12 @@ def _note_what_is_known(found: ProblemOfSamples) -> None:
         note_text(
             f"packet pairs: connections get {line.slope:.3g} times as much (R² {line.r_squared:.2f}"
             f" over {counted(line.n, 'link')})"
+        )
+    for wire in found.wires:
+        links = listed([f"{tail} → {head}" for tail, head in wire.links], MOST_NAMED)
+        note_text(
+            f"one wire of {format_rate(wire.bandwidth_bytes_per_s)}: {links}; in {wire.held} of "
+            f"{counted(wire.n_tests, 'test')} of two they got less together than alone"
         )
     if found.daily:
         note_text(f"bandwidths differ every day from {' and from '.join(found.daily)} on")

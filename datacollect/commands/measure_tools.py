@@ -133,6 +133,32 @@ def trace(
 
 
 @of_pairs
+def pairs(
+    half_width: Annotated[
+        float,
+        typer.Option(
+            "--within",
+            metavar="PART",
+            min=0.01,
+            max=1.0,
+            help="Half of the interval that is wanted, as a part of the available bandwidth.",
+        ),
+    ] = 0.15,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=1.0, max=60.0, help="How long at most.")
+    ] = 30.0,
+    most_bytes: MostBytes = "3 MB",
+) -> Settings:
+    """Measure capacity and available bandwidth between hosts that run agents, by packet pairs.
+
+    As many as the interval needs, over UDP, to the udp_port of the agent that receives.
+    """
+    from datacollect.measurement.asking.packet_pairs import PairsSettings
+
+    return PairsSettings(half_width, seconds, bytes_in(most_bytes, "--bytes"))
+
+
+@of_pairs
 def tcp(
     streams: Annotated[
         int, typer.Option("--streams", metavar="N", min=1, max=64, help="Connections at a time.")
@@ -305,7 +331,9 @@ def line_of(row: dict[str, Any]) -> str:
     from datacollect.files.units import format_duration, format_rate
 
     pair = f"{row['from']} → {row['to']}"
-    if row.get("bandwidth_bytes_per_s") is not None:
+    if row.get("capacity_bytes_per_s") is not None:
+        said = _capacity_line(row)
+    elif row.get("bandwidth_bytes_per_s") is not None:
         rate = format_rate(row["bandwidth_bytes_per_s"])
         whole = format_rate(row["bandwidth_from_connect_bytes_per_s"])
         said = f"{rate} ({whole} from connecting on), limited by: {row['limited_by']}"
@@ -316,6 +344,21 @@ def line_of(row: dict[str, Any]) -> str:
     else:
         return f"{pair}: {row['ended']}"
     return f"{pair}: {said}" if row["ended"] == "done" else f"{pair}: {said}; {row['ended']}"
+
+
+def _capacity_line(row: dict[str, Any]) -> str:
+    """Say what packet pairs tell."""
+    from datacollect.files.units import format_rate
+
+    capacity = f"capacity {format_rate(row['capacity_bytes_per_s'])}"
+    if row.get("bandwidth_bytes_per_s") is None:
+        return ", ".join(
+            [capacity, *filter(None, [json.loads(row["settings"]).get("no_bandwidth")])]
+        )
+    found, low, high = (
+        format_rate(row[f"bandwidth_{which}bytes_per_s"]) for which in ("", "low_", "high_")
+    )
+    return f"{capacity}, available {found} ({low} to {high})"
 
 
 def _route_line(route: list[Any]) -> str:

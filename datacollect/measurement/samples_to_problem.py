@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectWarning, ProblemError
@@ -19,6 +20,7 @@ from datacollect.measurement.probes.window_scan import SCAN
 from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.series.calibration import Calibration, calibrate
 from datacollect.measurement.series.day_and_night import day_and_night
+from datacollect.measurement.shared_links import SHARED, compared
 from datacollect.measurement.unlike import of_one_kind
 
 if TYPE_CHECKING:
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.shared_links import FoundWire
 
 # A probe, whose rate is none of a connection's.
 PROBE = "pairs"
-# Rates for settings that were varied on purpose, and of a host towards many others at once.
-NOT_OF_LINKS = (SCAN, FLOOD)
+# Rates for settings that were varied on purpose, and of several links at once.
+NOT_OF_LINKS = (SCAN, FLOOD, SHARED)
 
 # Probes are taken for tests where the line through both explains so much (Cottrell, Antony, Logg
 # and Navratil, iGrid2002 Demonstration: Bandwidth from the Low Lands, 2003); two points say little.
@@ -57,6 +60,8 @@ class ProblemOfSamples:
         From packet pairs to tests with connections; None where too few links have both.
     daily : tuple of str
         The hours at which bandwidths change every day, where the links have a number for each.
+    wires : tuple of FoundWire
+        Which links tests have found to share a wire: rows of ``[[shared]]``, too.
     notes : tuple of str
         What was left out, and what is to be known of the rest.
     """
@@ -67,6 +72,7 @@ class ProblemOfSamples:
     unknown: Mapping[Pair, str]
     calibration: Calibration | None
     daily: tuple[str, ...]
+    wires: tuple[FoundWire, ...]
     notes: tuple[str, ...]
 
 
@@ -133,6 +139,8 @@ def problem_of_samples(
     samples = samples.sort_values(["from", "to", "time_s"], ignore_index=True)
     daily, said = _daily(samples, timezone)
     notes += said
+    wires = compared(table[~table["beside_pull"].isin([True])]).wires()
+    shared = [*shared, *_rows_of(wires, shared)]
     with warnings.catch_warnings():
         # Notes say it.
         warnings.simplefilter("ignore", DatacollectWarning)
@@ -156,7 +164,23 @@ def problem_of_samples(
     tree = with_host_limits(tree, limits)
     notes += map(str, limits)
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)))
-    return ProblemOfSamples(tree, links, samples, unknown, calibration, daily, tuple(notes))
+    return ProblemOfSamples(
+        tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(notes)
+    )
+
+
+def _rows_of(
+    wires: Sequence[FoundWire], said: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return rows of ``[[shared]]`` for wires that were found, but for those that a row has."""
+    taken = {row["name"] for row in said}
+    names = (name for i in count(1) if (name := f"wire-{i}") not in taken)
+    known = [{tuple(link) for link in row["links"]} for row in said]
+    return [
+        wire.row(next(names))
+        for wire in wires
+        if not any({*wire.links} <= links for links in known)
+    ]
 
 
 def _wires_among(shared: Sequence[Mapping[str, Any]], known: Set[Pair]) -> list[Mapping[str, Any]]:

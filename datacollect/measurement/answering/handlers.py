@@ -18,11 +18,14 @@ from datacollect.files.documents import parse_json
 from datacollect.files.kinds import shown
 from datacollect.measurement.answering.far_agent import FarAgent
 from datacollect.measurement.answering.host_tests import HostTests
+from datacollect.measurement.answering.pair_receiving import PairReceiver
+from datacollect.measurement.answering.pair_sending import ARRIVED_PATH, OPEN_PATH, PAGE, send_pairs
 from datacollect.measurement.answering.pinging import ping
 from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
 from datacollect.measurement.answering.tracing import trace
 from datacollect.measurement.cycle.host_lease import Granted
 from datacollect.net.connect import token_of
+from datacollect.net.host_marks import IN_PULL, is_marked
 from datacollect.net.interface_counters import interface_counters
 from datacollect.net.names import host_and_port
 from datacollect.net.tickets import NUMBER_STOP
@@ -75,7 +78,10 @@ class Measuring:
             f"{PREFIX}tcp": self._answering(self._tcp),
             f"{PREFIX}counters": self._answering(self._counters),
             f"{PREFIX}received": self._answering(self._received),
+            f"{PREFIX}pairs": self._answering(self._pairs),
             SINK_PATH: self._answering(self._sink),
+            OPEN_PATH: self._answering(self._open_udp),
+            ARRIVED_PATH: self._answering(self._arrived),
         }
 
     def reread(self, config: AgentConfig) -> None:
@@ -112,7 +118,8 @@ class Measuring:
         answer = self._tests.ask(ticket, int(attempt), seconds, n_tests)
         exchange.at_end(f"{ticket.nonce}/{attempt}", give_back)
         if isinstance(answer, Granted):
-            return {"granted_s": answer.seconds}
+            in_pull = exchange.beside_collectors or is_marked(IN_PULL)
+            return {"granted_s": answer.seconds, "in_pull": in_pull}
         return {"wait_s": answer.wait_s, "ask_again_s": answer.ask_again_s}
 
     def _tcp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
@@ -153,10 +160,48 @@ class Measuring:
             raise RefusedError(f"the ticket is for {', '.join(ticket.tools)}, not counters", 403)
         return interface_counters()
 
+    def _pairs(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        asked = _body(exchange)
+        far = self._far_agent(asked, ticket)
+        half_width = _number(asked, "half_width", 0.01, 1.0)
+        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
+        test = self._tests.begin_once(ticket, "pairs")
+        rate = self._measure.rate_bytes_per_s
+        self._log("pairs test", to=far.name, half_width=half_width, seconds=seconds)
+        return send_pairs(far, test, half_width, seconds, rate and rate / test.n_beside)
+
+    def _open_udp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Open this host's port for the packets of a test, as long as the connection lasts."""
+        _require_receiver(ticket)
+        _body(exchange)
+        port = self._measure.udp_port
+        if not port:
+            raise RefusedError(
+                "this agent takes no UDP packets: its file has no udp_port in [measure], or 0; "
+                "write one, open it in the firewall, and start the agent again",
+                403,
+            )
+        test = self._tests.begin(ticket, "pairs")
+        with test.changed:
+            if test.packets is not None:
+                raise RefusedError("the port has been opened for this test before", 409)
+            test.packets = PairReceiver((self._config.listen[0], port), test)
+        exchange.at_end(f"udp {ticket.nonce}", test.packets.close)
+        return {"nonce": ticket.nonce, "port": port}
+
+    def _arrived(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Say which packets of a test have arrived, and when, by the kernel."""
+        asked = _body(exchange)
+        packets = self._tests.running(ticket).packets
+        if packets is None:
+            raise RefusedError("no port has been opened for this test", 409)
+        first = int(_number(asked, "first", 0, NUMBER_STOP))
+        n = int(_number(asked, "n", 1, PAGE))
+        return packets.told(first, n, _number(asked, "wait_s", 0.0, SETTLED_S))
+
     def _sink(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         """Take what the sender sends, and throw it away."""
-        if ticket.audience != ticket.receiver:
-            raise RefusedError("by this ticket the other host receives", 403)
+        _require_receiver(ticket)
         test = self._tests.begin(ticket, "tcp")
         with test.changed:
             test.n_senders += 1
@@ -206,6 +251,11 @@ class Measuring:
 
     def _log(self, what: str, **facts: Any) -> None:
         self._note(json.dumps({"time_s": round(time.time(), 3), "what": what, **facts}))
+
+
+def _require_receiver(ticket: MeasureTicket) -> None:
+    if ticket.audience != ticket.receiver:
+        raise RefusedError("by this ticket the other host receives", 403)
 
 
 def _tell_clock(exchange: Exchange) -> None:

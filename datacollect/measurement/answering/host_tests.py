@@ -21,6 +21,7 @@ from datacollect.net.tls import fingerprint_of_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from datacollect.measurement.answering.pair_receiving import PairReceiver
     from datacollect.measurement.cycle.host_lease import LeaseAnswer
     from datacollect.net.measure_tickets import MeasureTicket
     from datacollect.transfer.agent.config.file import MeasureConfig
@@ -47,6 +48,8 @@ class RunningTest:
         Payload.
     n_senders : int
         Connections that are open from the other end.
+    packets : PairReceiver or None
+        What has come over UDP.
     """
 
     ticket: MeasureTicket
@@ -56,6 +59,7 @@ class RunningTest:
     sent_bytes: int = 0
     received_bytes: int = 0
     n_senders: int = 0
+    packets: PairReceiver | None = None
     is_begun: bool = False
     tools_run: set[str] = field(default_factory=set)
     changed: threading.Condition = field(default_factory=threading.Condition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import RefusedError, TransferError
 from datacollect.measurement.cycle.host_lease import Granted, Wait
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 TIMEOUT_S = 15.0
 # Tickets hold until the test, and whoever waits for leases, have had their time.
 TICKET_S = 1800.0
+# Of an answer about packets, and of all.
+PAGE, MOST_PACKETS = 1000, 10_000
+
+
+class Arrived(NamedTuple):
+    """Packets that have come to an agent: of each its number, and its nanosecond there."""
+
+    packets: list[tuple[int, int]]
+    clock_was_set: bool
 
 
 class AskedAgent:
@@ -39,6 +48,11 @@ class AskedAgent:
     key : PrivateKey
         The operator's.
 
+    Attributes
+    ----------
+    is_in_pull : bool
+        Whether its host moved other data when it gave its lease.
+
     Raises
     ------
     TransferError
@@ -49,6 +63,7 @@ class AskedAgent:
         self.name, self.place = entry.name, host_port_text(*entry.address)
         self.fingerprint = _fingerprint_at(entry)
         self._key, self._token = key, ""
+        self.is_in_pull = False
         tls, url = client_context(entry.ca), f"https://{self.place}"
         # Of two connections one is the lease's: it ends with the other's troubles, not in them.
         self._leasing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
@@ -81,6 +96,7 @@ class AskedAgent:
         body = {"attempt": attempt, "seconds": seconds, "tests": n_tests}
         found = self._asked(self._leasing, "POST", "lease", body)
         if "granted_s" in found:
+            self.is_in_pull = bool(found.get("in_pull"))
             return Granted(_number(self.name, found, "granted_s"))
         wait_s = _number(self.name, found, "wait_s")
         return Wait(wait_s, max(_number(self.name, found, "ask_again_s"), 0.1))
@@ -112,6 +128,19 @@ class AskedAgent:
         if not isinstance(interfaces, dict) or not all(map(_are_bytes, interfaces.values())):
             raise TransferError(f"{self.name}: its counters are none")
         return {"at_s": at_s, "interfaces": interfaces}
+
+    def arrived(self) -> Arrived:
+        """Return which packets of a test have come there, and when."""
+        packets: list[tuple[int, int]] = []
+        while True:
+            asked = {"first": len(packets), "n": PAGE, "wait_s": 0.0}
+            found = self._asked(self._testing, "POST", "arrived", asked)
+            page, was_set = found.get("arrivals"), found.get("clock_was_set")
+            if not isinstance(page, list) or not all(map(_is_arrival, page)) or was_set is None:
+                raise TransferError(f"{self.name}: what it says of packets is none of such")
+            packets += [(number, ns) for number, ns in page]
+            if len(page) < PAGE or len(packets) > MOST_PACKETS:
+                return Arrived(packets, bool(was_set))
 
     def close(self) -> None:
         """End the connections, and with them what was leased."""
@@ -147,6 +176,14 @@ class AskedAgent:
                 answer.status,
             )
         return tree
+
+
+def _is_arrival(row: Any) -> bool:
+    return (
+        isinstance(row, list)
+        and len(row) == 2
+        and all(type(value) is int and 0 <= value < 2**63 for value in row)
+    )
 
 
 def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:

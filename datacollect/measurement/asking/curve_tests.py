@@ -59,9 +59,9 @@ def measure_curve(
     receiver: AgentEntry,
     key: PrivateKey,
     settings: CurveSettings,
-    capacity_bytes_per_s: float | None,
     patience_s: float = 600.0,
     tell: Callable[[str], None] = lambda _: None,
+    capacity_bytes_per_s: float | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Measure a pair of hosts, and yield the row of each test, then that of the curve.
 

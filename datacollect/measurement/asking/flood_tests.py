@@ -1,4 +1,4 @@
-"""Tests between one host and several at once: what the host sends, or receives, in all."""
+"""Tests of several pairs at once, such as of one host: what it sends, or receives, in all."""
 
 from __future__ import annotations
 
@@ -77,11 +77,33 @@ def measure_flood(
         No host is in all pairs.
     """
     host = flooded_host([(sender.name, receiver.name) for sender, receiver in pairs])
-    said = asdict(settings) | {"host": host, "flood": secrets.token_hex(8)}
+    said = {"host": host, "flood": secrets.token_hex(8)}
+    return [
+        {**row, "tool": FLOOD, "settings": json.dumps(asdict(settings) | said)}
+        for row in measure_at_once(pairs, key, settings, patience_s, tell)
+    ]
+
+
+def measure_at_once(
+    pairs: Sequence[tuple[AgentEntry, AgentEntry]],
+    key: PrivateKey,
+    settings: TcpSettings,
+    patience_s: float = 600.0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Measure pairs at once, with the leases of all their hosts, and return a row for each.
+
+    Parameters
+    ----------
+    pairs : sequence of (AgentEntry, AgentEntry)
+        Who sends and who receives.
+    key, settings, patience_s, tell
+        As for `measure_flood`.
+    """
     row = {
         "time_s": time.time(),
-        "tool": FLOOD,
-        "settings": json.dumps(said),
+        "tool": settings.tool,
+        "settings": json.dumps(asdict(settings)),
         "concurrency": len(pairs) - 1,
     }
     try:

@@ -210,7 +210,8 @@ def leased_test(
     """Have a test run whose ends have leases and tickets, and return what its row says of it."""
     body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
     said = sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
-    return settings.row(sender, receiver, said)
+    beside_pull = sender.is_in_pull or receiver.is_in_pull
+    return {**settings.row(sender, receiver, said), "beside_pull": beside_pull}
 
 
 def _expected_bytes(row: dict[str, Any]) -> int:

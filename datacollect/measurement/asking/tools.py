@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.measurement.asking.curve_tests import CurveSettings, measure_curve
 from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings, measure_pair
 from datacollect.measurement.asking.traces import TraceSettings
 
@@ -97,6 +98,7 @@ TOOLS = {
     "ping": Tool(lambda _: PingSettings(10, 0.5), loads_wires=False),
     "trace": Tool(lambda _: TraceSettings(), loads_wires=False),
     "tcp": Tool(lambda rate: TcpSettings(4, 10.0, most_bytes(rate, 10.0))),
+    "curve": Tool(lambda rate: CurveSettings(5.0, most_bytes(rate, 5.0)), measure_curve),
 }
 
 

@@ -17,8 +17,6 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
 
-# Steps of the search, twice: the second between the neighbours of the best of the first.
-STEPS = 1001
 # The rate still grows by the connection where the most of them get this part of that.
 GROWN = 0.8
 
@@ -28,9 +26,10 @@ def competitors(
 ) -> float:
     """Return m, the number of others' connections that explains the rates best.
 
-    The least sum of squares of the relative errors (C n / (n + m) − b) / b. Each of these grows
-    with the distance of m from the n (C / b − 1) of its own test, so that the best m lies between
-    the least and the greatest of these.
+    The least sum of squares of what each rate is off the curve's, as a part of the curve's: rates
+    scatter by about the same part of what they should be. By parts of the rates themselves one
+    that is low by chance would count most, and m come out a fifth too large. With b (n + m)/(C n)
+    linear in m, it is m = Σ a (1 - b/C) / Σ a², with a = b/(C n).
 
     Parameters
     ----------
@@ -54,16 +53,9 @@ def competitors(
     count, rate = _tests(n, rate_bytes_per_s)
     if not capacity_bytes_per_s > 0:
         raise ProblemError(f"capacity_bytes_per_s must be > 0, got {capacity_bytes_per_s!r}")
-    own = np.maximum(count * (capacity_bytes_per_s / rate - 1), 0.0)
-    low, high = float(own.min()), float(own.max())
-    best = low
-    for _ in range(2):
-        m = np.linspace(low, high, STEPS)[:, None]
-        errors = capacity_bytes_per_s * count / ((count + m) * rate) - 1
-        at = int((errors**2).sum(axis=1).argmin())
-        best = float(m[at, 0])
-        low, high = float(m[max(at - 1, 0), 0]), float(m[min(at + 1, STEPS - 1), 0])
-    return best
+    part = rate / capacity_bytes_per_s
+    a = part / count
+    return max(float((a * (1 - part)).sum() / (a * a).sum()), 0.0)
 
 
 def per_connection_bytes_per_s(n: npt.ArrayLike, rate_bytes_per_s: npt.ArrayLike) -> float:

@@ -12,6 +12,7 @@ from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
 from datacollect.methods.places import require_fit
 from datacollect.methods.planning_options import PlanningOptions
+from datacollect.net.host_marks import IN_PULL, marked
 from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.kind import Surroundings
@@ -129,7 +130,8 @@ def pull(
             sources, network = _sources_of(collection, key, _number(store))
             tell, watch = tell or _unheard, watch or _unheard
             hosts = Hosts(collection, sources, network, store, written, watch, tell, gate)
-            return Collecting(hosts, how).run(plan_only=plan_only, verify=verify)
+            with marked(IN_PULL):
+                return Collecting(hosts, how).run(plan_only=plan_only, verify=verify)
         finally:
             written.close()
     finally:

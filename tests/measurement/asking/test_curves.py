@@ -48,7 +48,7 @@ def test_a_curve_is_measured_test_by_test(tmp_path, capacity, numbers):
     settings = CurveSettings(0.3, 20_000_000)
     with star(tmp_path, S={"rate": 4_000_000}) as agents:
         ends = (entry_of(agents["S"]), entry_of(agents["D"]))
-        *tests, curve = measure_curve(*ends, OPERATOR, settings, capacity)
+        *tests, curve = measure_curve(*ends, OPERATOR, settings, capacity_bytes_per_s=capacity)
     assert [(row["tool"], row["streams"], row["ended"]) for row in tests] == [
         ("tcp", n, "done") for n in numbers
     ]

@@ -109,7 +109,7 @@ ACCEPT = Table(
 )
 
 HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
-TOOLS = ("ping", "trace", "tcp")
+TOOLS = ("ping", "trace", "pairs", "tcp")
 # It tells what others do on the host, too: only where it is named.
 COUNTERS = "counters"
 
@@ -150,8 +150,8 @@ MEASURE = Table(
         ),
         Field(
             "udp_port",
-            Whole(minimum=1, stop=65_536),
-            "Port for tests that send UDP packets; without effect so far: no tool does.",
+            Whole(minimum=0, stop=65_536),
+            "UDP port for the packets of pairs that this host receives; 0, or left out: none.",
         ),
         Field(
             "bytes_per_hour",

@@ -77,6 +77,11 @@ class AgentCore:
         self._log = Bucket(LOGGED_PER_S, LOGGED_AT_ONCE)
         self._unlogged = 0
 
+    @property
+    def serves_collectors(self) -> bool:
+        """Whether somebody collects here, or through this host, now."""
+        return any(session.ticket is not None for session in self.sessions.values())
+
     def handle(self, event: Event) -> list[Action]:
         """Return what is to be done now that this has happened, in this order."""
         if isinstance(event, events.Accepted):

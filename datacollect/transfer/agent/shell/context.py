@@ -40,6 +40,10 @@ class AgentContext(Protocol):
     def handler_of(self, target: str) -> Handler | None:
         """Return who answers requests for a target, where it is not the core."""
 
+    @property
+    def serves_collectors(self) -> bool:
+        """Whether somebody collects here, or through this host, now."""
+
     def forget(self, number: int) -> None:
         """A session has released all that it held."""
 

@@ -29,6 +29,10 @@ class Exchange(Protocol):
     headers: Mapping[str, str]
     body_bytes: int
 
+    @property
+    def beside_collectors(self) -> bool:
+        """Whether somebody collects at this host, or through it, now."""
+
     def read(self) -> bytes:
         """Return what comes next of the body, without waiting for more than some; empty: its end.
 

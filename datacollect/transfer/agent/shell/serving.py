@@ -76,6 +76,11 @@ class _Handed:
         self._session = session
         self._deadline = Deadline(STALL_S)
 
+    @property
+    def beside_collectors(self) -> bool:
+        """Whether somebody collects at this host, or through it, now."""
+        return self._session.beside_collectors
+
     def read(self) -> bytes:
         """Return what comes next of the body; empty: its end."""
         if not self._left_bytes:
@@ -133,6 +138,11 @@ class TlsSession:
         self._failures: dict[str, str] = {}  # see `SegmentReader`
         self._all_headers: dict[str, str] = {}  # of the request under way
         self.at_end: dict[str, Callable[[], None]] = {}  # by name
+
+    @property
+    def beside_collectors(self) -> bool:
+        """Whether the agent serves collectors meanwhile."""
+        return self._shell.serves_collectors
 
     def run(self) -> None:
         """Serve until one side ends the session."""

@@ -102,6 +102,12 @@ class Shell:
         """Return who answers requests for a target, where it is not the core."""
         return handler_for(target, self._handlers)
 
+    @property
+    def serves_collectors(self) -> bool:
+        """Whether somebody collects here, or through this host, now."""
+        with self._lock:
+            return self._core.serves_collectors
+
     def forget(self, number: int) -> None:
         """A session has released all that it held."""
         self._sessions.pop(number, None)

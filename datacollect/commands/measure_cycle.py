@@ -1,0 +1,97 @@
+"""The command ``datacollect measure cycle``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datacollect.commands.console import emit, emit_json, note_text
+from datacollect.commands.measure_tools import NOT_ALL_DONE, DryRun, Folder, Hosts, Patience
+from datacollect.commands.options import Json
+from datacollect.errors import ProblemError
+
+
+def cycle(
+    hosts_file: Hosts,
+    folder: Folder = "samples",
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            metavar="TOOLS",
+            help="Such as ping,tcp; flood: all at once into the destination; shared: which links "
+            "share a wire.  [default: ping,trace,tcp,flood,shared]",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only",
+            metavar="matter|all",
+            help="Pairs that may decide when all has arrived, or all.  [default: matter above 30 "
+            "hosts]",
+        ),
+    ] = None,
+    patience_s: Patience = 120.0,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Measure all hosts within the budget of their file, no test disturbing another.
+
+    Killed anywhere and started again it goes on with what is not done yet.
+    """
+    from datacollect.measurement.cycling.choosing import ALL, MATTER
+    from datacollect.measurement.cycling.measure_cycle import measure_cycle
+    from datacollect.measurement.cycling.planning import DEFAULT_TOOLS, plan_cycle_of
+    from datacollect.measurement.hosts_file import HostsFile
+
+    if only not in (None, ALL, MATTER):
+        raise ProblemError(f"--only must be {MATTER} or {ALL}, got {only!r}")
+    names = [name for text in tools or () for name in text.replace(",", " ").split()]
+    hosts = HostsFile.from_file(hosts_file)
+    if dry_run:
+        planned = plan_cycle_of(hosts, Path(folder), names or DEFAULT_TOOLS, only)
+        chosen = planned.chosen
+        if as_json:
+            emit_json(
+                {
+                    "cycle": planned.record.number,
+                    "rounds": [
+                        [{"from": tail, "to": head} for tail, head in one]
+                        for one in chosen.cycle.rounds
+                    ],
+                    "left_out": [{"from": tail, "to": head} for tail, head in chosen.unpaid],
+                    "most_bytes": planned.cost.n_bytes,
+                    "most_s": planned.cost.seconds,
+                }
+            )
+            return
+        for line in planned.lines():
+            note_text(line)
+        for number, one in enumerate(chosen.cycle.rounds):
+            emit(f"round {number + 1}: {', '.join(f'{tail} → {head}' for tail, head in one)}")
+        return
+    done = measure_cycle(
+        hosts,
+        folder,
+        tools=names or DEFAULT_TOOLS,
+        only=only,
+        patience_s=patience_s,
+        tell=note_text,
+    )
+    if as_json:
+        emit_json(
+            {
+                "folder": folder,
+                "cycle": done.number,
+                "tests": done.tests,
+                "failed": done.failed,
+                "left_out": [{"from": tail, "to": head} for tail, head in done.left_out],
+            }
+        )
+    else:
+        emit(f"cycle {done.number}: {done.tests} tests, {done.failed} of them failed")
+    if done.failed:
+        raise typer.Exit(NOT_ALL_DONE)

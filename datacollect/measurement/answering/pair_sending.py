@@ -1,0 +1,374 @@
+"""The tool `pairs` where packets are sent: greetings, pairs back to back, then pairs a gap apart.
+
+Packets go to the address where the other end has shown the ticket's nonce over TLS, and to the port
+that it has named there. Greetings are a few, with numbers that nobody can guess: only where the
+other end can say them, and so receives what is sent to that address and port, more is sent; and no
+further where nothing of a train arrives. A connection that ends, ends the test.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import socket
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, RefusedError, TransferError
+from datacollect.measurement.answering.host_tests import ENDED_EARLY
+from datacollect.measurement.answering.pair_packets import FIRST_GREETING, greeting_number, packet
+from datacollect.net.deadline import Deadline
+from datacollect.net.http_client import HttpChannel
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from datacollect.measurement.answering.far_agent import FarAgent
+    from datacollect.measurement.answering.host_tests import RunningTest
+
+OPEN_PATH, ARRIVED_PATH = "/measure/udp", "/measure/arrived"
+ANSWER_S = 10.0
+MOST_ANSWER_BYTES = 65_536
+# How long what is on its way may take, the queue that it stands in included.
+ARRIVED_S, GREETED_S = 1.0, 2.0
+# Of an answer of the other end.
+PAGE = 1000
+
+# Of IP, headers included: what any path carries usually, and what it must carry in any case.
+SIZES = (1500, 1280)
+GREETINGS = 3
+HEADERS_BYTES = {socket.AF_INET: 28, socket.AF_INET6: 48}
+# linux/in.h, linux/in6.h: packets are never cut in two on the way.
+DO_NOT_CUT = {
+    socket.AF_INET: (socket.IPPROTO_IP, 10, 2),
+    socket.AF_INET6: (socket.IPPROTO_IPV6, 23, 2),
+}
+# linux/prctl.h
+PR_SET_TIMERSLACK = 29
+# From sleep to work a processor takes some tens of microseconds: these are waited for awake.
+AWAKE_NS = 60_000
+# Kept from the others where the two stamps of a packet say other gaps than these agree on.
+UNSURE = 0.1
+
+
+@contextmanager
+def punctual() -> Iterator[None]:
+    """Have this thread woken as soon as it is due; before others, where the host permits that."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    usual = os.sched_getscheduler(0), os.sched_getparam(0)
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.sched_setscheduler(0, *usual)
+        # As it was.
+        libc.prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0)
+
+
+def sleep_until(due_ns: int) -> None:
+    """Sleep until an instant of the clock that is never set."""
+    left_ns = due_ns - AWAKE_NS - time.monotonic_ns()
+    if left_ns > 0:
+        time.sleep(left_ns / 1e9)
+    while time.monotonic_ns() < due_ns:
+        pass
+
+
+class FarReceiver:
+    """The other end, as its agent answers over TLS.
+
+    Parameters
+    ----------
+    far : FarAgent
+
+    Attributes
+    ----------
+    address : str
+        Where it has shown its certificate.
+    arrivals : list of (int, int)
+        What it has told so far.
+
+    Raises
+    ------
+    TransferError
+        It cannot be reached, or is another.
+    """
+
+    def __init__(self, far: FarAgent) -> None:
+        self._far = far
+        connection = far.connected()
+        self.address: str = connection.getpeername()[0]
+        self._channel = HttpChannel(connection, far.name, ANSWER_S)
+        self.arrivals: list[tuple[int, int]] = []
+
+    def __enter__(self) -> FarReceiver:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        """End the connection, and with it what the other end receives."""
+        self._channel.close()
+
+    def open(self, nonce: str) -> int:
+        """Have it open its port, and return that; it shows the nonce of the test."""
+        said = self._asked(OPEN_PATH, {})
+        port = said.get("port")
+        if said.get("nonce") != nonce:
+            raise TransferError(f"{self._far.name}: has not shown the nonce of the ticket")
+        if type(port) is not int or not 0 < port < 65_536:
+            raise TransferError(f"{self._far.name}: has named no port")
+        return port
+
+    def ask_arrived(self, n: int, wait_s: float) -> None:
+        """Ask what has arrived, and wait a while for so many packets in all."""
+        until_s = time.monotonic() + wait_s
+        while (missing := n - len(self.arrivals)) > 0:
+            left_s = max(until_s - time.monotonic(), 0.0)
+            asked = {"first": len(self.arrivals), "n": min(missing, PAGE), "wait_s": left_s}
+            said = self._asked(ARRIVED_PATH, asked).get("arrivals")
+            if not isinstance(said, list) or len(said) > PAGE or not all(map(is_arrival, said)):
+                raise TransferError(f"{self._far.name}: what it says of packets is none of such")
+            self.arrivals += [(number, ns) for number, ns in said]
+            if time.monotonic() >= until_s:
+                return
+
+    def _asked(self, path: str, tree: dict[str, Any]) -> dict[str, Any]:
+        data = json.dumps(tree).encode()
+        deadline = Deadline(ANSWER_S)
+        self._channel.send(self._far.request("POST", path, len(data)) + data)
+        head = self._channel.head(deadline)
+        body = self._channel.body(head.length, MOST_ANSWER_BYTES, deadline)
+        try:
+            said = json.loads(body)
+        except (ValueError, RecursionError):
+            said = None
+        if head.status != 200 or not isinstance(said, dict):
+            why = said.get("why", head.status) if isinstance(said, dict) else head.status
+            raise RefusedError(f"{self._far.name}: refuses: {safe_text(str(why))}", head.status)
+        return said
+
+
+def is_arrival(row: Any) -> bool:
+    """Whether it is a packet's number, and a nanosecond."""
+    return (
+        isinstance(row, list)
+        and len(row) == 2
+        and all(type(value) is int and 0 <= value < 2**63 for value in row)
+    )
+
+
+class _OverError(Exception):
+    """The bytes or the time of the test are used up."""
+
+
+@dataclass
+class _Packets:
+    """The socket from which packets leave, no faster than they may."""
+
+    test: RunningTest
+    socket: socket.socket
+    name: str
+    until_s: float
+    rate_bytes_per_s: float | None
+    began_ns: int = field(default_factory=time.monotonic_ns)
+    n_bytes: int = 0
+    n_of_pairs: int = 0
+    next_ns: int = 0
+    failure: str = ""
+
+    def wait(self, apart_s: float) -> None:
+        """Wait until the next may leave: so long after the last on average, by no fixed step.
+
+        What is sent at fixed steps may meet others' steps each time (Baccelli, Machiraju, Veitch
+        and Bolot, "The role of PASTA in network measurement", SIGCOMM 2006).
+        """
+        due_ns = self.next_ns
+        if self.rate_bytes_per_s is not None:
+            due_ns = max(due_ns, self.began_ns + int(self.n_bytes / self.rate_bytes_per_s * 1e9))
+        if due_ns / 1e9 >= self.until_s:
+            raise _OverError
+        if self.test.over.wait(max(due_ns - time.monotonic_ns(), 0) / 1e9):
+            raise TransferError(ENDED_EARLY)
+        self.next_ns = time.monotonic_ns() + int(apart_s * random.uniform(0.5, 1.5) * 1e9)
+
+    def send(self, number: int, n_bytes: int) -> tuple[int, int] | None:
+        """Send a packet, of so many bytes with its headers; return when: it left in between."""
+        payload_bytes = n_bytes - HEADERS_BYTES[self.socket.family]
+        data = packet(self.test.ticket.nonce, number, payload_bytes)
+        if self.test.take_to_send(payload_bytes) < payload_bytes:
+            raise _OverError
+        self.n_bytes += n_bytes
+        self.n_of_pairs += number < FIRST_GREETING
+        before_ns = time.monotonic_ns()
+        try:
+            self.socket.send(data)
+        except ConnectionRefusedError:
+            raise TransferError(f"{self.name}: its host refuses packets at that UDP port") from None
+        except OSError as error:
+            self.failure = error.strerror
+            return None
+        return before_ns, time.monotonic_ns()
+
+    def pair(self, k: int, gap_s: float, n_bytes: int) -> float | None:
+        """Send a pair; return the gap with which it left, None where that is not sure."""
+        first = self.send(2 * k, n_bytes)
+        if first is None:
+            return None
+        if gap_s:
+            sleep_until(first[0] + int(gap_s * 1e9))
+        second = self.send(2 * k + 1, n_bytes)
+        if second is None:
+            return None
+        gap_ns, other_ns = (at - before for at, before in zip(second, first, strict=True))
+        return gap_ns / 1e9 if abs(gap_ns - other_ns) <= UNSURE * gap_s * 1e9 else None
+
+
+def send_pairs(
+    far: FarAgent,
+    test: RunningTest,
+    half_width: float,
+    seconds: float,
+    rate_bytes_per_s: float | None = None,
+) -> dict[str, Any]:
+    """Send pairs to another agent until they tell enough, or bytes, time or lease are over.
+
+    Parameters
+    ----------
+    far : FarAgent
+    test : RunningTest
+    half_width : float
+        Wanted half of the interval, as a part of the available bandwidth.
+    seconds : float
+        At most.
+    rate_bytes_per_s : float, optional
+        No more on average.
+
+    Returns
+    -------
+    dict
+        ``ended`` (``"done"`` or why not), ``packet_bytes`` (with headers), ``sent_packets`` (of
+        pairs), ``capacity_pairs`` (so many were back to back), ``sent_gaps_s`` (of each pair after
+        them, None where that is not sure).
+    """
+    sending, n_sent = _Sending(half_width), 0
+    ended = "done"
+    try:
+        with FarReceiver(far) as to:
+            place = to.address, to.open(test.ticket.nonce)
+            with _connected(place, far.name) as connected:
+                until_s = min(time.monotonic() + seconds, test.until_s)
+                packets = _Packets(test, connected, far.name, until_s, rate_bytes_per_s)
+                try:
+                    sending.run(packets, to, place[1])
+                finally:
+                    n_sent = packets.n_of_pairs
+    except TransferError as error:
+        ended = str(error)
+    except (ProblemError, _OverError):
+        # Where pairs do not tell it, who asks sees the same, and why.
+        pass
+    return {
+        "ended": ended,
+        "packet_bytes": sending.packet_bytes,
+        "sent_packets": n_sent,
+        "capacity_pairs": sending.capacity_pairs,
+        "sent_gaps_s": sending.sent_gaps_s,
+    }
+
+
+@dataclass
+class _Sending:
+    """What has been sent of a test."""
+
+    half_width: float
+    packet_bytes: int = 0
+    capacity_pairs: int = 0
+    sent_gaps_s: list[float | None] = field(default_factory=list)
+
+    def run(self, packets: _Packets, to: FarReceiver, port: int) -> None:
+        """Send all."""
+        # An agent that measures nothing needs no numpy.
+        from datacollect.measurement.probes import packet_pairs, pair_trains
+
+        self.packet_bytes = _greeted(packets, to, port)
+        n_greetings = len(to.arrivals)
+        apart_s = pair_trains.apart_s(self.packet_bytes)
+        with punctual():
+            while self.capacity_pairs < pair_trains.CAPACITY_PAIRS:
+                packets.wait(apart_s)
+                packets.pair(self.capacity_pairs, 0.0, self.packet_bytes)
+                self.capacity_pairs += 1
+        to.ask_arrived(n_greetings + 2 * self.capacity_pairs, ARRIVED_S)
+        gaps_s = pair_trains.arrival_gaps_s(to.arrivals, range(self.capacity_pairs))
+        capacity = packet_pairs.capacity_bytes_per_s(self.packet_bytes, gaps_s)
+        if capacity > packet_pairs.MOST_AVAILABLE_BYTES_PER_S:
+            return
+        gap_s = self.packet_bytes / capacity
+        apart_s = pair_trains.apart_s(self.packet_bytes, capacity)
+        first, found = self.capacity_pairs, None
+        while n := pair_trains.more_pairs(len(self.sent_gaps_s), found):
+            n_before = len(to.arrivals)
+            self._train(packets, n, gap_s, apart_s)
+            to.ask_arrived(n_before + 2 * n, ARRIVED_S)
+            if len(to.arrivals) == n_before:
+                return
+            pairs = range(first, first + len(self.sent_gaps_s))
+            gaps_s = pair_trains.arrival_gaps_s(to.arrivals, pairs)
+            sent_s = [float("nan") if gap is None else gap for gap in self.sent_gaps_s]
+            found = packet_pairs.available_bandwidth(
+                capacity, self.packet_bytes, sent_s, gaps_s, half_width=self.half_width
+            )
+
+    def _train(self, packets: _Packets, n: int, gap_s: float, apart_s: float) -> None:
+        with punctual():
+            for _ in range(n):
+                packets.wait(apart_s)
+                k = self.capacity_pairs + len(self.sent_gaps_s)
+                self.sent_gaps_s.append(packets.pair(k, gap_s, self.packet_bytes))
+
+
+def _greeted(packets: _Packets, to: FarReceiver, port: int) -> int:
+    """Return the size of packets that arrive there."""
+    sizes = {}
+    for _ in range(GREETINGS):
+        for n_bytes in SIZES:
+            packets.wait(0.01)
+            number = greeting_number()
+            sizes[number] = n_bytes
+            packets.send(number, n_bytes)
+    to.ask_arrived(len(sizes), GREETED_S)
+    arrived = [sizes[number] for number, _ in to.arrivals if number in sizes]
+    if not arrived:
+        why = f" ({packets.failure})" if packets.failure else ""
+        raise TransferError(
+            f"{packets.name}: of {len(sizes)} UDP packets to port {port} none has arrived{why}; "
+            "open that UDP port for this host in the firewalls on the way, and forward it where a "
+            "router translates addresses"
+        )
+    return max(arrived)
+
+
+def _connected(place: tuple[str, int], name: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        made.setsockopt(*DO_NOT_CUT[family])
+        made.connect(place)
+    except OSError as error:
+        made.close()
+        raise TransferError(f"{name}: no UDP packets go there: {error.strerror}") from None
+    return made

@@ -1,0 +1,178 @@
+"""Which pairs a cycle tests, by what tests have said so far, and what that costs at most."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import DatacollectError, DatacollectWarning, ProblemError
+from datacollect.measurement.asking.tools import tools_named
+from datacollect.measurement.cycle.budget import Cost, cost_of_cycle, cycle_within
+from datacollect.measurement.cycle.matter import pairs_that_matter
+from datacollect.measurement.cycle.rounds import full_mesh
+from datacollect.measurement.samples_to_problem import problem_of_samples
+from datacollect.methods.coordinated.coordinated import coordinated
+from datacollect.net.agent_entries import AgentEntry
+from datacollect.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence, Set
+
+    import pandas as pd
+
+    from datacollect.measurement.cycle.rounds import Cycle, Pair
+    from datacollect.measurement.hosts_file import HostsFile
+
+ALL, MATTER = "all", "matter"
+# Of more hosts only the pairs that matter are tested, unless all are asked for.
+MANY_HOSTS = 30
+# Connecting, tickets and leases of a round.
+BETWEEN_S = 3.0
+# What each host holds in the plan that says which pairs matter.
+HELD_BYTES = 10**12
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The pairs of a cycle and their tests.
+
+    Attributes
+    ----------
+    cycle : Cycle
+        Their rounds, as far as the budget reaches.
+    settings : mapping of pairs to mappings
+        Of each pair its tests' settings, by tool.
+    cost : Cost
+    unpaid : tuple of pairs
+        What the budget does not reach.
+    """
+
+    cycle: Cycle
+    settings: Mapping[Pair, Mapping[str, Any]]
+    cost: Cost
+    unpaid: tuple[Pair, ...]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Those that are tested, round by round."""
+        return [pair for one in self.cycle.rounds for pair in one]
+
+
+def measured_hosts(hosts: HostsFile) -> dict[str, AgentEntry]:
+    """Return the hosts that a cycle can test: those with agents.
+
+    Raises
+    ------
+    ProblemError
+        There are fewer than two.
+    """
+    agents = {name: host for name, host in hosts.hosts.items() if isinstance(host, AgentEntry)}
+    if len(agents) < 2:
+        raise ProblemError(
+            f"a cycle tests hosts with agents, at least two, got {', '.join(agents) or 'none'}; "
+            "run agents there, and name them by `datacollect measure hosts`"
+        )
+    return agents
+
+
+def candidate_pairs(
+    hosts: HostsFile, table: pd.DataFrame, only: str | None
+) -> tuple[list[Pair], dict[Pair, float]]:
+    """Return the pairs worth a test, the weightiest first, and what is known of their rates.
+
+    Parameters
+    ----------
+    hosts : HostsFile
+    table : DataFrame
+        The samples so far.
+    only : str or None
+        `ALL` or `MATTER`; None: by the number of hosts.
+    """
+    names = list(measured_hosts(hosts))
+    problem, rates = _known(hosts, table)
+    matter: list[Pair] = []
+    if hosts.destination in names:
+        matter = pairs_that_matter(names, hosts.destination, *_with_plan(problem))
+    if only is None:
+        only = MATTER if len(names) > MANY_HOSTS else ALL
+    others = full_mesh(names) if only == ALL else []
+    return list(dict.fromkeys([*matter, *others])), rates
+
+
+def choose(
+    pairs: Sequence[Pair],
+    tools: Iterable[str],
+    rates: Mapping[Pair, float],
+    wires: Sequence[Set[Pair]],
+    budget: Cost,
+    number: int,
+    in_pull: Set[str] = frozenset(),
+) -> Chosen:
+    """Return the rounds of as many pairs as the budget pays for.
+
+    Raises
+    ------
+    ProblemError
+        It pays for none.
+    """
+    chosen = tools_named(tools)
+    # What loads no wire has rounds of its own.
+    between_s = BETWEEN_S * len({tool.loads_wires for tool in chosen.values()})
+    settings = {
+        pair: {name: tool.settings_for(rates.get(pair)) for name, tool in chosen.items()}
+        for pair in pairs
+    }
+    costs = {
+        pair: sum((one.cost for one in of_pair.values()), Cost(0, 0.0))
+        for pair, of_pair in settings.items()
+    }
+    cycle = cycle_within(
+        pairs, costs, budget, wires, between_s=between_s, cycle=number, in_pull=in_pull
+    )
+    tested = {pair for one in cycle.rounds for pair in one}
+    if not tested and not cycle.left_out:
+        cheapest = min(costs.values(), key=lambda cost: (cost.n_bytes, cost.seconds))
+        raise ProblemError(
+            f"{budget.n_bytes:g} bytes and {budget.seconds:g} s of the budget pay for no pair: "
+            f"tests of one take up to {cheapest.n_bytes:g} bytes and "
+            f"{cheapest.seconds + between_s:g} s; allow more, or name fewer tools"
+        )
+    unpaid = tuple(pair for pair in pairs if pair not in tested and pair not in cycle.left_out)
+    return Chosen(cycle, settings, cost_of_cycle(cycle, costs, between_s), unpaid)
+
+
+def left_of(budget: Cost, cost: Cost) -> Cost:
+    """Return what is left of a budget.
+
+    >>> left_of(Cost(10, 5.0), Cost(4, 9.0))
+    Cost(n_bytes=6, seconds=0.0)
+    """
+    return Cost(max(budget.n_bytes - cost.n_bytes, 0), max(budget.seconds - cost.seconds, 0.0))
+
+
+def _known(hosts: HostsFile, table: pd.DataFrame) -> tuple[Problem | None, dict[Pair, float]]:
+    """Return the problem that samples describe, every host holding as much, and links' rates."""
+    backlog = {name: HELD_BYTES for name in hosts.hosts if name != hosts.destination}
+    try:
+        found = problem_of_samples(
+            table, hosts.destination, hosts=hosts.hosts.keys(), backlog_bytes=backlog
+        )
+        problem = Problem.from_dict(found.tree)
+    except ProblemError:
+        return None, {}
+    rows = found.links[["from", "to", "bandwidth_bytes_per_s"]].itertuples(index=False)
+    return problem, {(tail, head): rate for tail, head, rate in rows if math.isfinite(rate)}
+
+
+def _with_plan(problem: Problem | None) -> tuple[Any, Any]:
+    """Return the problem and a plan of it, None where there is none: hosts may be cut off."""
+    if problem is None:
+        return None, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DatacollectWarning)
+            return problem, coordinated(problem)
+    except DatacollectError:
+        return problem, None

@@ -1,0 +1,322 @@
+"""A cycle carried out, from the file of hosts to the last sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.files.units import counted, format_duration
+from datacollect.measurement.asking.tools import TOOLS
+from datacollect.measurement.cycle.budget import Cost
+from datacollect.measurement.cycling.choosing import (
+    BETWEEN_S,
+    candidate_pairs,
+    choose,
+    left_of,
+    measured_hosts,
+)
+from datacollect.measurement.cycling.planning import (
+    DEFAULT_TOOLS,
+    Planned,
+    at_most,
+    found_wires,
+    named,
+    plan_cycle_of,
+    possible_wires,
+    routers_in_common,
+    stored,
+)
+from datacollect.measurement.cycling.record import only_one, write_record
+from datacollect.measurement.cycling.several_links import Asking, comparison_of
+from datacollect.measurement.host_limits import FLOOD
+from datacollect.measurement.hosts_file import HostsFile
+from datacollect.measurement.sample_store import DONE, write_part
+from datacollect.measurement.shared_links import RUNS, SHARED, compared
+from datacollect.net.fan_out import fan_out
+from datacollect.net.keys import read_private_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from os import PathLike
+
+    import pandas as pd
+
+    from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.cycling.record import Rounds
+
+
+@dataclass(frozen=True)
+class CycleAnswer:
+    """What a cycle has done.
+
+    Attributes
+    ----------
+    folder : Path
+        Of the samples.
+    number : int
+        Of the cycle, from 0 in each folder.
+    tests, failed : int
+        Tests that were run now, and those of them that were not done.
+    left_out : tuple of (str, str)
+        Pairs that the budget did not reach, that moved other data, or whose first tests failed.
+    """
+
+    folder: Path
+    number: int
+    tests: int
+    failed: int
+    left_out: tuple[Pair, ...]
+
+
+def measure_cycle(
+    hosts: HostsFile | str | PathLike[str],
+    folder: str | PathLike[str] = "samples",
+    *,
+    tools: Iterable[str] = DEFAULT_TOOLS,
+    only: str | None = None,
+    patience_s: float = 120.0,
+    tell: Callable[[str], None] | None = None,
+) -> CycleAnswer:
+    """Measure hosts within a budget, no test disturbing another, and keep what is measured.
+
+    Whatever ends it, started again it goes on with what has not been done of the same cycle.
+
+    Parameters
+    ----------
+    hosts : HostsFile or path-like
+        Which hosts, who asks, and what it may cost.
+    folder : path-like
+        Of the samples; made where it is absent.
+    tools : iterable of str
+        ``ping``, ``trace``, ``tcp`` and others of pairs; ``flood`` (all at once into the
+        destination) and ``shared`` (which links share a wire).
+    only : {"all", "matter"}, optional
+        All pairs, or those that may decide when all has arrived; by default the latter above 30
+        hosts.
+    patience_s : float
+        How long others' tests are waited for, each time.
+    tell : callable, optional
+        Takes lines: costs before anything is sent, then how far it is.
+
+    Returns
+    -------
+    CycleAnswer
+
+    Raises
+    ------
+    ProblemError
+        The hosts, the folder or the budget are not what they should be.
+    NotWrittenError
+        The disk is full, or fails.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> dc.measure_cycle("nowhere.toml")
+    Traceback (most recent call last):
+    datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
+    """
+    if not isinstance(hosts, HostsFile):
+        hosts = HostsFile.from_file(hosts)
+    agents, folder = measured_hosts(hosts), Path(folder)
+    assert hosts.key is not None
+    asking = Asking(agents, read_private_key(hosts.key), patience_s, tell or (lambda _: None))
+    with only_one(folder):
+        return _Run(hosts, folder, plan_cycle_of(hosts, folder, tools, only), asking).carry_out()
+
+
+class _Run:
+    """A cycle under way."""
+
+    def __init__(self, hosts: HostsFile, folder: Path, planned: Planned, asking: Asking) -> None:
+        self._hosts, self._folder, self._planned, self._asking = hosts, folder, planned, asking
+        self._record = planned.record
+        self._left_out = [*planned.chosen.unpaid]
+        self._done: list[bool] = []
+
+    def carry_out(self) -> CycleAnswer:
+        """Run all that is not done yet, and say what became of it."""
+        for line in self._planned.lines():
+            self._asking.tell(line)
+        write_record(self._folder, self._record)
+        asked = self._record.asked["tools"]
+        light, loading = (
+            [name for name in asked if name in TOOLS and TOOLS[name].loads_wires is loads]
+            for loads in (False, True)
+        )
+        if light:
+            self._run_rounds(self._record.light, light)
+        if self._record.loading is None:
+            self._plan_loading(light, loading)
+        if loading:
+            self._run_rounds(self._record.loading or (), loading)
+        if FLOOD in asked:
+            self._run_flood()
+        if SHARED in asked:
+            self._compare_links()
+        write_record(self._folder, replace(self._record, is_over=True))
+        failed = self._done.count(False)
+        return CycleAnswer(
+            self._folder, self._record.number, len(self._done), failed, tuple(self._left_out)
+        )
+
+    def _run_rounds(self, rounds: Rounds, tools: Sequence[str]) -> None:
+        """Run rounds one after the other, of each all pairs at once."""
+        most_s = [max(self._cost(pair, tools).seconds for pair in one) for one in rounds]
+        for number, one in enumerate(rounds):
+            done = self._run_round(number, one, tools)
+            if done:
+                self._done += done
+                left = most_s[number + 1 :]
+                self._asking.tell(
+                    f"{', '.join(tools)}: round {number + 1} of {len(rounds)} is done, "
+                    f"{counted(self._done.count(False), 'test')} failed so far, at most "
+                    f"{format_duration(sum(left) + BETWEEN_S * len(left))} to go"
+                )
+
+    def _run_round(self, number: int, one: Sequence[Pair], tools: Sequence[str]) -> list[bool]:
+        """Run all pairs of a round at once; return of each test whether it was done."""
+        places = {f"{tail} → {head}": place for place, (tail, head) in enumerate(one)}
+
+        def run(name: str) -> list[bool]:
+            place = places[name]
+            return self._run_pair(one[place], (number, place), tools, len(one) - 1)
+
+        # All have ended before what has ended one of them ends the cycle.
+        outcomes = fan_out(places, run).values()
+        return [is_done for outcome in outcomes for is_done in outcome.result()]
+
+    def _cost(self, pair: Pair, tools: Sequence[str]) -> Cost:
+        of_pair = self._planned.chosen.settings[pair]
+        return sum((of_pair[name].cost for name in tools), Cost(0, 0.0))
+
+    def _run_pair(
+        self, pair: Pair, place: tuple[int, int], tools: Sequence[str], concurrency: int
+    ) -> list[bool]:
+        """Run the tests of a pair that are not kept, and return of each whether it was done."""
+        (sender, receiver), asking, done = self._asking.ends(pair), self._asking, []
+        for name in tools:
+            measure = partial(
+                TOOLS[name].measure,
+                sender,
+                receiver,
+                asking.key,
+                self._planned.chosen.settings[pair][name],
+                asking.patience_s,
+                asking.tell,
+            )
+            done += self._keep((name, *place), measure, {"concurrency": concurrency})
+        return done
+
+    def _keep(
+        self,
+        name: tuple[object, ...],
+        measure: Callable[[], Iterable[dict[str, Any]]],
+        more: dict[str, Any],
+    ) -> list[bool]:
+        """Run a test and keep its rows, unless they are kept; return whether it was done."""
+        test_id = self._record.test_id(*name)
+        if (self._folder / f"{test_id}.parquet").exists():
+            return []
+        rows = [{**row, **more} for row in measure()]
+        write_part(self._folder, test_id, rows)
+        return [all(row["ended"] == DONE for row in rows)]
+
+    def _plan_loading(self, light: Sequence[str], loading: Sequence[str]) -> None:
+        """Put the tests that load wires into rounds, by what the light ones have said."""
+        table = stored(self._folder)
+        now = table[table["time_s"] >= self._record.begun_s]
+        pairs, silent = self._planned.chosen.pairs, _silent(now)
+        answering = [pair for pair in pairs if pair not in silent]
+        rounds: Rounds = ()
+        if answering and loading:
+            found = choose(
+                answering,
+                loading,
+                self._record.rates_bytes_per_s,
+                [*self._hosts.wires, *found_wires(table), *possible_wires(table)],
+                left_of(self._left_for_pairs(), self._cost_of_rounds(self._record.light, light)),
+                self._record.number,
+                in_pull=_in_pull(now),
+            )
+            rounds = found.cycle.rounds
+            self._leave_out("one of their hosts moves other data", found.cycle.left_out)
+            self._leave_out("the budget does not reach so far", found.unpaid)
+        elif not loading:
+            rounds = (tuple(answering),)
+        self._leave_out("no first test was done", [pair for pair in pairs if pair in silent])
+        self._record = replace(self._record, loading=rounds)
+        write_record(self._folder, self._record)
+
+    def _left_for_pairs(self) -> Cost:
+        flood = self._planned.flood
+        return self._hosts.budget if flood is None else left_of(self._hosts.budget, flood.cost)
+
+    def _cost_of_rounds(self, rounds: Rounds, tools: Sequence[str]) -> Cost:
+        total = Cost(0, 0.0)
+        for one in rounds if tools else ():
+            costs = [self._cost(pair, tools) for pair in one]
+            seconds = max(cost.seconds for cost in costs) + BETWEEN_S
+            total += Cost(sum(cost.n_bytes for cost in costs), seconds)
+        return total
+
+    def _leave_out(self, why: str, pairs: Sequence[Pair]) -> None:
+        if pairs:
+            self._left_out += pairs
+            self._asking.tell(f"left out, {why}: {named(pairs)}")
+
+    def _run_flood(self) -> None:
+        """Run all tested pairs into the destination at once."""
+        flood = self._planned.flood
+        if flood is not None:
+            tested = tuple(pair for pair in flood.pairs if pair in self._tested)
+            if len(tested) > 1:
+                flood = replace(flood, pairs=tested)
+                self._done += self._keep((FLOOD,), partial(self._asking.flood, flood), {})
+
+    @property
+    def _tested(self) -> set[Pair]:
+        return {pair for one in self._record.loading or () for pair in one}
+
+    def _compare_links(self) -> None:
+        """Compare links that have a router in common, as far as the budget reaches."""
+        _, rates = candidate_pairs(self._hosts, stored(self._folder), None)
+        left = left_of(self._hosts.budget, self._planned.cost)
+        tried: set[frozenset[Pair]] = set()
+        while True:
+            table = stored(self._folder)
+            candidates = [wire & self._tested for wire in routers_in_common(table)]
+            links = compared(table).next_comparison(candidates, tried)
+            if links is None:
+                return
+            tried.add(frozenset(links))
+            comparison = comparison_of(links, rates)
+            cost = comparison.cost
+            self._asking.tell(f"whether {named(links)} share a wire: {at_most(cost)}")
+            if cost.n_bytes > left.n_bytes or cost.seconds > left.seconds:
+                self._asking.tell("left out, the budget does not reach so far")
+                return
+            left = left_of(left, cost)
+            for run in range(RUNS):
+                compare = partial(self._asking.compare, comparison, run)
+                self._done += self._keep((SHARED, comparison.name, run), compare, {})
+
+
+def _silent(rows: pd.DataFrame) -> set[Pair]:
+    """Return the pairs none of whose tests were done."""
+    done = rows[rows["ended"] == DONE]
+    tested, answering = (
+        set(zip(table["from"], table["to"], strict=True)) for table in (rows, done)
+    )
+    return tested - answering
+
+
+def _in_pull(rows: pd.DataFrame) -> set[str]:
+    """Return the hosts of which every test says that one of its ends moved other data."""
+    beside: dict[str, bool] = {}
+    for row in rows[rows["ended"] == DONE].to_dict("records"):
+        for host in (row["from"], row["to"]):
+            beside[host] = beside.get(host, True) and row["beside_pull"] is True
+    return {host for host, always in beside.items() if always}

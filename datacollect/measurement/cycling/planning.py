@@ -1,0 +1,165 @@
+"""A cycle before anything is sent: whether one goes on or a new one begins, and what it costs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from datacollect.errors import ProblemError
+from datacollect.files.units import counted, format_bytes, format_duration
+from datacollect.measurement.asking.tools import tools_named
+from datacollect.measurement.cycle.budget import Cost
+from datacollect.measurement.cycle.routers import wires_of_routes
+from datacollect.measurement.cycling.choosing import (
+    Chosen,
+    candidate_pairs,
+    choose,
+    left_of,
+    measured_hosts,
+)
+from datacollect.measurement.cycling.record import CycleRecord, read_record
+from datacollect.measurement.cycling.several_links import Flood, flood_into
+from datacollect.measurement.host_limits import FLOOD
+from datacollect.measurement.outcomes import listed
+from datacollect.measurement.probes.routes import read_route
+from datacollect.measurement.sample_store import read_parts
+from datacollect.measurement.shared_links import SHARED, compared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.hosts_file import HostsFile
+
+# Of several links at once, after those of pairs.
+OF_SEVERAL = (FLOOD, SHARED)
+DEFAULT_TOOLS = ("ping", "trace", "tcp", *OF_SEVERAL)
+# So many pairs are named in a line.
+NAMED = 6
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A cycle that may begin, or go on.
+
+    Attributes
+    ----------
+    record : CycleRecord
+    chosen : Chosen
+        Its pairs and their tests.
+    flood : Flood or None
+    goes_on : bool
+        Whether it has begun before.
+    """
+
+    record: CycleRecord
+    chosen: Chosen
+    flood: Flood | None
+    goes_on: bool
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most; comparisons of links get what the budget leaves."""
+        return self.chosen.cost + (Cost(0, 0.0) if self.flood is None else self.flood.cost)
+
+    def lines(self) -> list[str]:
+        """Say what is tested, at what cost at most."""
+        pairs, rounds = len(self.chosen.pairs), len(self.chosen.cycle.rounds)
+        on = ", which goes on" if self.goes_on else ""
+        first = f"cycle {self.record.number}{on}: {counted(pairs, 'pair')} in "
+        rest = f"{counted(rounds, 'round')}: {at_most(self.cost)}, without waiting for others"
+        lines = [first + rest]
+        by_cost: dict[tuple[tuple[str, Cost], ...], list[Pair]] = {}
+        for pair in self.chosen.pairs:
+            costs = tuple((name, one.cost) for name, one in self.chosen.settings[pair].items())
+            by_cost.setdefault(costs, []).append(pair)
+        for costs, of_cost in by_cost.items():
+            total = sum((cost for _, cost in costs), Cost(0, 0.0))
+            each = ", ".join(f"{name} {format_bytes(cost.n_bytes)}" for name, cost in costs)
+            lines.append(f"{named(of_cost)}: {at_most(total)} each ({each})")
+        if self.flood is not None:
+            lines.append(f"flood, {named(self.flood.pairs)}: {at_most(self.flood.cost)}")
+        if self.chosen.unpaid:
+            lines.append(f"left out, for the budget: {named(self.chosen.unpaid)}")
+        return lines
+
+
+def at_most(cost: Cost) -> str:
+    """Say a cost.
+
+    >>> at_most(Cost(10**8, 30.0))
+    'at most 100 MB and 30 s'
+    """
+    return f"at most {format_bytes(cost.n_bytes)} and {format_duration(cost.seconds)}"
+
+
+def named(pairs: Sequence[Pair]) -> str:
+    """Name pairs, the first ones of many."""
+    return listed([f"{tail} → {head}" for tail, head in pairs], NAMED)
+
+
+def plan_cycle_of(
+    hosts: HostsFile, folder: Path, tools: Iterable[str] = DEFAULT_TOOLS, only: str | None = None
+) -> Planned:
+    """Return the cycle that goes on, or else a new one; nothing is sent or written.
+
+    Raises
+    ------
+    ProblemError
+        There is no such tool, or the budget pays for no pair.
+    """
+    wanted = set(tools)
+    of_pairs = list(tools_named(wanted - {*OF_SEVERAL}))
+    agents = measured_hosts(hosts)
+    asked = {
+        "tools": [*of_pairs, *(name for name in OF_SEVERAL if name in wanted)],
+        "only": only,
+        "hosts": {name: [*agents[name].address] for name in sorted(agents)},
+        "destination": hosts.destination,
+    }
+    table, last = stored(folder), read_record(folder)
+    goes_on = last is not None and not last.is_over and last.asked == asked
+    if last is not None and goes_on:
+        record, rates = last, last.rates_bytes_per_s
+        pairs = [pair for one in last.light for pair in one]
+    else:
+        number = 0 if last is None else last.number + 1
+        pairs, rates = candidate_pairs(hosts, table, only)
+        record = CycleRecord(number, time.time(), asked, (), None, rates)
+    flood = flood_into(hosts.destination, pairs, rates) if FLOOD in wanted else None
+    budget = hosts.budget if flood is None else left_of(hosts.budget, flood.cost)
+    wires = [*hosts.wires, *found_wires(table)]
+    chosen = choose(pairs, of_pairs, rates, wires, budget, record.number)
+    if goes_on:
+        chosen = replace(chosen, cycle=replace(chosen.cycle, rounds=record.light), unpaid=())
+    return Planned(replace(record, light=chosen.cycle.rounds), chosen, flood, goes_on)
+
+
+def stored(folder: Path) -> pd.DataFrame:
+    """Return all samples of a folder."""
+    return read_parts(folder).frame
+
+
+def found_wires(table: pd.DataFrame) -> list[frozenset[Pair]]:
+    """Return the wires that comparisons have found."""
+    return [frozenset(wire.links) for wire in compared(table).wires()]
+
+
+def possible_wires(table: pd.DataFrame) -> list[frozenset[Pair]]:
+    """Return the pairs that have a router in common, but for what comparisons say otherwise."""
+    return compared(table).possible_wires(routers_in_common(table))
+
+
+def routers_in_common(table: pd.DataFrame) -> list[frozenset[Pair]]:
+    """Return the sets of pairs whose newest routes have a router in common."""
+    traces = table[table["routers"].notna()].sort_values("time_s", kind="stable")
+    routes = {}
+    for row in traces.to_dict("records"):
+        with suppress(ProblemError):
+            routes[row["from"], row["to"]] = read_route(row["routers"])
+    return wires_of_routes(routes)

@@ -1,0 +1,93 @@
+"""Trains of packet pairs: which of them arrived how far apart, and how many more are needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.measurement.probes.packet_pairs import FEWEST_PAIRS, MOST_PAIRS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from datacollect.measurement.probes.packet_pairs import AvailableBandwidth
+    from datacollect.numbers.arrays import FloatArray
+
+# Back to back; a few may be lost.
+CAPACITY_PAIRS = 30
+# What fewer say of how much they scatter is too often luck.
+FIRST_PAIRS = 100
+# Between two questions to the other end.
+BATCH_PAIRS = 100
+
+# A pair on an idle wire waits behind no other: of the time between pairs, their own packets fill
+# at most so much of the wire.
+LEAST_APART_S = 0.02
+MOST_OF_WIRE = 0.2
+
+
+def arrival_gaps_s(arrivals: Iterable[tuple[int, int]], pairs: range) -> FloatArray:
+    """Return how far apart the packets of pairs arrived, in seconds.
+
+    Parameters
+    ----------
+    arrivals : iterable of (int, int)
+        Of each packet its number and its nanosecond; pair k has the numbers 2k and 2k + 1.
+    pairs : range
+
+    Returns
+    -------
+    ndarray, shape (len(pairs),)
+        NaN where one of the two was lost, or the second came first.
+
+    Examples
+    --------
+    >>> arrival_gaps_s([(0, 0), (1, 2_000_000), (3, 5), (5, 1), (4, 9)], range(3)).tolist()
+    [0.002, nan, nan]
+    """
+    at_ns = dict(arrivals)
+    gaps = np.full(len(pairs), np.nan)
+    for i, k in enumerate(pairs):
+        if 2 * k in at_ns and 2 * k + 1 in at_ns:
+            gap_ns = at_ns[2 * k + 1] - at_ns[2 * k]
+            gaps[i] = gap_ns / 1e9 if gap_ns >= 0 else np.nan
+    return gaps
+
+
+def apart_s(packet_bytes: int, capacity_bytes_per_s: float | None = None) -> float:
+    """Return how far one pair begins after the one before, on average.
+
+    >>> apart_s(1500, 125_000.0), apart_s(1500)
+    (0.12, 0.02)
+    """
+    if capacity_bytes_per_s is None:
+        return LEAST_APART_S
+    return max(LEAST_APART_S, 2 * packet_bytes / capacity_bytes_per_s / MOST_OF_WIRE)
+
+
+def more_pairs(n_sent: int, found: AvailableBandwidth | None) -> int:
+    """Return how many pairs are to be sent next; 0: what was found is as sure as was wanted.
+
+    Parameters
+    ----------
+    n_sent : int
+        So many so far, for the available bandwidth.
+    found : AvailableBandwidth or None
+        What they tell; None: nothing yet.
+
+    Examples
+    --------
+    >>> from datacollect.measurement.probes.packet_pairs import AvailableBandwidth
+    >>> more_pairs(0, None)
+    100
+    >>> found = AvailableBandwidth(1.0, 0.7, 1.3, n_pairs=98, pairs_needed=320)
+    >>> more_pairs(100, found), more_pairs(300, AvailableBandwidth(1.0, 0.8, 1.2, 290, 320))
+    (100, 30)
+    """
+    if n_sent < FIRST_PAIRS:
+        return FIRST_PAIRS - n_sent
+    left = MOST_PAIRS - n_sent
+    if found is None:
+        return min(FEWEST_PAIRS, left)
+    return max(min(found.pairs_needed - found.n_pairs, BATCH_PAIRS, left), 0)
