@@ -66,10 +66,11 @@ COUNTERS_EVERY_S = 0.1
 class Kept:
     """The rows of all runs so far, on the disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_in: Path = ROWS) -> None:
         self.rows: list[dict[str, str]] = []
-        if ROWS.exists():
-            with ROWS.open(newline="", encoding="utf-8") as file:
+        self._kept_in = kept_in
+        if kept_in.exists():
+            with kept_in.open(newline="", encoding="utf-8") as file:
                 self.rows = list(csv.DictReader(file))
         self.done = {(row["part"], row["case"], row["run"]) for row in self.rows}
 
@@ -80,8 +81,8 @@ class Kept:
             {"part": part, "case": case, "run": str(run), "name": name, "value": f"{value:.6g}"}
             for name, value in values.items()
         ]
-        is_new = not ROWS.exists()
-        with ROWS.open("a", newline="", encoding="utf-8") as file:
+        is_new = not self._kept_in.exists()
+        with self._kept_in.open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             if is_new:
                 writer.writeheader()
