@@ -199,7 +199,7 @@ def _measure(
     key, rows = operator_key(hosts), []
     for sender, receiver in pairs:
         found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
-        with at_test(folder, settings.tool, sender, receiver, _about(settings)):
+        with at_test(folder, settings.tool, [(sender, receiver)], _about(settings)):
             for row in found:
                 keep(folder, [row])
                 rows.append(row)
@@ -209,16 +209,15 @@ def _measure(
 
 
 @contextmanager
-def at_test(
-    folder: str, tool: str, sender: AgentEntry, receiver: AgentEntry, about: str = ""
-) -> Iterator[None]:
+def at_test(folder: str, tool: str, pairs: Sequence[Pair], about: str = "") -> Iterator[None]:
     """Say what runs, here and beside the samples."""
     from datacollect.measurement.current_tests import running_test
 
     Path(folder).mkdir(parents=True, exist_ok=True)
+    names = [(sender.name, receiver.name) for sender, receiver in pairs]
     with (
-        working(f"{tool} {sender.name} → {receiver.name}"),
-        running_test(Path(folder), tool, sender.name, receiver.name, about),
+        working(f"{tool} {', '.join(f'{tail} → {head}' for tail, head in names)}"),
+        running_test(Path(folder), tool, names, about),
     ):
         yield
 

@@ -13,25 +13,30 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
+from datacollect.measurement.outcomes import listed
 from datacollect.problem.link_table import LAST_SINCE_1970_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 BEGINS = ".running-"
-TEXTS = ("tool", "from", "to", "about")
+TEXTS = ("tool", "links", "about")
 
 
 @contextmanager
-def running_test(folder: Path, tool: str, sender: str, receiver: str, about: str) -> Iterator[None]:
+def running_test(
+    folder: Path, tool: str, pairs: Sequence[tuple[str, str]], about: str = ""
+) -> Iterator[None]:
     """Leave word of a test for as long as it runs.
 
     Parameters
     ----------
     folder : Path
         Of the samples; it is there.
-    tool, sender, receiver : str
+    tool : str
+    pairs : sequence of (str, str)
+        Who sends to whom.
     about : str
         How it tests, in a few words.
 
@@ -40,12 +45,13 @@ def running_test(folder: Path, tool: str, sender: str, receiver: str, about: str
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as name:
-    ...     with running_test(Path(name), "tcp", "S", "D", "4 streams"):
+    ...     with running_test(Path(name), "tcp", [("S", "D")], "4 streams"):
     ...         [test] = running_tests(Path(name))
-    ...     test["from"], test["tool"], running_tests(Path(name))
-    ('S', 'tcp', [])
+    ...     test["tool"], test["links"], running_tests(Path(name))
+    ('tcp', 'S → D', [])
     """
-    facts = {"tool": tool, "from": sender, "to": receiver, "about": about, "begun_s": time.time()}
+    links = listed([f"{tail} → {head}" for tail, head in pairs])
+    facts = {"tool": tool, "links": links, "about": about, "begun_s": time.time()}
     path = folder / f"{BEGINS}{secrets.token_hex(8)}"
     with ExitStack() as held:
         # No test fails for who looks on, as where the disk is full.
@@ -64,7 +70,7 @@ def running_tests(folder: Path) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``tool``, ``from``, ``to``, ``about``, and ``begun_s`` in seconds since 1970.
+        ``tool``, ``links``, ``about``, and ``begun_s`` in seconds since 1970.
     """
     found = []
     for path in folder.glob(f"{BEGINS}*"):

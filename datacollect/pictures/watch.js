@@ -121,7 +121,7 @@
       drawChart(`chart-${i}`, chart);
     });
     if (news.tests) {
-      const said = news.tests.map(test => `${test.tool} ${test.from} → ${test.to}` +
+      const said = news.tests.map(test => `${test.tool} ${test.links}` +
         `${test.about ? ` (${test.about})` : ""}, since ${clock.format(new Date(test.begun_s * 1000))}`);
       byId("tests").replaceChildren(...(said.length ? said : ["No test runs."]).map(text => element("li", text)));
     }
