@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 15.0
 # Tickets hold until the test, and whoever waits for leases, have had their time.
 TICKET_S = 1800.0
+# More than kernels have, and longer.
+MOST_INTERFACES, MOST_NAME = 64, 32
 # Of an answer about packets, and of all.
 PAGE, MOST_PACKETS = 1000, 10_000
 
@@ -125,9 +127,14 @@ class AskedAgent:
         """
         found = self._asked(self._testing, "POST", COUNTERS, {})
         at_s, interfaces = _number(self.name, found, "at_s"), found.get("interfaces")
-        if not isinstance(interfaces, dict) or not all(map(_are_bytes, interfaces.values())):
+        if (
+            not isinstance(interfaces, dict)
+            or len(interfaces) > MOST_INTERFACES
+            or not all(map(_are_bytes, interfaces.values()))
+        ):
             raise TransferError(f"{self.name}: its counters are none")
-        return {"at_s": at_s, "interfaces": interfaces}
+        named = {safe_text(name)[:MOST_NAME]: counts for name, counts in interfaces.items()}
+        return {"at_s": at_s, "interfaces": named}
 
     def arrived(self) -> Arrived:
         """Return which packets of a test have come there, and when."""
