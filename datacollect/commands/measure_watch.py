@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -107,10 +108,8 @@ def _serve(
     with _polls(hosts) as polls:
         feed = WatchFeed(folder, polls.known, providers)
         with LivePage(live_files(_title(folder)), feed.news, port, LIVE_POLICY) as page:
-            if as_json:
-                emit_json({"url": page.url})
-            else:
-                emit(f"open {page.url}")
+            # JSON in one line: whoever has started it waits for it.
+            emit(json.dumps({"url": page.url}) if as_json else f"open {page.url}")
             threading.Event().wait()
 
 
