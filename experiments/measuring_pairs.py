@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from measuring_study import MBIT, Kept, measured_hosts, one, wire_number
+from measuring_study import MBIT, Kept, measured_hosts, wire_number
 from testbed.networks import one_wire
 
 from datacollect.simulation.network import BackgroundFlow
@@ -99,11 +99,17 @@ def measured(
 
 def write_table(kept: Kept) -> None:
     """Write the table of all runs."""
-    rows = [
-        "| wire | C ÷ true, least and most | A ÷ true, each run | half of the interval ÷ true | "
-        "pairs | within | refused | load of the machine |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    names = (
+        "wire",
+        "C ÷ true, least and most",
+        "A ÷ true, each run",
+        "half of the interval ÷ true",
+        "pairs",
+        "within",
+        "refused",
+        "load of the machine",
+    )
+    rows = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for case, runs in kept.of(PART).items():
         capacity = [run["capacity over true"] for run in runs]
         within = sum(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit, note
+from datacollect.commands.console import emit, note, note_text
 from datacollect.commands.measure_tools import (
     NEVER_WAITED_LONGER_S,
     DryRun,
@@ -28,6 +28,9 @@ from datacollect.commands.measure_tools import (
     say_tests,
 )
 from datacollect.commands.options import Json
+
+# Of the time of a test: who is done before was not beside the others for all of it.
+AT_ONCE = 0.8
 
 
 def flood(
@@ -76,5 +79,10 @@ def flood(
         does = "sends" if host == pairs[0][0].name else "receives"
         at_once = counted(len(rates), "host")
         emit(f"{host} {does} {format_rate(sum(rates))} in all, with {at_once} at once")
+    if any((row.get("duration_s") or seconds) < AT_ONCE * seconds for row in rows):
+        note_text(
+            "note: some tests had sent all their bytes before the time was over, and then the "
+            "others had more for themselves: give more --bytes"
+        )
     together = {"host": host, "together_bytes_per_s": sum(rates), "n_done": len(rates)}
     finish(folder, rows, as_json=as_json, **together)

@@ -7,7 +7,7 @@ the same one share with each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -86,23 +86,15 @@ class Compared:
 
     def possible_wires(self, candidates: Iterable[Set[Pair]]) -> list[frozenset[Pair]]:
         """Return of sets that may share a wire those parts of which no test says otherwise."""
-        apart = {both for both in self.decided if both not in self._shared}
         found = []
         for candidate in candidates:
-            groups = [
-                group & candidate for group in _groups([*candidate, *self._links], self._shared)
+            groups = self._within(candidate)
+            untold = [
+                frozenset(both)
+                for both in combinations(range(len(groups)), 2)
+                if not self._is_told(*(groups[i] for i in both))
             ]
-            groups = [group for group in groups if group]
-            one_of = {link: i for i, group in enumerate(groups) for link in group}
-            parted = {
-                frozenset(one_of[link] for link in both) for both in apart if both <= candidate
-            }
-            unparted = [
-                both
-                for both in map(frozenset, combinations(range(len(groups)), 2))
-                if both not in parted
-            ]
-            for numbers in _groups(range(len(groups)), unparted):
+            for numbers in _groups(range(len(groups)), untold):
                 links = frozenset().union(*(groups[i] for i in numbers))
                 if len(links) > 1:
                     found.append(links)
@@ -117,18 +109,21 @@ class Compared:
         told, and others are compared instead.
         """
         for links in self.possible_wires(candidates):
-            groups = [
-                sorted(group & links) for group in _groups([*links, *self._links], self._shared)
-            ]
-            groups = sorted(group for group in groups if group)
-            for one, other in combinations(groups, 2):
-                for both in ((a, b) for a in one for b in other):
-                    if not {*both[0]} & {*both[1]} and frozenset(both) not in {
-                        *self.decided,
-                        *tried,
-                    }:
-                        return both
+            for one, other in combinations(self._within(links), 2):
+                if not self._is_told(one, other):
+                    for first, second in product(sorted(one), sorted(other)):
+                        if not {*first} & {*second} and frozenset((first, second)) not in tried:
+                            return first, second
         return None
+
+    def _within(self, links: Set[Pair]) -> list[set[Pair]]:
+        """Return some links by wire, as far as it is known."""
+        groups = (group & links for group in _groups([*links, *self._links], self._shared))
+        return sorted(filter(None, groups), key=sorted)
+
+    def _is_told(self, one: Set[Pair], other: Set[Pair]) -> bool:
+        """Whether a test tells two groups of links apart: what shares is one group."""
+        return any(frozenset(both) in self.decided for both in product(one, other))
 
     @property
     def _links(self) -> set[Pair]:

@@ -49,6 +49,8 @@ class LivePage:
         0: any free one.
     policy : str
         The page's Content-Security-Policy.
+    token : str, optional
+        One that was kept; else a new one.
 
     Attributes
     ----------
@@ -67,8 +69,9 @@ class LivePage:
         news: News,
         port: int,
         policy: str = STRICT,
+        token: str | None = None,
     ) -> None:
-        token = secrets.token_urlsafe(24)
+        token = token or secrets.token_urlsafe(24)
         try:
             self._server = _Server(static, news, port, policy, token)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""``datacollect measure ping``, ``trace``, ``tcp``: what they ask and keep; ends killed at work."""
+"""``datacollect measure ping``, ``trace``, ``pairs``, ``tcp``: what they ask and keep; kills."""
 
 from __future__ import annotations
 

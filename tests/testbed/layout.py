@@ -1,6 +1,7 @@
 """From a simulated network to interfaces, addresses, routes and wires: names and lines, no kernel.
 
-Every node of the network is a network namespace with one address, ``10.77.x.y``, by its number.
+Every node of the network is a network namespace with one address, ``10.77.x.y``, by its number;
+or another prefix, since private addresses are none of routers in common.
 Every cable is a pair of interfaces, one in each node, named by the cable and its end: ``w3t`` and
 ``w3h`` for the tail and the head of cable 3. Cables with neither delay nor loss are one veth with a
 token bucket at both ends (``tbf``); others are two, whose far ends lie in the bed's own namespace
@@ -63,11 +64,14 @@ class Layout:
         By wire: the probability that a frame is lost on it.
     seed : int
         Of the losses.
+    prefix : str
+        Of all addresses.
     """
 
     network: SimulatedNetwork
     loss: Mapping[int, float]
     seed: int = 1
+    prefix: str = "10.77"
 
     @property
     def cables(self) -> list[Cable]:
@@ -85,7 +89,7 @@ class Layout:
 
     def address(self, node: int) -> str:
         """The address of a node."""
-        return f"10.77.{node // 250}.{node % 250 + 1}"
+        return f"{self.prefix}.{node // 250}.{node % 250 + 1}"
 
     def interfaces(self, node: int) -> list[str]:
         """Names of a node's interfaces."""

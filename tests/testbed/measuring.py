@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.bed import PUNCTUAL
 from testbed.pulling import COMMAND, PORT, START_S
 
 from datacollect.files.toml_tables import toml_of
 from datacollect.measurement.hosts_file import HOSTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from testbed.bed import Bed, Started
 
@@ -28,10 +31,20 @@ class MeasuredHosts:
         Hosts of the bed; each may send to each.
     congestion : str
         What their TCP does.
+    pairs : collection of (str, str), optional
+        Who may send to whom; by default all.
+    data_bytes : mapping, optional
+        What hosts serve: files of random bytes.
     """
 
     def __init__(
-        self, bed: Bed, folder: Path, names: Iterable[str], congestion: str = "reno"
+        self,
+        bed: Bed,
+        folder: Path,
+        names: Iterable[str],
+        congestion: str = "reno",
+        pairs: Collection[tuple[str, str]] | None = None,
+        data_bytes: Mapping[str, int] | None = None,
     ) -> None:
         self.bed, self.folder, self.names = bed, folder, tuple(names)
         self.key = folder / "operator.key"
@@ -45,15 +58,23 @@ class MeasuredHosts:
                 "listen": places[name],
                 "collectors": [made.strip().splitlines()[-1]],
                 "congestion": congestion,
-                "connect_to": {to: place for to, place in places.items() if to != name},
+                "connect_to": {
+                    to: place
+                    for to, place in places.items()
+                    if to != name and (pairs is None or (name, to) in pairs)
+                },
                 "measure": {
                     "operators": [made.strip().splitlines()[-1]],
                     "bytes_per_hour": 10**12,
                     "udp_port": PORT,
                 },
             }
+            if size_bytes := (data_bytes or {}).get(name):
+                _write_files(folder / name / "data", size_bytes)
+                tree["serve"] = "data"
             (folder / name / "agent.json").write_text(json.dumps(tree), encoding="utf-8")
         agents = {name: self._start(name) for name in self.names}
+        self.facts: dict[str, dict[str, Any]] = {}
         self.hosts = folder / "hosts.toml"
         self.hosts.write_text(self._hosts_file(agents), encoding="utf-8")
 
@@ -66,7 +87,9 @@ class MeasuredHosts:
         return self._run(["problem", "samples", "--hosts", str(self.hosts)], 60.0)
 
     def _run(self, arguments: list[str], timeout_s: float) -> dict[str, Any]:
-        argv = [*COMMAND, "measure", *arguments, "--json"]
+        return self._said([*COMMAND, "measure", *arguments, "--json"], timeout_s)
+
+    def _said(self, argv: list[str], timeout_s: float) -> dict[str, Any]:
         started = self.bed.start(self.names[-1], argv, cwd=self.folder)
         try:
             started.wait(timeout_s)
@@ -77,12 +100,43 @@ class MeasuredHosts:
             raise RuntimeError(started.stderr.read_text(encoding="utf-8"))
         return dict(json.loads(said))
 
+    def pull(
+        self, tree: Mapping[str, Any], connections: int, into: str, timeout_s: float = 600.0
+    ) -> dict[str, Any]:
+        """Collect what the sources of a problem hold, and return what the command says."""
+        destination = tree["destination"]
+        path = self.folder / f"{into}.json"
+        hosts = {
+            name: {key: value for key, value in host.items() if key != "backlog_bytes"}
+            for name, host in tree["hosts"].items()
+        }
+        collection = {
+            "format": "datacollect-collection/1",
+            "destination": destination,
+            "key": str(self.key),
+            "agents": {
+                name: {"url": fact["url"], "fingerprint": fact["fingerprint"]}
+                for name, fact in self.facts.items()
+                if name != destination
+            },
+            "limits": {"connections": connections},
+            "hosts": hosts,
+            "links": [
+                {key: link[key] for key in ("from", "to", "bandwidth_bytes_per_s")}
+                for link in tree["links"]
+                if link["to"] == destination
+            ],
+        }
+        path.write_text(json.dumps(collection), encoding="utf-8")
+        argv = ["pull", str(path), "--into", str(self.folder / into), "--method", "coordinated"]
+        return self._said([*COMMAND, *argv, "--json"], timeout_s)
+
     def _start(self, name: str) -> Started:
-        argv = [*COMMAND, "agent", str(self.folder / name / "agent.json"), "--json"]
+        argv = [*PUNCTUAL, *COMMAND, "agent", str(self.folder / name / "agent.json"), "--json"]
         return self.bed.start(name, argv)
 
     def _hosts_file(self, agents: dict[str, Started]) -> str:
-        facts = {
+        self.facts = facts = {
             name: json.loads(started.says("\n", START_S).splitlines()[0])
             for name, started in agents.items()
         }
@@ -99,3 +153,11 @@ class MeasuredHosts:
                 "hosts": hosts,
             },
         )
+
+
+def _write_files(folder: Path, size_bytes: int, n_files: int = 3) -> None:
+    folder.mkdir()
+    draws = random.Random(folder.parent.name)
+    cuts = [size_bytes * i // n_files for i in range(n_files + 1)]
+    for i, (first, last) in enumerate(pairwise(cuts)):
+        (folder / f"{i}.bin").write_bytes(draws.randbytes(last - first))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import secrets
+from contextlib import suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.running.standing import STANDING_FILE
+from datacollect.errors import NotWrittenError
+from datacollect.files.documents import document_name, write_owned
 from datacollect.net.live_page import LivePage
 
 if TYPE_CHECKING:
@@ -17,10 +22,14 @@ STATIC = {
     "/overview.js": ("overview.js", "text/javascript; charset=utf-8"),
     "/overview.css": ("overview.css", "text/css; charset=utf-8"),
 }
+TOKEN_FILE, TOKEN_BYTES = "page.token", 24
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
+# What others than its owner may do with a file.
+OTHERS = 0o077
 
 
 def overview_page(folder: Path, port: int) -> LivePage:
-    """Return the page that follows an event.
+    """Return the page that follows an event; its address stays the same after a new start.
 
     Parameters
     ----------
@@ -33,6 +42,8 @@ def overview_page(folder: Path, port: int) -> LivePage:
     ------
     ProblemError
         The port is taken.
+    NotWrittenError
+        The token cannot be kept.
     """
     assets = files("datacollect.bistro.running").joinpath("overview")
     static = {
@@ -47,4 +58,26 @@ def overview_page(folder: Path, port: int) -> LivePage:
         told["written"] = written
         return json.dumps(json.loads(standing.read_bytes()))
 
-    return LivePage(static, news, port)
+    return LivePage(static, news, port, token=_kept_token(folder / TOKEN_FILE))
+
+
+def _kept_token(path: Path) -> str:
+    """Return the token of an earlier start; a new one where there is none that others cannot read.
+
+    Raises
+    ------
+    NotWrittenError
+    """
+    with suppress(OSError, ValueError):
+        found = path.read_text("ascii")
+        if TOKEN.fullmatch(found) and not path.stat().st_mode & OTHERS:
+            return found
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    try:
+        path.unlink(missing_ok=True)
+        write_owned(path, token.encode(), mode=0o600, new=True)
+    except OSError as error:
+        raise NotWrittenError(
+            f"{document_name(path)}: cannot be written: {error.strerror}", error.errno
+        ) from None
+    return token

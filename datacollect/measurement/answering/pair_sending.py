@@ -236,7 +236,7 @@ class _Packets:
         except ConnectionRefusedError:
             raise TransferError(f"{self.name}: its host refuses packets at that UDP port") from None
         except OSError as error:
-            self.failure = error.strerror
+            self.failure = str(error.strerror)
             return None
         return _Left(began_ns, stamp_ns(self.socket))
 
@@ -359,18 +359,20 @@ class _Sending:
             return
         gap_s = self.packet_bytes / capacity
         apart_s = pair_trains.apart_s(self.packet_bytes, capacity)
-        first, found = self.capacity_pairs, None
+        found = None
         while n := pair_trains.more_pairs(len(self.sent_gaps_s), found):
             n_before = len(to.arrivals)
             self._train(packets, n, gap_s, apart_s)
             to.ask_arrived(n_before + 2 * n, ARRIVED_S)
             if len(to.arrivals) == n_before:
                 return
-            pairs = range(first, first + len(self.sent_gaps_s))
-            gaps_s = pair_trains.arrival_gaps_s(to.arrivals, pairs)
-            sent_s = [float("nan") if gap is None else gap for gap in self.sent_gaps_s]
-            found = packet_pairs.available_bandwidth(
-                capacity, self.packet_bytes, sent_s, gaps_s, half_width=self.half_width
+            found = pair_trains.found_by_train(
+                capacity,
+                self.packet_bytes,
+                self.capacity_pairs,
+                self.sent_gaps_s,
+                to.arrivals,
+                self.half_width,
             )
 
     def _train(self, packets: _Packets, n: int, gap_s: float, apart_s: float) -> None:
