@@ -370,9 +370,8 @@ def _capacity_line(row: dict[str, Any]) -> str:
 
     capacity = f"capacity {format_rate(row['capacity_bytes_per_s'])}"
     if row.get("bandwidth_bytes_per_s") is None:
-        return ", ".join(
-            [capacity, *filter(None, [json.loads(row["settings"]).get("no_bandwidth")])]
-        )
+        why = json.loads(row["settings"]).get("no_bandwidth")
+        return f"{capacity}; {why}" if why else capacity
     found, low, high = (
         format_rate(row[f"bandwidth_{which}bytes_per_s"]) for which in ("", "low_", "high_")
     )

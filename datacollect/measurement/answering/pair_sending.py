@@ -301,8 +301,8 @@ def send_pairs(
     -------
     dict
         ``ended`` (``"done"`` or why not), ``packet_bytes`` (with headers), ``sent_packets`` (of
-        pairs), ``capacity_pairs`` (so many were back to back), ``sent_gaps_s`` (of each pair after
-        them, None where it did not leave).
+        pairs), ``back_to_back_s`` (of each of these pairs the gap with which it left, None where it
+        did not), ``sent_gaps_s`` (of each pair after them).
     """
     sending, n_sent = _Sending(half_width), 0
     ended = "done"
@@ -325,7 +325,7 @@ def send_pairs(
         "ended": ended,
         "packet_bytes": sending.packet_bytes,
         "sent_packets": n_sent,
-        "capacity_pairs": sending.capacity_pairs,
+        "back_to_back_s": sending.back_to_back_s,
         "sent_gaps_s": sending.sent_gaps_s,
     }
 
@@ -336,8 +336,12 @@ class _Sending:
 
     half_width: float
     packet_bytes: int = 0
-    capacity_pairs: int = 0
+    back_to_back_s: list[float | None] = field(default_factory=list)
     sent_gaps_s: list[float | None] = field(default_factory=list)
+
+    @property
+    def capacity_pairs(self) -> int:
+        return len(self.back_to_back_s)
 
     def run(self, packets: _Packets, to: FarReceiver, port: int) -> None:
         """Send all."""
@@ -350,11 +354,12 @@ class _Sending:
         with punctual():
             while self.capacity_pairs < pair_trains.CAPACITY_PAIRS:
                 packets.wait(apart_s)
-                packets.pair(self.capacity_pairs, 0.0, self.packet_bytes)
-                self.capacity_pairs += 1
+                gap_s = packets.pair(self.capacity_pairs, 0.0, self.packet_bytes)
+                self.back_to_back_s.append(gap_s)
         to.ask_arrived(n_greetings + 2 * self.capacity_pairs, ARRIVED_S)
-        gaps_s = pair_trains.arrival_gaps_s(to.arrivals, range(self.capacity_pairs))
-        capacity = packet_pairs.capacity_bytes_per_s(self.packet_bytes, gaps_s)
+        capacity = pair_trains.capacity_by_train(
+            self.packet_bytes, self.back_to_back_s, to.arrivals
+        )
         if capacity > packet_pairs.MOST_AVAILABLE_BYTES_PER_S:
             return
         gap_s = self.packet_bytes / capacity

@@ -191,12 +191,12 @@ def test_where_large_packets_do_not_arrive_smaller_ones_are_sent(tmp_path, monke
 
 
 def test_no_more_than_the_rate_on_average(tmp_path):
-    """60 packets of 1500 bytes, and greetings, at 100 kB/s take 0.9 s; loopback is too fast."""
+    """60 packets of 1500 bytes, and greetings, at 100 kB/s take 0.9 s; loopback is not told."""
     with pair(tmp_path, {"rate": 100_000}) as (by, to):
         begun_s = time.monotonic()
         row = measured(by, to)
         assert time.monotonic() - begun_s >= (58 * 1500 + 3 * 2780) / 100_000
-        assert "300 Mbit/s" in row["ended"]
+        assert row["ended"] != "done"
 
 
 # Where they do not arrive --------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_a_socket_that_cannot_be_opened_is_a_reason(tmp_path, monkeypatch, call)
         row = measured(by, to)
         assert "of this host cannot be opened: " in row["ended"]
         monkeypatch.undo()
-        assert "300 Mbit/s" in measured(by, to)["ended"]
+        assert measured(by, to)["loss"] == 0
 
 
 def test_a_firewall_that_drops_all_is_named_after_a_few_packets(tmp_path, monkeypatch):
@@ -408,7 +408,7 @@ GOOD = {
     "ended": "done",
     "packet_bytes": 1500,
     "sent_packets": 40,
-    "capacity_pairs": 20,
+    "back_to_back_s": [1e-5] * 20,
     "sent_gaps_s": [],
 }
 
@@ -420,7 +420,9 @@ GOOD = {
         {"packet_bytes": 10**9},
         {"sent_packets": -1},
         {"sent_packets": True},
-        {"capacity_pairs": 21},
+        {"back_to_back_s": [1e-5] * 21},
+        {"back_to_back_s": 20},
+        {"back_to_back_s": [[]]},
         {"sent_gaps_s": None},
         {"sent_gaps_s": [0.1]},
         {"sent_packets": 60, "sent_gaps_s": [-1]},
