@@ -347,7 +347,7 @@ def line_of(row: dict[str, Any]) -> str:
     from datacollect.files.units import format_duration, format_rate
 
     pair = f"{row['from']} → {row['to']}"
-    if row["tool"] == "curve" and row["ended"] == "done":
+    if row.get("tool") == "curve" and row["ended"] == "done":
         said = _curve_line(row)
     elif row.get("capacity_bytes_per_s") is not None:
         said = _capacity_line(row)
