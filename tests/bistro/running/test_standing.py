@@ -119,7 +119,7 @@ def status(tmp_path, monkeypatch, capsys):
     return say
 
 
-NOW = replace(ALL, time_s=int(time.time()) - 600, collect_until_s=int(time.time()) + 600)
+NOW = replace(ALL, time_s=int(time.time()) - 600, collect_until_s=int(time.time()) + 86_400)
 
 
 def test_status_says_when_its_numbers_are_old_and_who_is_silent(status, tmp_path):
