@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit, emit_json, note_text, working
+from datacollect.commands.console import complain_text, emit, emit_json, note_text, working
 from datacollect.commands.options import Force, Json, Output, require_new
 from datacollect.commands.reading import write_text
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from datacollect.transfer.protocol.introduction import Introduction
+
+NOT_ALL_FOUND = 1
 
 
 def hosts(
@@ -35,6 +39,12 @@ def hosts(
         str,
         typer.Option("--key", metavar="KEY", help="File of the operator's key, as in the file."),
     ] = "operator.key",
+    n_bytes: Annotated[
+        str, typer.Option("--bytes", metavar="BYTES", help="Budget of a cycle.")
+    ] = "10 GB",
+    seconds: Annotated[
+        str, typer.Option("--time", metavar="TIME", help="Budget of a cycle.")
+    ] = "1 h",
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -42,30 +52,34 @@ def hosts(
     """Ask agents for their names and certificates, and write the file of hosts to be measured.
 
     Nobody vouches for what they answer: compare the fingerprints with what agents say when ready.
+    Those that do not answer are named, and the exit code is 1.
     """
     from datacollect.files.documents import folder_of
     from datacollect.files.toml_tables import toml_of
     from datacollect.measurement.hosts_file import HOSTS, HOSTS_FORMAT, HostsFile
-    from datacollect.transfer.sources.agent.introducing import introduction_by
 
     require_new(output, force=force)
     found = _servers(iperf3)
     with working("asking agents"):
-        for agent in map(introduction_by, url or ()):
-            if agent.name in found:
-                raise ProblemError(
-                    f"two hosts are called {agent.name!r}, one is {agent.url}; rename one in its "
-                    "agent's file"
-                )
-            found[agent.name] = {"url": agent.url, "fingerprint": agent.fingerprint}
-    tree = {"format": HOSTS_FORMAT, "destination": destination, "hosts": found}
+        agents, failed = _introduced(url or ())
+    for agent in agents:
+        if agent.name in found:
+            raise ProblemError(
+                f"two hosts are called {agent.name!r}, one is {agent.url}; rename one in its "
+                "agent's file"
+            )
+        found[agent.name] = {"url": agent.url, "fingerprint": agent.fingerprint}
+    tree: dict[str, Any] = {"format": HOSTS_FORMAT, "destination": destination}
+    tree |= {"budget": {"bytes": n_bytes, "time": seconds}, "hosts": found}
     if url:
         tree["key"] = key
     HostsFile.from_dict(tree)
     if output is not None or not as_json:
         write_text(toml_of(HOSTS, tree).rstrip("\n"), output)
     if as_json:
-        emit_json({"hosts": [{"name": name, **said} for name, said in found.items()]})
+        missing = [{"url": one, "why": str(error)} for one, error in failed.items()]
+        named = [{"name": name, **said} for name, said in found.items()]
+        emit_json({"hosts": named, "failed": missing})
     elif output is not None:
         for name, said in found.items():
             emit(" ".join([name, *said.values()]))
@@ -73,6 +87,27 @@ def hosts(
         note_text("compare each fingerprint with what its agent says when it is ready")
         if output is not None and not (folder_of(output) / key).exists():
             note_text(f"agents ask for {key} beside {output}: `datacollect keys new` makes one")
+    for one, error in failed.items():
+        complain_text(f"{one} is left out: {error}")
+    if failed:
+        raise typer.Exit(NOT_ALL_FOUND)
+
+
+def _introduced(urls: Sequence[str]) -> tuple[list[Introduction], dict[str, TransferError]]:
+    """Ask all agents who they are at once; return who answers, and why others do not."""
+    from datacollect.net.fan_out import fan_out
+    from datacollect.transfer.sources.agent.introducing import introduction_by
+
+    outcomes, agents = fan_out(urls, introduction_by), []
+    failed: dict[str, TransferError] = {}
+    for url in dict.fromkeys(urls):
+        try:
+            agents.append(outcomes[url].result())
+        except TransferError as error:
+            failed[url] = error
+    if failed and not agents:
+        raise next(iter(failed.values()))
+    return agents, failed
 
 
 def _servers(given: Sequence[str] | None) -> dict[str, dict[str, str]]:

@@ -9,6 +9,7 @@ import threading
 import pytest
 from instances.agents import running, write_agent
 
+from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.hosts_file import HostsFile
 
 
@@ -95,3 +96,25 @@ def test_what_is_no_agent_is_named_and_nothing_is_written(data, call, tmp_path):
     assert url.removeprefix("https://") in err
     assert "Traceback" not in err
     assert not file.exists()
+
+
+def test_an_agent_that_does_not_answer_is_named_and_the_others_are_written(agents, call):
+    urls = [f"https://{each.place}" for each in agents]
+    silent = answering(b"")
+    code, out, err = call("measure", "hosts", silent, *urls, "-o", "HOSTS.toml", "--json")
+    assert code == 1
+    found = HostsFile.from_file("HOSTS.toml")
+    assert list(found.hosts) == ["D", "S"]
+    said = json.loads(out)
+    assert [each["name"] for each in said["hosts"]] == ["D", "S"]
+    assert [each["url"] for each in said["failed"]] == [silent]
+    assert f"{silent} is left out: " in " ".join(err.split())
+
+
+def test_the_file_has_a_budget(agents, call):
+    urls = [f"https://{each.place}" for each in agents]
+    call("measure", "hosts", *urls, "-o", "usual.toml")
+    assert HostsFile.from_file("usual.toml").budget == Cost(10**10, 3600.0)
+    call("measure", "hosts", *urls, "-o", "own.toml", "--bytes", "2 GB", "--time", "10 min")
+    assert HostsFile.from_file("own.toml").budget == Cost(2 * 10**9, 600.0)
+    assert call("measure", "hosts", *urls, "--bytes", "much")[0] == 2

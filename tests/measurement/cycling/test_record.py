@@ -33,7 +33,7 @@ def test_where_there_was_no_cycle_there_is_no_record(tmp_path):
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda tree: [],
+        lambda _: [],
         lambda tree: tree | {"format": "datacollect-cycle/2"},
         lambda tree: tree | {"light": [[["a"]]]},
         lambda tree: tree | {"more": 1},
@@ -59,16 +59,22 @@ def test_a_record_cut_anywhere_is_named(tmp_path):
 
 
 def test_one_cycle_at_a_time_in_a_folder(tmp_path):
-    with only_one(tmp_path / "new"):
-        with pytest.raises(ProblemError, match="another cycle is at work there"):
-            with only_one(tmp_path / "new"):
-                pass
-    with only_one(tmp_path / "new"):
-        pass
+    def hold():
+        with only_one(tmp_path / "new"):
+            pass
+
+    with (
+        only_one(tmp_path / "new"),
+        pytest.raises(ProblemError, match="another cycle is at work there"),
+    ):
+        hold()
+    hold()
 
 
 def test_a_folder_that_is_a_file_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotWrittenError, match="file: cannot be written: File exists"):
-        with only_one(tmp_path / "file"):
-            pass
+    with (
+        pytest.raises(NotWrittenError, match="file: cannot be written: File exists"),
+        only_one(tmp_path / "file"),
+    ):
+        pass

@@ -1,0 +1,80 @@
+"""``datacollect measure cycle``: what it says before anything is sent, what it keeps, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from instances.measuring import OPERATOR, star, write_hosts
+
+from datacollect.measurement.answering import handlers
+from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
+from datacollect.measurement.asking.tools import TOOLS, Tool
+from datacollect.measurement.hosts_file import HostsFile
+from datacollect.net.keys import write_private_key
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    """Three hosts that are not there."""
+    write_private_key(tmp_path / "operator.key", OPERATOR)
+    lines = ['format = "datacollect-hosts/1"', 'destination = "D"', 'key = "operator.key"']
+    for i, name in enumerate("DSK"):
+        lines += [f"[hosts.{name}]", f'url = "https://127.0.0.1:{i + 1}"']
+        lines += [f'fingerprint = "sha256:{i:064}"']
+    (tmp_path / "hosts.toml").write_text("\n".join(lines))
+    return str(tmp_path / "hosts.toml")
+
+
+def test_a_dry_run_says_rounds_and_costs_and_writes_nothing(hosts, tmp_path, call):
+    """Three hosts meet in three rounds each way; 10 pings in 5 s, 10 s of tcp, 100 MB at most."""
+    folder = tmp_path / "samples"
+    options = ("-o", str(folder), "--tools", "ping,tcp", "--dry-run")
+    code, out, err = call("measure", "cycle", hosts, *options)
+    assert code == 0
+    assert len(out.splitlines()) == 6
+    assert out.splitlines()[0].startswith("round 1: ")
+    assert "cycle 0: 6 pairs in 6 rounds: at most 600 MB and 2 min" in err
+    assert "each (ping 560 B, tcp 100 MB)" in " ".join(err.split())
+    code, out, _ = call("measure", "cycle", hosts, *options, "--only", "matter", "--json")
+    said = json.loads(out)
+    pairs = {(test["from"], test["to"]) for one in said["rounds"] for test in one}
+    assert pairs == {("S", "D"), ("K", "D")}
+    assert (said["cycle"], said["most_bytes"], said["left_out"]) == (0, 200_001_120, [])
+    assert said["most_s"] == 2 * (5.0 + 10.0 + 2 * 3.0)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--only", "some"), "--only must be matter or all, got 'some'"),
+        (("--tools", "ping,tpc"), "unknown tool 'tpc'; tools of a cycle are ping, trace"),
+    ],
+)
+def test_wrong_options_are_two(hosts, call, options, expected):
+    code, _, err = call("measure", "cycle", hosts, *options)
+    assert code == 2
+    assert expected in " ".join(err.split())
+
+
+def test_a_cycle_says_what_it_has_done(tmp_path, call, monkeypatch):
+    """E, F and S may send to D; without a budget for more only these are asked for."""
+    ping = Tool(lambda _: PingSettings(2, 0.2), loads_wires=False)
+    monkeypatch.setitem(TOOLS, "ping", ping)
+    monkeypatch.setitem(TOOLS, "tcp", Tool(lambda _: TcpSettings(1, 0.3, 300_000)))
+    monkeypatch.setattr(handlers, "is_marked", lambda _: False)
+    with star(tmp_path) as agents:
+        file = write_hosts(tmp_path, agents)
+        assert HostsFile.from_file(file).destination == "D"
+        options = ("-o", str(tmp_path / "samples"), "--tools", "ping", "--tools", "tcp")
+        code, out, err = call("measure", "cycle", file, *options, "--only", "matter", "--json")
+        assert code == 0
+        said = json.loads(out)
+        assert (said["cycle"], said["tests"], said["failed"], said["left_out"]) == (0, 6, 0, [])
+        assert "ping: round 3 of 3 is done, 0 tests failed so far" in " ".join(err.split())
+        code, out, _ = call("measure", "cycle", file, *options)
+    assert code == 1
+    assert out == "cycle 1: 18 tests, 6 of them failed\n"
+    problem = call("measure", "problem", str(tmp_path / "samples"), "--hosts", file, "--json")
+    assert len(json.loads(problem[1])["problem"]["links"]) == 6

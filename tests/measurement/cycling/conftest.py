@@ -1,0 +1,23 @@
+"""Cycles with short tests, on hosts where no other test's pull is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from datacollect.measurement.answering import handlers
+from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
+from datacollect.measurement.asking.tools import TOOLS, Tool
+
+
+@pytest.fixture(autouse=True)
+def nobody_pulls(monkeypatch):
+    monkeypatch.setattr(handlers, "is_marked", lambda _: False)
+
+
+@pytest.fixture
+def short_tools(monkeypatch):
+    """Tests of less than a second."""
+    ping = Tool(lambda _: PingSettings(2, 0.2), loads_wires=False)
+    tcp = Tool(lambda _: TcpSettings(1, 0.3, 300_000))
+    monkeypatch.setitem(TOOLS, "ping", ping)
+    monkeypatch.setitem(TOOLS, "tcp", tcp)
