@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit, note, note_text, working
+from datacollect.commands.console import emit, note, note_text
 from datacollect.commands.measure_tools import (
     NEVER_WAITED_LONGER_S,
     DryRun,
@@ -17,6 +17,7 @@ from datacollect.commands.measure_tools import (
     Receivers,
     Seconds,
     Senders,
+    at_test,
     bytes_in,
     finish,
     keep,
@@ -68,7 +69,7 @@ def flood(
     if dry_run:
         say_tests(pairs, cost, as_json=as_json)
         return
-    with working(f"flood of {host}"):
+    with at_test(folder, "flood", pairs):
         rows = measure_flood(pairs, operator_key(hosts), settings, patience_s, note)
     keep(folder, rows)
     rates = [row.get("bandwidth_bytes_per_s") or 0.0 for row in rows if row["ended"] == "done"]

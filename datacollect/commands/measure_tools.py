@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -15,7 +16,7 @@ from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.measurement.asking.tools import HasCost as Settings
     from datacollect.measurement.cycle.budget import Cost
@@ -215,13 +216,32 @@ def _measure(
     key, rows = operator_key(hosts), []
     for sender, receiver in pairs:
         found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
-        with working(f"{settings.tool} {sender.name} → {receiver.name}"):
+        with at_test(folder, settings.tool, [(sender, receiver)], _about(settings)):
             for row in found:
                 keep(folder, [row])
                 rows.append(row)
                 if not as_json:
                     emit(line_of(row))
     finish(folder, rows, as_json=as_json)
+
+
+@contextmanager
+def at_test(folder: str, tool: str, pairs: Sequence[Pair], about: str = "") -> Iterator[None]:
+    """Say what runs, here and beside the samples."""
+    from datacollect.measurement.current_tests import running_test
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    names = [(sender.name, receiver.name) for sender, receiver in pairs]
+    with (
+        working(f"{tool} {', '.join(f'{tail} → {head}' for tail, head in names)}"),
+        running_test(Path(folder), tool, names, about),
+    ):
+        yield
+
+
+def _about(settings: Settings) -> str:
+    """Say in a few words how it tests."""
+    return ", ".join(f"{name} {value}" for name, value in vars(settings).items() if value)
 
 
 def say_tests(pairs: Sequence[Pair], cost: Cost, *, as_json: bool) -> None:
@@ -327,7 +347,7 @@ def line_of(row: dict[str, Any]) -> str:
     from datacollect.files.units import format_duration, format_rate
 
     pair = f"{row['from']} → {row['to']}"
-    if row["tool"] == "curve" and row["ended"] == "done":
+    if row.get("tool") == "curve" and row["ended"] == "done":
         said = _curve_line(row)
     elif row.get("capacity_bytes_per_s") is not None:
         said = _capacity_line(row)

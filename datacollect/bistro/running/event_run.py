@@ -28,7 +28,7 @@ from datacollect.bistro.running.missing_list import (
     hidden_rows,
     missing_list,
 )
-from datacollect.bistro.running.overview_server import Overview
+from datacollect.bistro.running.overview_server import overview_page
 from datacollect.bistro.running.predicting import predicted_s
 from datacollect.bistro.running.saying import SayingOnce
 from datacollect.bistro.running.standing import (
@@ -152,7 +152,7 @@ def run_event(
         )
         secrets = TicketSecrets(config.tickets if event.admission == "tickets" else None, said)
         pool = stack.enter_context(OpeningPool(config.workers))
-        overview = None if page is None else stack.enter_context(Overview(config.folder, page))
+        overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
         times = LogTimes(event, services, said)
         look_s, standing = -math.inf, None
