@@ -289,7 +289,7 @@ def scan(kept: Kept, runs: int) -> None:
                 options = [option for window in WINDOWS for option in ("--window", window)]
                 options += [str(option) for n in STREAMS for option in ("--streams", n)]
                 said = hosts.measure("scan", *options, timeout_s=900.0)
-                labels = [(window, n) for window in WINDOWS for n in STREAMS]
+                labels = [(window, n) for n in STREAMS for window in WINDOWS]
                 values = {
                     f"{window} x {n}": (row["bandwidth_bytes_per_s"] or 0.0) / MBIT
                     for (window, n), row in zip(labels, said["samples"], strict=True)
@@ -408,10 +408,10 @@ def scan_table(cases: dict[str, list[Values]]) -> str:
         for run in runs:
             window = run["chosen window"]
             named = f"{window / 1000:.0f} kB" if window else "auto"
-            part = f"{run['chosen part']:.0%} of the most"
-            chosen = f"chosen: {run['chosen streams']:.0f} streams, {named}, {part}"
-            rows.append([case, chosen, *[""] * len(STREAMS)])
-    return markdown(["wire", "window", *(f"{n} streams" for n in STREAMS)], rows, n_left=2)
+            part = f"{run['chosen part']:.0%}"
+            chosen = [part if n == run["chosen streams"] else "" for n in STREAMS]
+            rows.append([case, f"chosen, of the most: {named}", *chosen])
+    return markdown(["wire", "window", *map(str, STREAMS)], rows, n_left=2)
 
 
 def flood_table(cases: dict[str, list[Values]]) -> str:

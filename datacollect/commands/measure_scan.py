@@ -75,7 +75,7 @@ def scan(
     usual = ScanSettings()
     settings = ScanSettings(
         tuple(map(_window, dict.fromkeys(windows))) if windows else usual.windows_bytes,
-        tuple(sorted({*(streams or usual.streams)})),
+        tuple(dict.fromkeys(streams or usual.streams)),
         seconds,
         bytes_in(most_bytes, "--bytes"),
     )

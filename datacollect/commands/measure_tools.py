@@ -181,7 +181,7 @@ def curve(
     seconds: Annotated[
         float,
         typer.Option("--seconds", metavar="S", min=0.1, max=60.0, help="Each number of streams."),
-    ] = 5.0,
+    ] = 10.0,
     most_bytes: MostBytes = "100 MB",
 ) -> Settings:
     """Measure how rates grow with connections, and how many of others share the narrowest wire.

@@ -37,7 +37,7 @@ def test_a_scan_says_the_fewest_streams_that_get_most(hosts, tmp_path, capsys):
     (choice,) = tree["choices"]
     assert (choice["from"], choice["to"], choice["window_bytes"]) == ("S", "D", None)
     cells = [(row["tool"], row["streams"], row["ended"] == "done") for row in tree["samples"]]
-    assert cells == [("scan", n, done) for done in (True, False) for n in (1, 2)]
+    assert cells == [("scan", n, done) for n in (1, 2) for done in (True, False)]
     kept = rows(tmp_path / "s")
     settings = {(json.loads(row["settings"])["window_bytes"], row["streams"]) for row in kept}
     assert settings == {(None, 1), (None, 2), (10**9, 1), (10**9, 2)}
@@ -84,8 +84,11 @@ def test_a_flood_into_a_host(hosts, tmp_path, capsys):
     assert "give more --bytes" in capsys.readouterr().err
 
 
-def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(hosts, tmp_path, capsys):
+def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
+    hosts, tmp_path, capsys, monkeypatch
+):
     """The host itself is no path whose capacity pairs tell; one connection gets S's 4 MB/s."""
+    monkeypatch.setattr("datacollect.measurement.asking.curve_tests.SETTLED_S", 0.1)
     folder = str(tmp_path / "samples")
     command = ["measure", "curve", hosts, "--from", "S", "--bytes", "20 MB", "-o", folder]
     assert run([*command, "--seconds", "0.4", "--json"]) == 0

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 NUMBERS = (1, 2, 4)
 # Where pairs do not tell the capacity, one more shows whether the rate still grows.
 NUMBERS_ALONE = (1, 2, 4, 8)
+# Beside others of Cubic new connections get two thirds of their share in the first seconds.
+SETTLED_S = 3.0
 # For the capacity alone: as few as pairs are sent.
-CAPACITY_PAIRS = PairsSettings(half_width=1.0, seconds=10.0, most_bytes=1_000_000)
+CAPACITY_PAIRS = PairsSettings(half_width=1.0, seconds=8.0, most_bytes=1_000_000)
 # Of a packet of 1500 bytes, by which pairs tell the capacity, TCP carries so much.
 PAYLOAD = 1448 / 1500
 
@@ -37,12 +39,13 @@ class CurveSettings:
     Attributes
     ----------
     seconds : float
-        Each number of connections.
+        Each number of connections, when they have come to their share: 5 are enough beside others
+        of Reno, Cubic takes 10.
     most_bytes : int
         Of each test.
     """
 
-    seconds: float = 5.0
+    seconds: float = 10.0
     most_bytes: int = 100_000_000
 
     tool: ClassVar[str] = CURVE
@@ -54,7 +57,8 @@ class CurveSettings:
 
     def test(self, streams: int) -> TcpSettings:
         """Return how so many connections are tested."""
-        return TcpSettings(streams, self.seconds, self.most_bytes)
+        seconds = SETTLED_S + self.seconds
+        return TcpSettings(streams, seconds, self.most_bytes, settled_s=SETTLED_S)
 
 
 def measure_curve(

@@ -102,7 +102,7 @@ TOOLS = {
     "trace": Tool(lambda _: TraceSettings(), loads_wires=False),
     "pairs": Tool(lambda _: PairsSettings()),
     "tcp": Tool(lambda rate: TcpSettings(4, 10.0, most_bytes(rate, 10.0))),
-    "curve": Tool(lambda rate: CurveSettings(5.0, most_bytes(rate, 5.0)), measure_curve),
+    "curve": Tool(lambda rate: CurveSettings(10.0, most_bytes(rate, 10.0)), measure_curve),
 }
 
 

@@ -318,6 +318,15 @@ def test_a_receiver_that_lies_about_bytes_is_caught_by_the_sender(tmp_path, coun
         assert "S " in row["ended"]
 
 
+def test_connections_that_were_cut_within_a_record_of_tls_are_no_lie(tmp_path):
+    """Of each of eight up to 16 kB have come, and count with the last byte of their record."""
+    counted = 1_000_000 - 8 * 16 * 1024
+    less = {"/measure/received": saying({"received_bytes": counted})}
+    with pair(tmp_path, receiver={"change": less}) as (by, to):
+        row = measured(by, to, TcpSettings(8, 5.0, 1_000_000))
+        assert row["ended"] == "done"
+
+
 def test_a_sender_that_lies_about_bytes_is_caught_by_the_receiver(tmp_path):
     told = {"ended": "done", "sent_bytes": 10**9, "curve": [[0, 0], [1, 10**9]], "facts": []}
     with pair(tmp_path, {"change": {"/measure/tcp": saying(told)}}) as (by, to):
