@@ -56,8 +56,8 @@ PREFIX = "11.77"
 # Rates of the three sources' wires, and flows of others on each.
 RATES = {"S1": 5 * MBIT, "S2": 8 * MBIT, "S3": 10 * MBIT}
 FLOWS = {"S1": 3, "S2": 3, "S3": 2}
-# What takes about a minute where nobody else is.
-HELD_BYTES = {name: int(60 * rate) for name, rate in RATES.items()}
+# What takes so long where nobody else is.
+HELD_S = {"idle": 60.0, "beside": 30.0}
 CONNECTIONS = 12
 
 
@@ -108,6 +108,8 @@ def collecting(part: str, runs: int, cycles: int, *, beside: bool) -> None:
     left = todo(part, runs)
     if not left:
         return
+    held_bytes = {name: int(HELD_S[part] * rate) for name, rate in RATES.items()}
+    tools = "tcp" if beside else "tcp,flood"
     network = star({**RATES, "D": 100 * MBIT}, delay_s=0.005, queue_packets=50)
     node = network.host_node
     flows = [(name, "D") for name, n in FLOWS.items() for _ in range(n if beside else 0)]
@@ -115,9 +117,9 @@ def collecting(part: str, runs: int, cycles: int, *, beside: bool) -> None:
     names = [*RATES, "D"]
     pairs = [(name, "D") for name in RATES]
     network = replace(network, background=flows_of)
-    with measured_hosts(network, names, pairs=pairs, data_bytes=HELD_BYTES) as hosts:
+    with measured_hosts(network, names, pairs=pairs, data_bytes=held_bytes) as hosts:
         for _ in range(cycles):
-            hosts.measure("cycle", "--only", "matter", "--tools", "tcp,flood")
+            hosts.measure("cycle", "--only", "matter", "--tools", tools)
         tree = hosts.problem()["problem"]
         link = {one["from"]: one for one in tree["links"]}
         for run in left:
@@ -128,7 +130,7 @@ def collecting(part: str, runs: int, cycles: int, *, beside: bool) -> None:
             if beside:
                 for bound, key in (("least", "high"), ("most", "low")):
                     values[bound] = max(
-                        HELD_BYTES[name] / link[name][f"bandwidth_{key}_bytes_per_s"]
+                        held_bytes[name] / link[name][f"bandwidth_{key}_bytes_per_s"]
                         for name in RATES
                     )
             keep(part, run, values)
