@@ -291,7 +291,7 @@ def scan(kept: Kept, runs: int) -> None:
                 said = hosts.measure("scan", *options, timeout_s=900.0)
                 labels = [(window, n) for n in STREAMS for window in WINDOWS]
                 values = {
-                    f"{window} x {n}": (row["bandwidth_bytes_per_s"] or 0.0) / MBIT
+                    f"{window} x {n}": (row.get("bandwidth_bytes_per_s") or 0.0) / MBIT
                     for (window, n), row in zip(labels, said["samples"], strict=True)
                 }
                 (choice,) = said["choices"]

@@ -139,4 +139,5 @@ def curve_of(
         "per_connection_bytes_per_s": found["bandwidth_bytes_per_s"] if known is None else None,
         "bytes": sum(row["bytes"] for row in rows),
         "duration_s": math.fsum(row["duration_s"] for row in rows),
+        "beside_pull": any(row.get("beside_pull") for row in rows),
     }
