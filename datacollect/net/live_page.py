@@ -32,8 +32,9 @@ STRICT = (
 LOOK_S = 1.0
 # So often something is sent that says nothing: who is gone is noticed.
 STILL_S = 15.0
-# Pages that are open at the same time; how long a request may take.
-MOST_STREAMS, REQUEST_S = 16, 10.0
+# Pages that are open at the same time; how long a request may take, and an answer where the browser
+# is busy.
+MOST_STREAMS, REQUEST_S, ANSWER_S = 16, 10.0, 120.0
 
 
 class LivePage:
@@ -134,6 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a request."""
+        self.connection.settimeout(ANSWER_S)
         if self.path == "/events":
             self._stream()
         elif self.path in self.server.static:

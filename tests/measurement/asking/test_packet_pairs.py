@@ -528,7 +528,9 @@ def test_ipv6(tmp_path, monkeypatch):
 @contextmanager
 def six(folder, name, connect_to=None, **keys):
     """Run an agent that listens on IPv6 alone."""
-    path = write_agent(folder, name, connect_to=connect_to, more=measure_table(**keys))
+    (folder / name).mkdir()
+    more = measure_table(**keys)
+    path = write_agent(folder / name, name, connect_to=connect_to, more=more)
     path.write_text(path.read_text().replace("127.0.0.1:0", "[::1]:0"))
     handlers = Measuring(AgentConfig.from_file(path), lambda _: None).handlers()
     with running(path, handlers) as agent:
