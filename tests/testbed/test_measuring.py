@@ -7,7 +7,7 @@ import json
 import pytest
 from testbed.bed import Bed
 from testbed.measuring import MeasuredHosts
-from testbed.networks import star
+from testbed.networks import one_wire, star
 
 pytestmark = pytest.mark.usefixtures("beds_possible")
 
@@ -39,3 +39,12 @@ def test_a_flood_finds_the_wire_of_its_host(tmp_path):
     told = sum(row["bytes"] for row in at_once["samples"])
     assert told == pytest.approx(PAYLOAD * (after - before) / 2, rel=0.1)
     assert json.loads(at_once["samples"][0]["settings"])["host"] == "M"
+
+
+def test_pairs_find_the_capacity_of_a_wire(tmp_path):
+    """5 Mbit/s, of frames of 1514 bytes that carry packets of 1500."""
+    with Bed(one_wire(5 * MBIT, delay_s=0.01)) as bed:
+        hosts = MeasuredHosts(bed, tmp_path, "LR")
+        (row,) = hosts.measure("pairs")["samples"]
+    assert row["capacity_bytes_per_s"] == pytest.approx(5 * MBIT * 1500 / 1514, rel=0.05)
+    assert row["loss"] == 0

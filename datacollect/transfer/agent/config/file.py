@@ -64,6 +64,7 @@ class MeasureConfig:
     hours : tuple of int and int, or None
         From the first to the second, by the host's clock.
     udp_port : int or None
+        Where packet pairs arrive; None or 0: nowhere.
     used : Path
         Where it is counted what tests have taken.
     lock : Path
