@@ -106,6 +106,16 @@ def _simulated(time_limit_s):
 
 
 # Each public function and class with such arguments: what comes of them.
+def _cycle(**given):
+    """Return why it does not begin, where units are right: there are no hosts."""
+    try:
+        dc.measure_cycle("nowhere.toml", **given)
+    except dc.ProblemError as error:
+        if not str(error).startswith("nowhere.toml: "):
+            raise
+        return str(error)
+
+
 CALLS = {
     "Held": lambda **given: dc.Held("D", "S", **{"offset_bytes": 0, "n_bytes": 1} | given),
     "Host": _of_host,
@@ -127,6 +137,7 @@ CALLS = {
     "coordinated": lambda **given: dc.coordinated(PROBLEM, **given),
     "direct": lambda **given: dc.direct(PROBLEM, at_a_time=1, **given),
     "estimate": lambda **given: dc.estimate(SAMPLES, **given).to_dict("records"),
+    "measure_cycle": _cycle,
     "replan": lambda **given: dc.replan(PROBLEM, PLAN, dc.Progress(0.0), **given),
     "simulate": _simulated,
     "time_expanded_graph": _graph,

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.measurement.answering.host_tests import ENDED_EARLY
 from datacollect.measurement.answering.pair_packets import greeting_number, packet
+from datacollect.measurement.probes import packet_pairs, pair_trains
 from datacollect.net.deadline import Deadline
 from datacollect.net.http_client import HttpChannel
 from datacollect.net.safe_text import safe_text
@@ -347,9 +348,6 @@ class _Sending:
 
     def run(self, packets: _Packets, to: FarReceiver, port: int) -> None:
         """Send all."""
-        # An agent that measures nothing needs no numpy.
-        from datacollect.measurement.probes import packet_pairs, pair_trains
-
         self.packet_bytes = _greeted(packets, to, port)
         n_greetings = len(to.arrivals)
         apart_s = pair_trains.apart_s(self.packet_bytes)

@@ -90,7 +90,7 @@ def most_bytes(rate_bytes_per_s: float | None, seconds: float) -> int:
     """Return how much a cycle's test with connections may send.
 
     >>> most_bytes(None, 10.0), most_bytes(1e6, 10.0)
-    (100000000, 20000000)
+    (100000000, 20000001)
     """
     if rate_bytes_per_s is None:
         return MOST_TEST_BYTES

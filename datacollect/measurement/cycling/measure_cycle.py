@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from datacollect.files.kinds import Number
 from datacollect.files.units import counted, format_duration
 from datacollect.measurement.asking.tools import TOOLS
 from datacollect.measurement.current_tests import running_test
@@ -77,7 +78,7 @@ def measure_cycle(
     *,
     tools: Iterable[str] = DEFAULT_TOOLS,
     only: str | None = None,
-    patience_s: float = 120.0,
+    patience_s: float | str = 120.0,
     tell: Callable[[str], None] | None = None,
 ) -> CycleAnswer:
     """Measure hosts within a budget, no test disturbing another, and keep what is measured.
@@ -96,7 +97,7 @@ def measure_cycle(
     only : {"all", "matter"}, optional
         All pairs, or those that may decide when all has arrived; by default the latter above 30
         hosts.
-    patience_s : float
+    patience_s : float or str
         How long others' tests are waited for, each time.
     tell : callable, optional
         Takes lines: costs before anything is sent, then how far it is.
@@ -119,6 +120,7 @@ def measure_cycle(
     Traceback (most recent call last):
     datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
+    patience_s = Number("seconds").read(patience_s, "patience_s")
     if not isinstance(hosts, HostsFile):
         hosts = HostsFile.from_file(hosts)
     agents, folder = measured_hosts(hosts), Path(folder)

@@ -5,23 +5,21 @@ gives its capacity C. Of two packets that reach it a gap apart in which it is ne
 grows by the time that others' bytes between them take: that gives the rate of the others, and
 what they leave is the available bandwidth A (Strauss, Katabi and Kaashoek, "A measurement study of
 available bandwidth estimation tools", IMC 2003). Gaps are the sender's own account, and the
-receiver's: no clocks are compared.
+receiver's: no clocks are compared. Agents that have no numpy ask all of this while they send.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.files.units import format_rate
 
 if TYPE_CHECKING:
-    from datacollect.numbers.arrays import FloatArray
+    from collections.abc import Iterable
 
 # Above these rates a packet takes less time than kernels keep to: what is read means nothing.
 MOST_CAPACITY_BYTES_PER_S = 300e6 / 8
@@ -60,7 +58,7 @@ class AvailableBandwidth:
     pairs_needed: int
 
 
-def capacity_bytes_per_s(packet_bytes: int, gap_s: npt.ArrayLike) -> float:
+def capacity_bytes_per_s(packet_bytes: int, gap_s: Iterable[float]) -> float:
     """Return the capacity of the narrowest wire from pairs sent back to back.
 
     The median: single pairs are wide apart where others' packets come between, and close together
@@ -70,7 +68,7 @@ def capacity_bytes_per_s(packet_bytes: int, gap_s: npt.ArrayLike) -> float:
     ----------
     packet_bytes : int
         Size of the second packet on the wire.
-    gap_s : array_like of float, shape (n,)
+    gap_s : iterable of float
         Between the arrivals of the two, by the receiver's kernel; NaN where one was lost. At least
         20 pairs must arrive.
 
@@ -84,14 +82,13 @@ def capacity_bytes_per_s(packet_bytes: int, gap_s: npt.ArrayLike) -> float:
     >>> capacity_bytes_per_s(1500, [0.0024] * 19 + [0.0001])
     625000.0
     """
-    gaps = _gaps(gap_s, "gap_s")
-    gaps = gaps[~np.isnan(gaps)]
+    gaps = [gap for gap in _gaps(gap_s, "gap_s") if not math.isnan(gap)]
     if len(gaps) < FEWEST_PAIRS:
         raise ProblemError(
             f"the capacity needs at least {FEWEST_PAIRS} pairs that arrived, got {len(gaps)}; "
             "send more"
         )
-    gap = float(np.median(gaps))
+    gap = statistics.median(gaps)
     if gap * MOST_CAPACITY_BYTES_PER_S < packet_bytes:
         raise ProblemError(
             f"pairs do not tell capacities above {format_rate(MOST_CAPACITY_BYTES_PER_S)}: "
@@ -103,8 +100,8 @@ def capacity_bytes_per_s(packet_bytes: int, gap_s: npt.ArrayLike) -> float:
 def available_bandwidth(
     capacity_bytes_per_s: float,
     packet_bytes: int,
-    sent_gap_s: npt.ArrayLike,
-    gap_s: npt.ArrayLike,
+    sent_gap_s: Iterable[float],
+    gap_s: Iterable[float],
     *,
     half_width: float = 0.15,
 ) -> AvailableBandwidth:
@@ -120,7 +117,7 @@ def available_bandwidth(
         C, at most 100 Mbit/s.
     packet_bytes : int
         L, size of a packet on the wire.
-    sent_gap_s, gap_s : array_like of float, shape (n,)
+    sent_gap_s, gap_s : iterable of float
         Of each pair the seconds between its packets as they left and as they arrived; wanted were
         L / C. NaN where one of the two was lost.
     half_width : float
@@ -153,24 +150,28 @@ def available_bandwidth(
         raise ProblemError(
             f"sent_gap_s and gap_s must be of the same pairs, got {len(sent)} and {len(arrived)}"
         )
-    near = np.abs(sent - wanted_s) <= NEAR * wanted_s
-    if near.mean() < LEAST_NEAR:
+    near = [abs(gap - wanted_s) <= NEAR * wanted_s for gap in sent]
+    if sum(near) < LEAST_NEAR * len(near):
         raise ProblemError(
-            f"only {near.sum()} of {len(sent)} pairs left within {NEAR:.0%} of the wanted gap of "
+            f"only {sum(near)} of {len(sent)} pairs left within {NEAR:.0%} of the wanted gap of "
             f"{wanted_s:.3g} s, and {LEAST_NEAR:.0%} must; the sender is too busy: try again when "
             "it is not"
         )
-    counts = near & ~np.isnan(arrived)
-    n = int(counts.sum())
+    # The rate of the others while each pair that counts was on its way.
+    others = [
+        c * (came - max(left, wanted_s)) / left
+        for left, came, is_near in zip(sent, arrived, near, strict=True)
+        if is_near and not math.isnan(came)
+    ]
+    n = len(others)
     if n < FEWEST_PAIRS:
         raise ProblemError(
             f"the available bandwidth needs at least {FEWEST_PAIRS} pairs that arrived, got {n}; "
             "send more"
         )
-    wider_s = arrived[counts] - np.maximum(sent[counts], wanted_s)
-    others = c * wider_s / sent[counts]
-    deviation = float(others.std(ddof=1))
-    found = min(max(c - float(others.mean()), 0.0), c)
+    mean = statistics.fmean(others)
+    deviation = math.sqrt(math.fsum((rate - mean) ** 2 for rate in others) / (n - 1))
+    found = min(max(c - mean, 0.0), c)
     error = Z * deviation / math.sqrt(n)
     return AvailableBandwidth(
         found,
@@ -189,8 +190,11 @@ def _pairs_needed(deviation: float, wanted: float) -> int:
     return int(min(max(math.ceil(min(needed, MOST_PAIRS)), FEWEST_PAIRS), MOST_PAIRS))
 
 
-def _gaps(values: npt.ArrayLike, name: str) -> FloatArray:
-    gaps = np.asarray(values, dtype=float)
-    if gaps.ndim != 1 or not len(gaps) or (gaps < 0).any() or np.isinf(gaps).any():
+def _gaps(values: Iterable[float], name: str) -> list[float]:
+    try:
+        gaps = [float(value) for value in values]
+    except (TypeError, ValueError):
+        gaps = []
+    if not gaps or any(gap < 0 or math.isinf(gap) for gap in gaps):
         raise ProblemError(f"{name} must be a list of seconds >= 0, at least one, got {values!r}")
     return gaps

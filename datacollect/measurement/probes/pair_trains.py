@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.measurement.probes.packet_pairs import (
@@ -17,8 +17,6 @@ from datacollect.measurement.probes.packet_pairs import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from datacollect.numbers.arrays import FloatArray
 
 # Back to back; a few may be lost.
 CAPACITY_PAIRS = 30
@@ -35,7 +33,7 @@ MOST_OF_WIRE = 0.2
 MOST_SENT_GAP = 0.8
 
 
-def arrival_gaps_s(arrivals: Iterable[tuple[int, int]], pairs: range) -> FloatArray:
+def arrival_gaps_s(arrivals: Iterable[tuple[int, int]], pairs: range) -> list[float]:
     """Return how far apart the packets of pairs arrived, in seconds.
 
     Parameters
@@ -46,21 +44,21 @@ def arrival_gaps_s(arrivals: Iterable[tuple[int, int]], pairs: range) -> FloatAr
 
     Returns
     -------
-    ndarray, shape (len(pairs),)
-        NaN where one of the two was lost, or the second came first.
+    list of float
+        Of each pair; NaN where one of the two was lost, or the second came first.
 
     Examples
     --------
-    >>> arrival_gaps_s([(0, 0), (1, 2_000_000), (3, 5), (5, 1), (4, 9)], range(3)).tolist()
+    >>> arrival_gaps_s([(0, 0), (1, 2_000_000), (3, 5), (5, 1), (4, 9)], range(3))
     [0.002, nan, nan]
     """
     at_ns = dict(arrivals)
-    gaps = np.full(len(pairs), np.nan)
-    for i, k in enumerate(pairs):
-        if 2 * k in at_ns and 2 * k + 1 in at_ns:
-            gap_ns = at_ns[2 * k + 1] - at_ns[2 * k]
-            gaps[i] = gap_ns / 1e9 if gap_ns >= 0 else np.nan
-    return gaps
+    gaps_s = []
+    for k in pairs:
+        is_there = 2 * k in at_ns and 2 * k + 1 in at_ns
+        gap_ns = at_ns[2 * k + 1] - at_ns[2 * k] if is_there else -1
+        gaps_s.append(gap_ns / 1e9 if gap_ns >= 0 else math.nan)
+    return gaps_s
 
 
 def capacity_by_train(
@@ -88,10 +86,10 @@ def capacity_by_train(
     >>> capacity_by_train(1500, [2e-5] * 20, arrivals)
     625000.0
     """
-    left = [gap is not None for gap in sent_gaps_s]
-    arrived_s = np.where(left, arrival_gaps_s(arrivals, range(len(sent_gaps_s))), np.nan)
-    capacity = capacity_bytes_per_s(packet_bytes, arrived_s)
-    sent_s = float(np.median([gap for gap in sent_gaps_s if gap is not None]))
+    arrived_s = arrival_gaps_s(arrivals, range(len(sent_gaps_s)))
+    left_s, gaps_s = _of_those_that_left(sent_gaps_s, arrived_s)
+    capacity = capacity_bytes_per_s(packet_bytes, gaps_s)
+    sent_s = statistics.median(left_s)
     if sent_s > MOST_SENT_GAP * packet_bytes / capacity:
         raise ProblemError(
             f"pairs arrived {packet_bytes / capacity:.2g} s apart, hardly more than the "
@@ -128,16 +126,27 @@ def found_by_train(
         The pairs do not tell it.
     """
     arrived_s = arrival_gaps_s(arrivals, range(first, first + len(sent_gaps_s)))
-    left = [gap is not None for gap in sent_gaps_s]
-    if not any(left):
+    left_s, gaps_s = _of_those_that_left(sent_gaps_s, arrived_s)
+    if not left_s:
         raise ProblemError(
             "no pairs have left a gap apart: the bytes or the time of the test were over, or the "
             "path is too slow for them; allow more of both"
         )
-    sent_s = np.array([gap for gap in sent_gaps_s if gap is not None])
     return available_bandwidth(
-        capacity_bytes_per_s, packet_bytes, sent_s, arrived_s[left], half_width=half_width
+        capacity_bytes_per_s, packet_bytes, left_s, gaps_s, half_width=half_width
     )
+
+
+def _of_those_that_left(
+    sent_gaps_s: Sequence[float | None], arrived_s: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """Return the gaps as they left, and as they arrived, of pairs that did leave."""
+    both = [
+        (sent, arrived)
+        for sent, arrived in zip(sent_gaps_s, arrived_s, strict=True)
+        if sent is not None
+    ]
+    return [sent for sent, _ in both], [arrived for _, arrived in both]
 
 
 def apart_s(packet_bytes: int, capacity_bytes_per_s: float | None = None) -> float:
