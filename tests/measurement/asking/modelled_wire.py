@@ -22,7 +22,7 @@ PATIENCE_S = 1.0
 
 
 class ModelledWire:
-    """The wire, and what others do to it.
+    """The wire of one test, and what others do to it.
 
     Parameters
     ----------
