@@ -42,6 +42,8 @@ MOST_ANSWER_BYTES = 65_536
 ARRIVED_S, GREETED_S = 1.0, 2.0
 # Of an answer of the other end.
 PAGE = 1000
+# Within a pair nobody looks whether the test is over; the other end says how slow the path is.
+MOST_GAP_S = 0.5
 
 # Of IP, headers included: what any path carries usually, and what it must carry in any case.
 SIZES = (1500, 1280)
@@ -363,6 +365,8 @@ class _Sending:
         if capacity > packet_pairs.MOST_AVAILABLE_BYTES_PER_S:
             return
         gap_s = self.packet_bytes / capacity
+        if gap_s > MOST_GAP_S:
+            return
         apart_s = pair_trains.apart_s(self.packet_bytes, capacity)
         found = None
         while n := pair_trains.more_pairs(len(self.sent_gaps_s), found):

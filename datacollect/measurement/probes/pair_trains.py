@@ -131,8 +131,8 @@ def found_by_train(
     left = [gap is not None for gap in sent_gaps_s]
     if not any(left):
         raise ProblemError(
-            "no pairs have left a gap apart before the bytes or the time of the test were over; "
-            "allow more of them"
+            "no pairs have left a gap apart: the bytes or the time of the test were over, or the "
+            "path is too slow for them; allow more of both"
         )
     sent_s = np.array([gap for gap in sent_gaps_s if gap is not None])
     return available_bandwidth(

@@ -133,7 +133,7 @@ def test_bytes_for_the_capacity_alone_keep_it(tmp_path, monkeypatch):
     ModelledWire(monkeypatch, 5 * MBIT)
     with pair(tmp_path) as (by, to):
         row = measured(by, to, most_bytes=98_000)
-        assert row["ended"].startswith("no pairs have left a gap apart before the bytes")
+        assert row["ended"].startswith("no pairs have left a gap apart: the bytes")
         assert row["capacity_bytes_per_s"] == pytest.approx(5 * MBIT)
 
 
@@ -154,6 +154,16 @@ def test_above_300_mbit_nothing_is_told(tmp_path, monkeypatch):
         row = measured(by, to)
         assert "do not tell capacities above 300 Mbit/s" in row["ended"]
         assert "capacity_bytes_per_s" not in row
+
+
+def test_nobody_is_put_to_sleep_by_a_path_that_is_said_to_be_slow(tmp_path, monkeypatch):
+    """At 100 bytes per second a gap would be 15 s; the capacity is kept."""
+    wire = ModelledWire(monkeypatch, 100.0)
+    with pair(tmp_path) as (by, to):
+        row = measured(by, to)
+        assert row["ended"].startswith("no pairs have left a gap apart")
+        assert row["capacity_bytes_per_s"] == pytest.approx(100.0)
+    assert len(wire.left) == GREETINGS + 60
 
 
 def test_a_sender_that_oversleeps_is_refused_and_its_capacity_kept(tmp_path, monkeypatch):
