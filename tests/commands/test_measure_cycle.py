@@ -1,4 +1,4 @@
-"""``datacollect measure cycle``: what it says before anything is sent, and keeps; exit codes."""
+"""``datacollect measure cycle``: what it says before anything is sent, what it keeps, its exits."""
 
 from __future__ import annotations
 
