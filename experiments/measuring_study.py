@@ -66,10 +66,11 @@ COUNTERS_EVERY_S = 0.1
 class Kept:
     """The rows of all runs so far, on the disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_in: Path = ROWS) -> None:
         self.rows: list[dict[str, str]] = []
-        if ROWS.exists():
-            with ROWS.open(newline="", encoding="utf-8") as file:
+        self._kept_in = kept_in
+        if kept_in.exists():
+            with kept_in.open(newline="", encoding="utf-8") as file:
                 self.rows = list(csv.DictReader(file))
         self.done = {(row["part"], row["case"], row["run"]) for row in self.rows}
 
@@ -80,8 +81,8 @@ class Kept:
             {"part": part, "case": case, "run": str(run), "name": name, "value": f"{value:.6g}"}
             for name, value in values.items()
         ]
-        is_new = not ROWS.exists()
-        with ROWS.open("a", newline="", encoding="utf-8") as file:
+        is_new = not self._kept_in.exists()
+        with self._kept_in.open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             if is_new:
                 writer.writeheader()
@@ -165,9 +166,9 @@ def one(said: dict[str, Any], tool: str) -> dict[str, Any]:
 
 def connections(kept: Kept, runs: int) -> None:
     """m of curves: 20 Mbit/s, 40 ms, a queue of 60 packets, beside m endless flows."""
-    for congestion in ("reno", "cubic"):
+    for congestion, seconds in (("reno", 5), ("cubic", 5), ("cubic", 10)):
         for m in (2, 4, 8):
-            case = f"{congestion}, m = {m}"
+            case = f"{congestion}, {seconds} s each, m = {m}"
             todo = [r for r in range(runs) if ("connections", case, str(r)) not in kept.done]
             if not todo:
                 continue
@@ -176,7 +177,7 @@ def connections(kept: Kept, runs: int) -> None:
             flows = tuple(BackgroundFlow("tcp", *ends) for _ in range(m))
             with measured_hosts(replace(network, background=flows), "LR", congestion) as hosts:
                 for run in todo:
-                    row = one(hosts.measure("curve"), "curve")
+                    row = one(hosts.measure("curve", "--seconds", seconds), "curve")
                     capacity = row["capacity_bytes_per_s"] / (20 * MBIT * PAYLOAD)
                     values = {"m": row["competitors"], "capacity over true": capacity}
                     kept.add("connections", case, run, values)
@@ -223,6 +224,9 @@ PATHS = (
 ON_S, OFF_S = 0.010, 0.005
 
 
+QUICK = ("--within", 0.3, "--seconds", 8)
+
+
 def calibration(kept: Kept, runs: int) -> None:
     """Packet pairs against TCP over twelve paths to one host, 20 ms, each with its own load."""
     todo = [r for r in range(runs) if ("calibration", "12 paths", str(r)) not in kept.done]
@@ -246,7 +250,7 @@ def calibration(kept: Kept, runs: int) -> None:
     )
     with measured_hosts(replace(network, background=flows), [*mbit, "D"]) as hosts:
         for run in todo:
-            pairs = by_host(hosts.measure("pairs"), "pairs")
+            pairs = by_host(hosts.measure("pairs", *QUICK), "pairs")
             tests = by_host(hosts.measure("tcp", "--streams", 4, "--seconds", 5), "tcp")
             both = [name for name in mbit if name in pairs and name in tests]
             line = calibrate([pairs[name] for name in both], [tests[name] for name in both])
@@ -285,7 +289,7 @@ def scan(kept: Kept, runs: int) -> None:
                 options = [option for window in WINDOWS for option in ("--window", window)]
                 options += [str(option) for n in STREAMS for option in ("--streams", n)]
                 said = hosts.measure("scan", *options, timeout_s=900.0)
-                labels = [(window, n) for window in WINDOWS for n in STREAMS]
+                labels = [(window, n) for n in STREAMS for window in WINDOWS]
                 values = {
                     f"{window} x {n}": (row["bandwidth_bytes_per_s"] or 0.0) / MBIT
                     for (window, n), row in zip(labels, said["samples"], strict=True)
@@ -404,10 +408,10 @@ def scan_table(cases: dict[str, list[Values]]) -> str:
         for run in runs:
             window = run["chosen window"]
             named = f"{window / 1000:.0f} kB" if window else "auto"
-            part = f"{run['chosen part']:.0%} of the most"
-            chosen = f"chosen: {run['chosen streams']:.0f} streams, {named}, {part}"
-            rows.append([case, chosen, *[""] * len(STREAMS)])
-    return markdown(["wire", "window", *(f"{n} streams" for n in STREAMS)], rows, n_left=2)
+            part = f"{run['chosen part']:.0%}"
+            chosen = [part if n == run["chosen streams"] else "" for n in STREAMS]
+            rows.append([case, f"chosen, of the most: {named}", *chosen])
+    return markdown(["wire", "window", *map(str, STREAMS)], rows, n_left=2)
 
 
 def flood_table(cases: dict[str, list[Values]]) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from datacollect.commands.agent_work import init_agent, serve
 from datacollect.commands.help_option import Command, Group
-from datacollect.commands.options import Force, Json
+from datacollect.commands.options import Address, AgentFile, Collectors, Force, Json, Listen
 
 HELP = ("-h", "--help")
 RUN = "run"
@@ -49,10 +49,7 @@ def init(
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="The host's name in collections.")
     ],
-    collector: Annotated[
-        list[str],
-        typer.Option("--collector", metavar="KEY", help="Public key of a collector; repeatable."),
-    ],
+    collector: Collectors,
     folder: Annotated[
         str | None, typer.Option("--serve", metavar="DIR", help="Folder that is served.")
     ] = None,
@@ -62,24 +59,9 @@ def init(
             "--relay-to", metavar="NAME=HOST:PORT", help="A host to relay to; repeatable."
         ),
     ] = None,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen", metavar="HOST:PORT", help="Where it listens, by default 0.0.0.0:7443."
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            metavar="HOST",
-            help="How collectors reach it, by default the name that this host has.",
-        ),
-    ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Its file, by default NAME.toml."),
-    ] = None,
+    listen: Listen = None,
+    address: Address = None,
+    file: AgentFile = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

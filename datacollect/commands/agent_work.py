@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.commands.streams import emit, emit_json, note
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.agent.config.file import AcceptConfig, AgentConfig
     from datacollect.transfer.agent.shell.handling import Handler
+
+    # What is said of a public key, by name.
+    FactsOfKey = Callable[[str], dict[str, str]]
 
 
 def serve(agent_file: str, *, as_json: bool) -> None:
@@ -112,25 +116,36 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
     return places
 
 
-def new_key(file: str, *, as_json: bool) -> None:
-    """Make a private key and print its public half."""
+def new_key(file: str, *, as_json: bool, more: FactsOfKey | None = None) -> None:
+    """Make a private key and print its public half, or what else `more` says of that."""
     from datacollect.net.keys import new_private_key, write_private_key
 
     key = new_private_key()
+    facts = _facts(file, key.public, more)
     write_private_key(file, key)
-    note(f"saved to {file}; keep it to yourself, and write this into the agents' collectors:")
-    _show(file, key.public, as_json=as_json)
+    note(f"saved to {file}; keep it to yourself, and tell its public half:")
+    _show(facts, as_json=as_json)
 
 
-def show_key(file: str, *, as_json: bool) -> None:
-    """Print the public half of a private key."""
+def show_key(file: str, *, as_json: bool, more: FactsOfKey | None = None) -> None:
+    """Print the public half of a private key, as `new_key`; or a certificate's fingerprint."""
+    from datacollect.files.documents import read_text
     from datacollect.net.keys import read_private_key
+    from datacollect.net.tls import CERTIFICATE_BEGINS, fingerprint_of_file
 
-    _show(file, read_private_key(file).public, as_json=as_json)
-
-
-def _show(file: str, public: str, *, as_json: bool) -> None:
-    if as_json:
-        emit_json({"file": file, "public": public})
+    if more is None and CERTIFICATE_BEGINS in read_text(file):
+        _show({"file": file, "fingerprint": fingerprint_of_file(Path(file))}, as_json=as_json)
     else:
-        emit(public)
+        _show(_facts(file, read_private_key(file).public, more), as_json=as_json)
+
+
+def _facts(file: str, public: str, more: FactsOfKey | None) -> dict[str, str]:
+    return {"file": file, "public": public, **({} if more is None else more(public))}
+
+
+def _show(facts: dict[str, str], *, as_json: bool) -> None:
+    if as_json:
+        emit_json(facts)
+    else:
+        # The last is what was asked for.
+        emit([*facts.values()][-1])

@@ -1,4 +1,4 @@
-"""The command ``datacollect bistro status``."""
+"""The commands ``datacollect bistro init`` and ``bistro status``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,54 @@ from typing import Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit, emit_json
+from datacollect.commands.console import emit, emit_json, note, note_text
 from datacollect.commands.help_option import Command, Group
-from datacollect.commands.options import Json
+from datacollect.commands.options import Address, AgentFile, Collectors, Force, Json, Listen
 
 bistro = typer.Typer(
-    help="Look after an upload server.", cls=Group, no_args_is_help=True, rich_markup_mode=None
+    help="Set an upload server up, and look after it.",
+    cls=Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
-@bistro.callback()
-def _of_several() -> None:
-    """Look after an upload server."""
+@bistro.command(cls=Command)
+def init(
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its name in the event.")],
+    collector: Collectors,
+    event: Annotated[
+        str,
+        typer.Option("--event", metavar="EVENT", help="Where the event's file is, or will be."),
+    ],
+    room: Annotated[
+        str, typer.Option("--bytes", metavar="SIZE", help='Room for uploads, as "2 TB".')
+    ],
+    folder: Annotated[
+        str, typer.Option("--folder", metavar="DIR", help="Where uploads are kept.")
+    ] = "uploads",
+    listen: Listen = None,
+    address: Address = None,
+    file: AgentFile = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write a bistro's file, make its key and certificate, and print what the event is to name.
+
+    The organiser writes that table into the draft of the event, which need not be there yet. The
+    same again changes nothing.
+    """
+    from datacollect.bistro.taking.setting_up import bistros_table, set_up_bistro
+    from datacollect.transfer.agent.config.setting_up import DEFAULT_LISTEN, AgentSetting
+
+    setting = AgentSetting(name, collector, listen=listen or DEFAULT_LISTEN, address=address)
+    path, row = set_up_bistro(setting, event, room, folder, file, force=force)
+    if as_json:
+        emit_json({**row, "file": str(path)})
+        return
+    note_text(f"{path} is there; once {event} is, start the bistro with: datacollect agent {path}")
+    note("for the draft of the event, or for event extend --bistros:")
+    emit(bistros_table(row))
 
 
 @bistro.command(cls=Command)

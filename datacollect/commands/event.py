@@ -45,9 +45,11 @@ def new(
     Publish the file byte by byte as it is: every change makes it another event.
     """
     from datacollect.bistro.organiser.new_event import new_event
+    from datacollect.files.documents import toml_text
 
     require_new(output, force=force)
     made = new_event(draft, output, identity or ())
+    logs = [key.text for key in made.event.log_keys]
     if as_json:
         emit_json(
             {
@@ -56,6 +58,7 @@ def new(
                 "withstands": list(made.withstands),
                 "cautions": list(made.cautions),
                 "opened": list(made.opened),
+                "logs": logs,
             }
         )
         return
@@ -64,6 +67,8 @@ def new(
         emit_text(sentence, 2)
     for sentence in made.cautions:
         note_text(f"caution: {sentence}")
+    note("for the files of the witnesses:")
+    emit(f"logs = {toml_text(logs)}")
     note_text(f"publish {output} byte by byte as it is: every change makes it another event")
 
 

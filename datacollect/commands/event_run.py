@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note
+from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note, note_text
 from datacollect.commands.ending import Terminated, ending_on_sigterm
 from datacollect.commands.options import Json
 from datacollect.commands.streams import complain
@@ -91,20 +91,35 @@ def status(
     """Say how far an event is: what is collected, waits, is refused or missing, and who has lied.
 
     Reads what `event run` has left in its folder. Exit 0: all that is known to be in time is
-    collected; 1: something waits, is refused, missing or signed falsely; 2: nothing was begun.
+    collected; 1: something waits, is refused, missing or signed falsely, or nothing is known to be
+    in time yet; 2: nothing was begun.
     """
     from datacollect.bistro.config.file import DestinationConfig
-    from datacollect.bistro.running.standing import MISSING_FILE, read_standing
+    from datacollect.bistro.running.standing import MISSING_FILE, is_at_work, read_standing
+    from datacollect.files.units import format_duration
 
     config = DestinationConfig.from_file(destination)
+    is_running = is_at_work(config.folder)
     found = read_standing(config.folder)
+    age_s = max(int(time.time()) - found.time_s, 0)
+    # Whoever waits for the end of a collection does not mean one that has not begun.
+    is_unused = not found.in_time and not found.is_settled
     if as_json:
-        emit_json(found.to_dict())
+        emit_json({**found.to_dict(), "age_s": age_s, "running": is_running})
     else:
         _show(found)
+        if is_unused:
+            emit("nothing is known to be in time yet")
         if found.missing:
             note(f"which ones: {config.folder / MISSING_FILE}")
-    return found.exit_code
+        if is_running:
+            note(f"written {format_duration(age_s)} ago; event run is at work")
+        elif not found.is_settled:
+            note_text(
+                f"these numbers are old, written {format_duration(age_s)} ago: nothing is running "
+                "now; datacollect event run goes on"
+            )
+    return 1 if is_unused else found.exit_code
 
 
 def _show(found: Standing) -> None:
@@ -133,6 +148,12 @@ def _show(found: Standing) -> None:
     ]
     if bistros:
         emit_table(("bistro", "stored", "room", "oldest waits for"), bistros, "<>>>")
+    for name in found.silent:
+        at_s = found.contacts[name]
+        ago = "it has not answered yet"
+        if at_s is not None:
+            ago = f"it has not answered for {format_duration(found.time_s - at_s)}"
+        emit_text(f"{name} is silent: {ago}")
     if found.predicted_s:
         emit(f"the rest comes in {format_duration(found.predicted_s)}, by plan")
     for who, text in found.lies:

@@ -6,13 +6,12 @@ import typer
 
 from datacollect.commands.at_work import at_work
 from datacollect.commands.help_option import Command, Group
-from datacollect.commands.measure_curve import curve
 from datacollect.commands.measure_cycle import cycle
 from datacollect.commands.measure_flood import flood
 from datacollect.commands.measure_hosts import hosts
 from datacollect.commands.measure_problem import problem
 from datacollect.commands.measure_scan import scan
-from datacollect.commands.measure_tools import pairs, ping, tcp, trace
+from datacollect.commands.measure_tools import curve, pairs, ping, tcp, trace
 from datacollect.commands.measure_watch import watch
 
 measure = typer.Typer(

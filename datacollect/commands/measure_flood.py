@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit, note, working
+from datacollect.commands.console import emit, note, note_text
 from datacollect.commands.measure_tools import (
     NEVER_WAITED_LONGER_S,
     DryRun,
@@ -17,6 +17,7 @@ from datacollect.commands.measure_tools import (
     Receivers,
     Seconds,
     Senders,
+    at_test,
     bytes_in,
     finish,
     keep,
@@ -27,6 +28,9 @@ from datacollect.commands.measure_tools import (
     say_tests,
 )
 from datacollect.commands.options import Json
+
+# Of the time of a test: who is done before was not beside the others for all of it.
+AT_ONCE = 0.8
 
 
 def flood(
@@ -65,7 +69,7 @@ def flood(
     if dry_run:
         say_tests(pairs, cost, as_json=as_json)
         return
-    with working(f"flood of {host}"):
+    with at_test(folder, "flood", pairs):
         rows = measure_flood(pairs, operator_key(hosts), settings, patience_s, note)
     keep(folder, rows)
     rates = [row.get("bandwidth_bytes_per_s") or 0.0 for row in rows if row["ended"] == "done"]
@@ -75,5 +79,10 @@ def flood(
         does = "sends" if host == pairs[0][0].name else "receives"
         at_once = counted(len(rates), "host")
         emit(f"{host} {does} {format_rate(sum(rates))} in all, with {at_once} at once")
+    if any((row.get("duration_s") or seconds) < AT_ONCE * seconds for row in rows):
+        note_text(
+            "note: some tests had sent all their bytes before the time was over, and then the "
+            "others had more for themselves: give more --bytes"
+        )
     together = {"host": host, "together_bytes_per_s": sum(rates), "n_done": len(rates)}
     finish(folder, rows, as_json=as_json, **together)

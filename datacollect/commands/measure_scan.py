@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit, note, working
+from datacollect.commands.console import emit, note
 from datacollect.commands.measure_tools import (
     NEVER_WAITED_LONGER_S,
     DryRun,
@@ -17,6 +17,7 @@ from datacollect.commands.measure_tools import (
     Receivers,
     Seconds,
     Senders,
+    at_test,
     bytes_in,
     finish,
     keep,
@@ -74,7 +75,7 @@ def scan(
     usual = ScanSettings()
     settings = ScanSettings(
         tuple(map(_window, dict.fromkeys(windows))) if windows else usual.windows_bytes,
-        tuple(sorted({*(streams or usual.streams)})),
+        tuple(dict.fromkeys(streams or usual.streams)),
         seconds,
         bytes_in(most_bytes, "--bytes"),
     )
@@ -86,7 +87,7 @@ def scan(
     key, rows, choices = operator_key(hosts), [], []
     for sender, receiver in pairs:
         of_pair = []
-        with working(f"scan {sender.name} → {receiver.name}"):
+        with at_test(folder, "scan", [(sender, receiver)]):
             for row in measure_scan(sender, receiver, key, settings, patience_s, note):
                 of_pair.append(row)
                 keep(folder, [row])

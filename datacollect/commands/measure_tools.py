@@ -1,9 +1,10 @@
-"""Tests of chosen pairs: ``datacollect measure ping``, ``trace`` and ``tcp``."""
+"""Tests of chosen pairs: ``datacollect measure ping``, ``trace``, ``pairs`` and ``tcp``."""
 
 from __future__ import annotations
 
 import inspect
 import json
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -15,9 +16,9 @@ from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from datacollect.measurement.asking.pair_tests import Settings
+    from datacollect.measurement.asking.tools import HasCost as Settings
     from datacollect.measurement.cycle.budget import Cost
     from datacollect.measurement.hosts_file import HostsFile
     from datacollect.net.agent_entries import AgentEntry
@@ -175,6 +176,24 @@ def tcp(
     return TcpSettings(streams, seconds, bytes_in(most_bytes, "--bytes"), window_bytes)
 
 
+@of_pairs
+def curve(
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", metavar="S", min=0.1, max=60.0, help="Each number of streams."),
+    ] = 10.0,
+    most_bytes: MostBytes = "100 MB",
+) -> Settings:
+    """Measure how rates grow with connections, and how many of others share the narrowest wire.
+
+    Packet pairs tell the capacity; 1, 2 and 4 connections what we get of it. Where pairs do not
+    tell it, 8 connections show how far the rate grows.
+    """
+    from datacollect.measurement.asking.curve_tests import CurveSettings
+
+    return CurveSettings(seconds, bytes_in(most_bytes, "--bytes"))
+
+
 def _measure(
     hosts_file: str,
     ends: tuple[Sequence[str] | None, Sequence[str] | None],
@@ -197,13 +216,32 @@ def _measure(
     key, rows = operator_key(hosts), []
     for sender, receiver in pairs:
         found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
-        with working(f"{settings.tool} {sender.name} → {receiver.name}"):
+        with at_test(folder, settings.tool, [(sender, receiver)], _about(settings)):
             for row in found:
                 keep(folder, [row])
                 rows.append(row)
                 if not as_json:
                     emit(line_of(row))
     finish(folder, rows, as_json=as_json)
+
+
+@contextmanager
+def at_test(folder: str, tool: str, pairs: Sequence[Pair], about: str = "") -> Iterator[None]:
+    """Say what runs, here and beside the samples."""
+    from datacollect.measurement.current_tests import running_test
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    names = [(sender.name, receiver.name) for sender, receiver in pairs]
+    with (
+        working(f"{tool} {', '.join(f'{tail} → {head}' for tail, head in names)}"),
+        running_test(Path(folder), tool, names, about),
+    ):
+        yield
+
+
+def _about(settings: Settings) -> str:
+    """Say in a few words how it tests."""
+    return ", ".join(f"{name} {value}" for name, value in vars(settings).items() if value)
 
 
 def say_tests(pairs: Sequence[Pair], cost: Cost, *, as_json: bool) -> None:
@@ -309,7 +347,9 @@ def line_of(row: dict[str, Any]) -> str:
     from datacollect.files.units import format_duration, format_rate
 
     pair = f"{row['from']} → {row['to']}"
-    if row.get("capacity_bytes_per_s") is not None:
+    if row.get("tool") == "curve" and row["ended"] == "done":
+        said = _curve_line(row)
+    elif row.get("capacity_bytes_per_s") is not None:
         said = _capacity_line(row)
     elif row.get("bandwidth_bytes_per_s") is not None:
         rate = format_rate(row["bandwidth_bytes_per_s"])
@@ -330,13 +370,27 @@ def _capacity_line(row: dict[str, Any]) -> str:
 
     capacity = f"capacity {format_rate(row['capacity_bytes_per_s'])}"
     if row.get("bandwidth_bytes_per_s") is None:
-        return ", ".join(
-            [capacity, *filter(None, [json.loads(row["settings"]).get("no_bandwidth")])]
-        )
+        why = json.loads(row["settings"]).get("no_bandwidth")
+        return f"{capacity}; {why}" if why else capacity
     found, low, high = (
         format_rate(row[f"bandwidth_{which}bytes_per_s"]) for which in ("", "low_", "high_")
     )
     return f"{capacity}, available {found} ({low} to {high})"
+
+
+def _curve_line(row: dict[str, Any]) -> str:
+    """Say what a curve tells."""
+    from datacollect.files.units import format_rate
+
+    if row["competitors"] is None:
+        return (
+            f"one connection gets {format_rate(row['per_connection_bytes_per_s'])}; how many of "
+            f"others there are is not known: {json.loads(row['settings']).get('no_capacity')}"
+        )
+    return (
+        f"{format_rate(row['capacity_bytes_per_s'])} for all connections, those of others are as "
+        f"{row['competitors']:.1f} of ours"
+    )
 
 
 def _route_line(route: list[Any]) -> str:

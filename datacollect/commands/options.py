@@ -127,6 +127,29 @@ Names = Annotated[
     list[str] | None,
     typer.Option("--name", metavar="ADDRESS=HOST", help="iperf3: a host's name; repeatable."),
 ]
+# Of agents that are set up.
+Collectors = Annotated[
+    list[str],
+    typer.Option("--collector", metavar="KEY", help="Public key of a collector; repeatable."),
+]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen", metavar="HOST:PORT", help="Where it listens, by default 0.0.0.0:7443."
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="HOST",
+        help="How others reach it, by default the name that this host has.",
+    ),
+]
+AgentFile = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Its file, by default NAME.toml."),
+]
 
 
 def split_names(names: str | None) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ import typer
 
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
 from datacollect.commands.ending import ending_on_sigterm, saying_next
-from datacollect.commands.options import Json
+from datacollect.commands.options import Json, require_at_most_one
 
 if TYPE_CHECKING:
     from datacollect.bistro.client.upload import Uploaded
@@ -50,6 +50,7 @@ def upload(
     from datacollect.bistro.client.upload import kept_words
     from datacollect.bistro.client.upload import upload as hand_in
 
+    require_at_most_one({"--commit-only": commit_only or None, "--elsewhere": elsewhere or None})
     with ending_on_sigterm(), saying_next(lambda: kept_words(files, into)):
         done = hand_in(
             files,
@@ -68,15 +69,18 @@ def upload(
 
 
 def _show(done: Uploaded) -> None:
+    said: set[str] = set()
     for each in done.files:
         emit(f"{each.file}: {each.outcome}")
         emit_text(each.times_text, 2)
         emit_text(each.proved, 2)
-        if each.exit_code:
-            for trouble in each.troubles:
+        for trouble in each.troubles:
+            # Where all went well in the end, who failed for several files is named once.
+            if each.exit_code or trouble not in said:
                 note_text(trouble)
+        said.update(each.troubles)
         if each.keep is not None:
-            kept = [each.keep, each.receipt, *filter(None, [each.sealed_anew])]
-            note_text(f"keep {' and '.join(map(str, kept))}")
+            kept = filter(None, [each.keep, each.receipt, each.sealed_anew])
+            note_text(f"keep {' and '.join(kept)}")
     if done.amendments is not None:
         note_text(f"the event was changed since it was published: {done.amendments} proves how")

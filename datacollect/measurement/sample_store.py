@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -117,18 +118,43 @@ def read_parts(folder: Path) -> StoredSamples:
     ...     read_parts(Path(folder)).frame["rtt_s"].tolist()
     [0.1]
     """
-    import pyarrow as pa
+    return PartsReader(folder).read()
 
-    tables, damaged = [_table([])], []
-    for file in sorted(folder.glob("*.parquet")):
-        try:
-            tables.append(_read(file.read_bytes()))
-        except FileNotFoundError:
-            continue
-        except (OSError, pa.ArrowException, _WrongPartError):
-            damaged.append(file.name)
-    frame = pa.concat_tables(tables).to_pandas()
-    return StoredSamples(frame, tuple(damaged))
+
+class PartsReader:
+    """Reads a folder again and again, and of its parts only those that have changed.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts: dict[str, tuple[tuple[int, int], pa.Table | None]] = {}
+
+    def stamps(self) -> dict[str, tuple[int, int]]:
+        """Return which parts there are, and of each when it was written and its bytes."""
+        found = {}
+        for file in sorted(self._folder.glob("*.parquet")):
+            with suppress(FileNotFoundError):
+                stat = file.stat()
+                found[file.name] = (stat.st_mtime_ns, stat.st_size)
+        return found
+
+    def read(self) -> StoredSamples:
+        """Return what the folder holds now."""
+        import pyarrow as pa
+
+        before, self._parts = self._parts, {}
+        for name, stamp in self.stamps().items():
+            part = before.get(name)
+            if part is None or part[0] != stamp:
+                part = (stamp, _read_or_none(self._folder / name))
+            self._parts[name] = part
+        tables = [table for _, table in self._parts.values() if table is not None]
+        damaged = tuple(name for name, (_, table) in self._parts.items() if table is None)
+        return StoredSamples(pa.concat_tables([_table([]), *tables]).to_pandas(), damaged)
 
 
 def samples_of(frame: pd.DataFrame) -> pd.DataFrame:
@@ -149,6 +175,18 @@ def settings_of(text: object) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _read_or_none(file: Path) -> pa.Table | None:
+    """Return the columns of a part, none where it has gone; None where it is damaged."""
+    import pyarrow as pa
+
+    try:
+        return _read(file.read_bytes())
+    except FileNotFoundError:
+        return _table([])
+    except (OSError, pa.ArrowException, _WrongPartError):
+        return None
 
 
 class _WrongPartError(Exception):

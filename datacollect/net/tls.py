@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import GeneralName
 
 FINGERPRINT = "sha256:"
+CERTIFICATE_BEGINS = "-----BEGIN CERTIFICATE-----"
 
 # Whoever pins a fingerprint does not look at dates: the certificate is as good as its key.
 VALID_DAYS = 365 * 20
@@ -33,10 +34,22 @@ def fingerprint_of(certificate_der: bytes) -> str:
 
 
 def fingerprint_of_file(certificate: Path) -> str:
-    """Return the fingerprint of the first certificate in a PEM file."""
-    text = certificate.read_text(encoding="ascii")
+    """Return the fingerprint of the first certificate in a PEM file.
+
+    Raises
+    ------
+    ProblemError
+        It holds none, or is damaged.
+    """
     end = "-----END CERTIFICATE-----"
-    return fingerprint_of(ssl.PEM_cert_to_DER_cert(text[: text.index(end) + len(end)] + "\n"))
+    try:
+        text = certificate.read_text(encoding="ascii")
+        der = ssl.PEM_cert_to_DER_cert(text[: text.index(end) + len(end)] + "\n")
+    except ValueError:
+        raise ProblemError(
+            f"{document_name(certificate)}: must begin with a certificate in PEM; copy it again"
+        ) from None
+    return fingerprint_of(der)
 
 
 def make_certificate(name: str, host: str) -> tuple[bytes, bytes]:

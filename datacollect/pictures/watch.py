@@ -12,14 +12,13 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.plotly_script import plotly_script
 from datacollect.files.units import counted
-from datacollect.measurement.outcomes import listed
-from datacollect.measurement.probes.routes import answering, read_route
 from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.samples_to_problem import PROBE, line_through
 from datacollect.measurement.series.changes import flag_changes
 from datacollect.measurement.series.smoothing import smoothed
 from datacollect.measurement.unlike import kinds_in_words, of_one_kind
-from datacollect.pictures.colours import OTHERS, PALETTE
+from datacollect.pictures.colours import PALETTE
+from datacollect.pictures.router_map import MBIT_BYTES, plotly_text, router_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,37 +26,47 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.numbers.arrays import FloatArray
+    from datacollect.pictures.router_map import Providers
 
 # Of each series the newest, and of links those that fail most.
 MOST_SAMPLES, MOST_BARS = 2000, 40
 N_BINS = 24
-MBIT_BYTES = 125_000.0
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
-script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+{head}
 <link rel="icon" href="data:,">
 <title>{title}</title>
-<style>{style}</style>
 </head>
 <body>
 <h1>{title}</h1>
-<p>{facts}</p>
+<p id="facts"></p>
+<section id="live" aria-label="Now" hidden>
+<p id="state" role="status">not connected yet</p>
+<ul id="tests" aria-label="Tests that run"></ul>
+<p><label>Interfaces of <select id="host"></select></label></p>
+<p id="why"></p>
+<div id="counters" class="chart"></div>
+</section>
 <p><label>Link <select id="link"></select></label></p>
 <main></main>
-<script>{plotly}</script>
-<script type="application/json" id="data">{data}</script>
-<script>{script}</script>
+{scripts}
 </body>
 </html>
 """
 
+_POLICY = (
+    "default-src 'none'; script-src {script}; style-src 'self' 'unsafe-inline'; "
+    "img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
+)
+LIVE_POLICY = _POLICY.format(script="'self'", connect="'self'") + "; frame-ancestors 'none'"
 
-def watch_html(title: str, table: pd.DataFrame) -> str:
+
+def watch_html(title: str, table: pd.DataFrame, providers: Providers | None = None) -> str:
     """Return the page of a table of measurements.
 
     Rates and round trips of each link over time, broken where tests failed; the routers that links
@@ -69,32 +78,74 @@ def watch_html(title: str, table: pd.DataFrame) -> str:
     title : str
     table : DataFrame
         As `datacollect.measurement.sample_store.read_parts` reads it.
+    providers : mapping, optional
+        As `datacollect.pictures.router_map.read_providers` reads it.
 
     Raises
     ------
     ProblemError
         plotly, which draws, is not installed.
     """
+    policy = _POLICY.format(script="'unsafe-inline'", connect="'none'")
+    # In a script nothing is escaped, but "</script>" and "<!--" would end or change it.
+    data = json.dumps(watch_tree(table, providers or {}), allow_nan=False).replace("<", "\\u003c")
+    scripts = (
+        f"<script>{_plotly()}</script>",
+        f'<script type="application/json" id="data">{data}</script>',
+        f"<script>{_asset('watch.js')}</script>",
+    )
+    return _PAGE.format(
+        title=html.escape(title),
+        head=f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"<style>{_asset('watch.css')}</style>",
+        scripts="\n".join(scripts),
+    )
+
+
+def live_files(title: str) -> dict[str, tuple[bytes, str]]:
+    """Return the files of the page that follows measurements, by path, with their media types.
+
+    Raises
+    ------
+    ProblemError
+        plotly, which draws, is not installed.
+    """
+    page = _PAGE.format(
+        title=html.escape(title),
+        head='<link rel="stylesheet" href="watch.css">',
+        scripts='<script src="plotly.js"></script>\n<script src="watch.js"></script>',
+    )
+    script = "text/javascript; charset=utf-8"
+    return {
+        "/": (page.encode(), "text/html; charset=utf-8"),
+        "/watch.css": (_asset("watch.css").encode(), "text/css; charset=utf-8"),
+        "/watch.js": (_asset("watch.js").encode(), script),
+        "/plotly.js": (_plotly().encode(), script),
+    }
+
+
+def _plotly() -> str:
     plotly = plotly_script()
     if plotly is None:
         raise ProblemError("the page needs plotly; install datacollect[measure]")
+    return plotly
+
+
+def watch_tree(table: pd.DataFrame, providers: Providers) -> dict[str, Any]:
+    """Return what the page shows of a table: ``facts``, ``links`` and ``charts``."""
     table = table.sort_values("time_s", kind="stable")
+    if table.empty:
+        return {"facts": "No tests so far.", "links": [], "charts": []}
     links = [_link(f"{a} → {b}", rows) for (a, b), rows in table.groupby(["from", "to"])]
-    charts = [_map(table), _scatter(samples_of(table)), _rates(samples_of(table)), _success(table)]
-    text = json.dumps(
-        {"links": links, "charts": [chart for chart in charts if chart]}, allow_nan=False
-    )
-    first, last = _times(table["time_s"].iloc[[0, -1]])
+    samples = samples_of(table)
+    charts = (router_map(table, providers), _scatter(samples), _rates(samples), _success(table))
+    first, last = _times(table["time_s"].iloc[[0, -1]].round())
     tests = counted(len(table), "test")
-    return _PAGE.format(
-        title=html.escape(title),
-        facts=f"{tests} of {counted(len(links), 'link')}, from {first} to {last} UTC.",
-        style=_asset("watch.css"),
-        script=_asset("watch.js"),
-        plotly=plotly,
-        # In a script nothing is escaped, but "</script>" and "<!--" would end or change it.
-        data=text.replace("<", "\\u003c"),
-    )
+    return {
+        "facts": f"{tests} of {counted(len(links), 'link')}, from {first} to {last} UTC.",
+        "links": links,
+        "charts": [chart for chart in charts if chart],
+    }
 
 
 def _link(name: str, rows: pd.DataFrame) -> dict[str, Any]:
@@ -113,7 +164,7 @@ def _link(name: str, rows: pd.DataFrame) -> dict[str, Any]:
     rtt_s = _numbers(pings, "rtt_s")
     return {
         "name": name,
-        "title": _text(name),
+        "title": plotly_text(name),
         "rates": [trace for trace in rates if trace["x"]],
         "rtt": [_line("ping", pings["time_s"], rtt_s * 1e3, PALETTE[0])],
     }
@@ -122,7 +173,7 @@ def _link(name: str, rows: pd.DataFrame) -> dict[str, Any]:
 def _line(name: str, time_s: pd.Series, y: Any, colour: str) -> dict[str, Any]:
     """Return a line of plotly's, broken where a test failed."""
     return {
-        "name": _text(name),
+        "name": plotly_text(name),
         "x": _times(time_s),
         "y": [None if np.isnan(value) else float(f"{value:.5g}") for value in y],
         "mode": "lines+markers",
@@ -152,92 +203,6 @@ def _changes(line: Mapping[str, Any], rate: Any) -> dict[str, Any]:
         "mode": "markers",
         "marker": {"color": "#D55E00", "size": 12, "symbol": "diamond-open"},
     }
-
-
-def _map(table: pd.DataFrame) -> dict[str, Any] | None:
-    """Return the graph of hosts and routers that answered, coloured by rate or round trip."""
-    import networkx as nx
-
-    traces = table[table["routers"].notna() & (table["ended"] == DONE)]
-    if traces.empty:
-        return None
-    graph: nx.Graph[str] = nx.Graph()
-    crossing: dict[str, set[tuple[str, str]]] = {}
-    newest = traces.drop_duplicates(["from", "to"], keep="last")
-    for tail, head, text in newest[["from", "to", "routers"]].itertuples(index=False):
-        hops = [f"router {each}" for hop in read_route(text) for each in answering(hop)]
-        nx.add_path(graph, [tail, *hops, head])
-        for hop in hops:
-            crossing.setdefault(hop, set()).add((tail, head))
-    place = nx.spring_layout(graph, seed=0)
-    lines = {
-        axis: [each for a, b in graph.edges for each in (place[a][k], place[b][k], None)]
-        for k, axis in enumerate("xy")
-    }
-    done = table[table["ended"] == DONE].groupby(["from", "to"])
-    rates, trips = (
-        _medians(done[column].median().dropna() * scale, crossing)
-        for column, scale in (("bandwidth_bytes_per_s", 1 / MBIT_BYTES), ("rtt_s", 1e3))
-    )
-    hosts = [node for node in graph if node not in crossing]
-    routers = {
-        "x": [place[hop][0] for hop in crossing],
-        "y": [place[hop][1] for hop in crossing],
-        "text": [
-            f"{_text(hop)}<br>{counted(len(pairs), 'link')}: "
-            + listed([_arrow(pair) for pair in sorted(pairs)])
-            for hop, pairs in crossing.items()
-        ],
-        "mode": "markers",
-        "hoverinfo": "text",
-        "marker": {"size": 11, "color": rates, "colorscale": "Viridis", "showscale": True},
-    }
-    buttons = [
-        {"label": label, "method": "restyle", "args": [{"marker.color": [values]}, [1]]}
-        for label, values in (("Mbit/s", rates), ("ms round trip", trips))
-    ]
-    named = {
-        "x": [place[host][0] for host in hosts],
-        "y": [place[host][1] for host in hosts],
-        "text": [_text(host) for host in hosts],
-        "mode": "markers+text",
-        "textposition": "top center",
-        "marker": {"size": 14, "symbol": "square", "color": "#222"},
-    }
-    hidden = {"visible": False}
-    return {
-        "title": "Routers that answered: medians of links that cross them",
-        "data": [
-            {**lines, "mode": "lines", "line": {"color": OTHERS}, "hoverinfo": "skip"},
-            routers,
-            named,
-        ],
-        "layout": {
-            "showlegend": False,
-            "xaxis": hidden,
-            "yaxis": hidden | {"range": [-1.3, 1.3]},
-            "updatemenus": [
-                {
-                    "type": "buttons",
-                    "direction": "right",
-                    "buttons": buttons,
-                    "x": 0,
-                    "xanchor": "left",
-                    "y": 0,
-                    "yanchor": "top",
-                }
-            ],
-        },
-    }
-
-
-def _medians(
-    by_pair: pd.Series, crossing: Mapping[str, set[tuple[str, str]]]
-) -> list[float | None]:
-    """Return for each router the median of the links that cross it, where any is known."""
-    known = by_pair.to_dict()
-    values = [[known[pair] for pair in pairs if pair in known] for pairs in crossing.values()]
-    return [float(np.median(each)) if each else None for each in values]
 
 
 def _scatter(samples: pd.DataFrame) -> dict[str, Any] | None:
@@ -286,7 +251,7 @@ def _rates(samples: pd.DataFrame) -> dict[str, Any] | None:
     middles = (10 ** ((edges[1:] + edges[:-1]) / 2)).tolist()
     data = [
         {
-            "name": _text(str(tool)),
+            "name": plotly_text(str(tool)),
             "type": "bar",
             "x": [f"{middle:.3g}" for middle in middles],
             "y": np.histogram(of_tool, edges)[0].tolist(),
@@ -332,12 +297,7 @@ def _numbers(rows: pd.DataFrame, column: str) -> FloatArray:
 
 
 def _arrow(pair: Any) -> str:
-    return _text(f"{pair[0]} → {pair[1]}")
-
-
-def _text(text: str) -> str:
-    """Return a text as plotly shows it: it takes tags for its own."""
-    return html.escape(text, quote=False)
+    return plotly_text(f"{pair[0]} → {pair[1]}")
 
 
 def _times(time_s: pd.Series) -> list[str]:

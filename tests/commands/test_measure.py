@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -134,3 +139,53 @@ def test_the_page_is_written_and_damaged_parts_are_named(samples, call):
     assert "page.html: exists already; --force overwrites it" in err
     code, _, err = call("measure", "watch", "none", "-o", "new.html")
     assert (code, "none: no such folder" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "give either -o FILE or --page PORT, got neither"),
+        (("-o", "p.html", "--page", "0"), "give either -o FILE or --page PORT, got both"),
+        (("-o", "p.html", "--hosts", "HOSTS.toml"), "--hosts is for --page alone"),
+        (("-o", "p.html", "--providers", "HOSTS.toml"), "HOSTS.toml"),
+        (("--page", "0", "--hosts", "none.toml"), "none.toml: no such file"),
+    ],
+)
+def test_pages_that_cannot_be_shown_are_refused(samples, call, options, why):
+    code, _, err = call("measure", "watch", "samples", *options)
+    assert code == 2
+    assert why in err
+
+
+def test_a_folder_that_is_not_there_is_not_watched(samples, call):
+    code, _, err = call("measure", "watch", "later", "--page", "0")
+    assert code == 2
+    assert "later: is no folder; name the one that tests write into" in err
+
+
+def test_routers_are_coloured_by_a_table_of_providers(samples, call):
+    write_part(samples, "t", [row("S", "D", tool="trace", routers='["9.9.9.9"]')])
+    (samples / "providers.csv").write_text("prefix,provider\n9.9.9.0/24,Quad9\n")
+    options = ("-o", "page.html", "--providers", "samples/providers.csv")
+    assert call("measure", "watch", "samples", *options)[0] == 0
+    assert "Quad9" in (samples.parent / "page.html").read_text()
+
+
+def test_a_live_page_is_served_until_the_signal(samples):
+    """Whoever has its address is told what is there; it ends as other commands do."""
+    command = [sys.executable, "-m", "datacollect", "measure", "watch", "samples", "--page", "0"]
+    with subprocess.Popen(
+        [*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            url = urlsplit(json.loads(process.stdout.readline())["url"])
+            request = Request(
+                f"http://{url.netloc}/events", headers={"Authorization": f"Bearer {url.fragment}"}
+            )
+            with urlopen(request, timeout=60) as stream:
+                assert json.loads(stream.readline()[6:])["facts"].startswith("3 tests of 3 links")
+        finally:
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err

@@ -1,4 +1,4 @@
-"""``datacollect measure scan`` and ``flood``: what they ask, say and keep."""
+"""``datacollect measure scan``, ``flood`` and ``curve``: what they ask, say and keep."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_scan_says_the_fewest_streams_that_get_most(hosts, tmp_path, capsys):
     (choice,) = tree["choices"]
     assert (choice["from"], choice["to"], choice["window_bytes"]) == ("S", "D", None)
     cells = [(row["tool"], row["streams"], row["ended"] == "done") for row in tree["samples"]]
-    assert cells == [("scan", n, done) for done in (True, False) for n in (1, 2)]
+    assert cells == [("scan", n, done) for n in (1, 2) for done in (True, False)]
     kept = rows(tmp_path / "s")
     settings = {(json.loads(row["settings"])["window_bytes"], row["streams"]) for row in kept}
     assert settings == {(None, 1), (None, 2), (10**9, 1), (10**9, 2)}
@@ -78,6 +78,31 @@ def test_a_flood_into_a_host(hosts, tmp_path, capsys):
     assert said[2].endswith(" in all, with 2 hosts at once")
     assert len(list((tmp_path / "s").iterdir())) == 1  # one test, one part
     assert {row["concurrency"] for row in rows(tmp_path / "s")} == {1}
+    # Of 100 kB each is done long before its time: they were hardly beside each other.
+    few = ["--bytes", "100 kB", "--seconds", "5", "-o", str(tmp_path / "t")]
+    assert run([*command, *few]) == 0
+    assert "give more --bytes" in capsys.readouterr().err
+
+
+def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
+    hosts, tmp_path, capsys, monkeypatch
+):
+    """The host itself is no path whose capacity pairs tell; one connection gets S's 4 MB/s."""
+    monkeypatch.setattr("datacollect.measurement.asking.curve_tests.SETTLED_S", 0.1)
+    folder = str(tmp_path / "samples")
+    command = ["measure", "curve", hosts, "--from", "S", "--bytes", "20 MB", "-o", folder]
+    assert run([*command, "--seconds", "0.4", "--json"]) == 0
+    *tests, curve = json.loads(capsys.readouterr().out)["samples"]
+    assert [test["streams"] for test in tests] == [1, 2, 4, 8]
+    assert (curve["tool"], curve["competitors"]) == ("curve", None)
+    assert json.loads(curve["settings"])["no_capacity"]
+    assert run(["measure", "problem", folder, "--hosts", hosts, "--json"]) == 0
+    (link,) = json.loads(capsys.readouterr().out)["problem"]["links"]
+    assert link["per_connection_bytes_per_s"] == curve["per_connection_bytes_per_s"]
+    # Eight get what one does: that is all there is.
+    assert link["capacity_bytes_per_s"] < 1.5 * link["bandwidth_bytes_per_s"]
+    assert run([*command, "--seconds", "0.4"]) == 0
+    assert "S → D: one connection gets " in capsys.readouterr().out
 
 
 def test_dry_runs_ask_nobody(hosts, tmp_path, capsys):

@@ -1,9 +1,10 @@
-"""``datacollect measure ping``, ``trace``, ``tcp``: what they ask and keep; ends killed at work."""
+"""``datacollect measure ping``, ``trace``, ``pairs``, ``tcp``: what they ask and keep; kills."""
 
 from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from instances.agents import write_agent
 from instances.measuring import OPERATOR, measure_table
 
 from datacollect.commands.main import run
+from datacollect.commands.measure_tools import line_of
 from datacollect.measurement.sample_store import read_parts
 from datacollect.net.keys import PrivateKey, write_private_key
 
@@ -234,6 +236,76 @@ def test_an_operator_that_is_killed_leaves_both_hosts_free(agents, tmp_path):
     # What the killed one had reserved and not sent was given back.
     used = json.loads((tmp_path / "S/S.measured").read_text())
     assert sum(n_bytes for _, _, n_bytes in used) < 300_000_000
+
+
+def paired(folder: Path, held: ExitStack):
+    """S sends pairs to D at 20 kB/s: processes, and the file of both."""
+    with socket.socket(type=socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    receiver, at_d = held.enter_context(started(agent_file(folder, "D", udp_port=port)))
+    place = at_d["url"].removeprefix("https://")
+    path = agent_file(folder, "S", {"D": place}, rate=20_000)
+    sender, at_s = held.enter_context(started(path))
+    return sender, receiver, write_hosts(folder, {"S": entry(at_s), "D": entry(at_d)})
+
+
+def test_pairs_are_announced_refused_and_kept(tmp_path, capsys):
+    """Loopback is faster than pairs can tell, or their sender."""
+    folder = str(tmp_path / "samples")
+    with ExitStack() as held:
+        _, _, hosts = paired(tmp_path, held)
+        assert run(["measure", "pairs", hosts, "--within", "0.2", "-o", folder]) == 1
+    captured = capsys.readouterr()
+    assert "1 test, one after the other: at most 3 MB and 30 s" in captured.err
+    assert captured.out.startswith("S → D: pairs ")
+    assert "test with connections instead" in captured.out
+    (row,) = rows(folder)
+    assert json.loads(row["settings"])["half_width"] == 0.2
+    assert row["loss"] == 0
+
+
+@pytest.mark.parametrize("killed", ["D", "S"])
+def test_an_end_that_is_killed_while_pairs_are_sent_is_named(tmp_path, killed):
+    """60 packets take some 4 s; who is killed is named, and its bytes stay counted."""
+    with ExitStack() as held:
+        sender, receiver, hosts = paired(tmp_path, held)
+        command = [*DATACOLLECT, "measure", "pairs", hosts, "-o", str(tmp_path / "samples")]
+        with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE) as operator:
+            begun(tmp_path, "D")
+            (receiver if killed == "D" else sender).kill()
+            out, _ = operator.communicate(timeout=60)
+            assert operator.returncode == 1
+    (row,) = json.loads(out)["samples"]
+    assert f"{killed}: " in row["ended"]
+    assert row.get("capacity_bytes_per_s") is None
+    used = json.loads((tmp_path / killed / f"{killed}.measured").read_text())
+    assert [n_bytes for _, _, n_bytes in used] == [3_000_000]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            {
+                "capacity_bytes_per_s": 625_000.0,
+                "bandwidth_bytes_per_s": 250_000.0,
+                "bandwidth_low_bytes_per_s": 200_000.0,
+                "bandwidth_high_bytes_per_s": 300_000.0,
+            },
+            "S → D: capacity 5 Mbit/s, available 2 Mbit/s (1.6 Mbit/s to 2.4 Mbit/s)",
+        ),
+        ({"capacity_bytes_per_s": 25e6, "no": "too fast"}, "S → D: capacity 200 Mbit/s; too fast"),
+        (
+            {"capacity_bytes_per_s": 625_000.0, "ended": "the sender is too busy"},
+            "S → D: capacity 5 Mbit/s; the sender is too busy",
+        ),
+    ],
+)
+def test_what_pairs_tell_is_a_line(found, said):
+    settings = json.dumps({"no_bandwidth": found.pop("no")} if "no" in found else {})
+    row = {"from": "S", "to": "D", "ended": "done", "settings": settings, **found}
+    assert line_of(row) == said
 
 
 @pytest.mark.parametrize("killed", ["D", "S"])

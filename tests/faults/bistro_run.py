@@ -9,13 +9,9 @@ however it ended, no index names bytes that are not there, and the batches' chai
 from __future__ import annotations
 
 import hashlib
-import json
-import shutil
 import sys
-import tempfile
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -24,8 +20,7 @@ from faults import shim
 
 shim.install()
 
-from faults import log_run  # noqa: E402
-from faults.experiments import Experiment, shimmed  # noqa: E402
+from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from instances.bistros import PUSH, bistro_event, commitment_to, metadata  # noqa: E402
 from instances.events import key_of  # noqa: E402
 
@@ -43,7 +38,6 @@ from datacollect.errors import DatacollectError  # noqa: E402
 from datacollect.net.keys import write_private_key  # noqa: E402
 from datacollect.transfer.agent.config.file import AcceptConfig  # noqa: E402
 
-DONE, SAID, BROKEN = log_run.DONE, log_run.SAID, log_run.BROKEN
 N_UPLOADS, BYTES, PART_BYTES = 6, 1000, 600
 TRIES, PAUSE_S, PATIENCE_S = 40, 0.02, 20.0
 LOG = log_key("dest.example/0123456789abcdef", key_of("verdicts").public).text
@@ -206,66 +200,25 @@ def run(folder: Path, generation: int) -> int:
 
 def prepare(folder: Path) -> None:
     """Make the folder of an event with a bistro."""
-    folder.mkdir()
     bistro_event(folder, verdicts={"log": LOG}, limits={"commitments_per_ticket": 1000})
     write_private_key(folder / "north.receipts", key_of("north"))
 
 
-def judged(experiment: Experiment, folder: Path) -> str:
-    """Carry out an experiment; return what is wrong, if anything is."""
-    prepare(folder)
-    fault = {
-        "call": experiment.call,
-        "kind": experiment.kind,
-        "error": experiment.error,
-        "n": experiment.n,
-        "onward": experiment.onward,
-        "hits": str(folder / "hits"),
-    }
-    fetched = Fetched(folder, read_event((folder / "event.toml").read_bytes()))
-    try:
-        code = log_run.in_copy(folder, 0, fault, run)
-        if code not in (DONE, SAID, -9) or (code == -9 and experiment.error != "SIGKILL"):
-            return f"exit {code}: {(folder / 'said').read_text()[-2000:]}"
-        fetched.require_whole()
-        again = log_run.in_copy(folder, 1, None, run)
-        if again != DONE:
-            return f"then {again}: {(folder / 'said').read_text()[-2000:]}"
-        fetched.require_whole()
-        fetched.fetch()
-        return fetched.lacks((folder / "acknowledged").read_text().split())
-    except AssertionError as error:
-        return str(error)
+def fetched_of(folder: Path) -> Fetched:
+    return Fetched(folder, read_event((folder / "event.toml").read_bytes()))
 
 
-def experiments(counts: dict[str, int]) -> list[Experiment]:
-    """Return each call and error once, and an end of the process at each call."""
-    counts = {site: n for site, n in counts.items() if not site.startswith("clock")}
-    plan = [e for e in shimmed("bistro", counts, 3) if e.error not in log_run.LEFT_OUT]
-    ends = {replace(e, error="SIGKILL", onward=False) for e in plan}
-    return [*plan, *sorted(ends - {*plan}, key=lambda e: e.key)]
+def lost(folder: Path) -> str:
+    """Say what is not there of what was signed."""
+    fetched = fetched_of(folder)
+    fetched.fetch()
+    return fetched.lacks((folder / "acknowledged").read_text().split())
 
 
-def main() -> int:
-    """Carry out all experiments, or each so manieth; exit 1 where a rule was broken."""
-    step = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    with tempfile.TemporaryDirectory(prefix="bistro-faults-") as scratch:
-        folder = Path(scratch) / "clean"
-        prepare(folder)
-        record = {"record": str(folder / "counts")}
-        assert log_run.in_copy(folder, 1, record, run) == DONE, (folder / "said").read_text()
-        plan = experiments(json.loads((folder / "counts").read_text()))[::step]
-        broken = n_reached = 0
-        for number, experiment in enumerate(plan):
-            place = Path(scratch) / str(number)
-            if why := judged(experiment, place):
-                broken += 1
-                print(f"{experiment.key}: {why}", flush=True)  # noqa: T201
-            n_reached += (place / "hits").exists()
-            shutil.rmtree(place)
-        print(f"{len(plan)} experiments, {n_reached} reached, {broken} with a rule broken")  # noqa: T201
-    return 1 if broken else 0
+TRIAL = Trial(
+    "bistro", prepare, run, lost, lambda folder: fetched_of(folder).require_whole(), is_ended=True
+)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(TRIAL.carry_out())

@@ -12,10 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import shutil
 import sys
-import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,8 +23,7 @@ from faults import shim
 
 shim.install()
 
-from faults import log_run  # noqa: E402
-from faults.experiments import Experiment, shimmed  # noqa: E402
+from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from instances.custody import CHANGES, verdict_log  # noqa: E402
 from instances.events import event_bytes, key_of, proof_of  # noqa: E402
 
@@ -47,8 +43,6 @@ from datacollect.bistro.log.acknowledgement import acknowledge  # noqa: E402
 from datacollect.bistro.receipt.receipt import read_receipt  # noqa: E402
 from datacollect.bistro.sealing.keep import read_keep  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
-
-DONE, SAID, BROKEN = log_run.DONE, log_run.SAID, log_run.BROKEN
 
 
 class Service(ThreadingHTTPServer):
@@ -185,63 +179,23 @@ def lost_or_twice(folder: Path, service: Service) -> str:
     return f"there is left: {left}" if left else ""
 
 
-def judged(experiment: Experiment, folder: Path, service: Service) -> str:
-    """Carry out an experiment; return what is wrong, if anything is."""
-    service.entries.clear()
-    service.held.clear()
-    prepare(folder, service)
-    fault = {
-        "call": experiment.call,
-        "kind": experiment.kind,
-        "error": experiment.error,
-        "n": experiment.n,
-        "onward": experiment.onward,
-        "hits": str(folder / "hits"),
-    }
-    try:
-        code = log_run.in_copy(folder, 0, fault, run)
-        if code not in (DONE, SAID, -9) or (code == -9 and experiment.error != "SIGKILL"):
-            return f"exit {code}: {(folder / 'said').read_text()[-2000:]}"
-        again = log_run.in_copy(folder, 1, None, run)
-        if again != DONE:
-            return f"then {again}: {(folder / 'said').read_text()[-2000:]}"
-        return lost_or_twice(folder, service)
-    except AssertionError as error:
-        return str(error)
-
-
 def prepare(folder: Path, service: Service) -> None:
     """Make a person's folder."""
-    folder.mkdir()
+    service.entries.clear()
+    service.held.clear()
     (folder / "a.txt").write_bytes(b"mine" * 50_000)
     (folder / "event.toml").write_bytes(service.data)
 
 
-def main() -> int:
-    """Carry out all experiments, or each so manieth; exit 1 where a rule was broken."""
-    step = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+def trial() -> Trial:
     service = Service()
-    with tempfile.TemporaryDirectory(prefix="client-faults-") as scratch:
-        folder = Path(scratch) / "clean"
-        prepare(folder, service)
-        record = {"record": str(folder / "counts")}
-        assert log_run.in_copy(folder, 1, record, run) == DONE, (folder / "said").read_text()
-        counts = json.loads((folder / "counts").read_text())
-        counts = {site: n for site, n in counts.items() if not site.startswith("clock")}
-        plan = [e for e in shimmed("log", counts, 3) if e.error not in log_run.LEFT_OUT][::step]
-        broken = 0
-        for number, experiment in enumerate(plan):
-            place = Path(scratch) / str(number)
-            if why := judged(experiment, place, service):
-                broken += 1
-                print(f"{experiment.key}: {why}")  # noqa: T201
-            shutil.rmtree(place)
-        print(f"{len(plan)} experiments, {broken} with a rule broken")  # noqa: T201
-    return 1 if broken else 0
+    return Trial(
+        "client",
+        lambda folder: prepare(folder, service),
+        run,
+        lambda folder: lost_or_twice(folder, service),
+    )
 
 
 if __name__ == "__main__":
-    sys.stdout.flush()
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)
+    sys.exit(trial().carry_out())

@@ -8,12 +8,9 @@ disk, and no bistro was ever told to let go what the log did not hold.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
-import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -25,30 +22,27 @@ from faults import shim
 
 shim.install()
 
-from faults import log_run  # noqa: E402
-from faults.experiments import Experiment, shimmed  # noqa: E402
+from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
+from faults.signing import Witnesses  # noqa: E402
 from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file  # noqa: E402
 from instances.entry_times import EntryTimes  # noqa: E402
-from instances.events import DEADLINE_S, key_of  # noqa: E402
+from instances.events import key_of  # noqa: E402
 
 from datacollect.bistro.config.file import Listening, ServiceConfig  # noqa: E402
 from datacollect.bistro.custody.verdicts import read_covered, read_verdict  # noqa: E402
 from datacollect.bistro.event.file import read_event  # noqa: E402
 from datacollect.bistro.log.notes import Note  # noqa: E402
-from datacollect.bistro.log.witnessing import AddCheckpoint  # noqa: E402
 from datacollect.bistro.opening.opening import Opener  # noqa: E402
 from datacollect.bistro.register.register import Register  # noqa: E402
 from datacollect.bistro.running import destination_round  # noqa: E402
 from datacollect.bistro.running.destination_round import Destination  # noqa: E402
 from datacollect.bistro.service import core  # noqa: E402
-from datacollect.bistro.serving import clocks, sequencer, verdict_log  # noqa: E402
+from datacollect.bistro.serving import sequencer, verdict_log  # noqa: E402
 from datacollect.bistro.serving.verdict_log import VerdictLog  # noqa: E402
 from datacollect.bistro.store.folder import Held  # noqa: E402
 from datacollect.bistro.store.log_store import LogStore  # noqa: E402
-from datacollect.bistro.witness.core import Cosigned, Seen, WitnessCore  # noqa: E402
 from datacollect.errors import DatacollectError, StoreError  # noqa: E402
 
-DONE, SAID, BROKEN = log_run.DONE, log_run.SAID, log_run.BROKEN
 DATA = event_file(admission="open")
 EVENT = read_event(DATA)
 LOG = EVENT.verdicts
@@ -66,42 +60,6 @@ WANTED = {
     else "collected"
     for each in UPLOADS
 }
-
-
-class Witnesses:
-    """They sign in memory, and note in a folder what they have signed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "signed"
-        seen: dict[int, dict[str, Seen]] = {i: {} for i in range(4)}
-        if self._file.exists():
-            for line in self._file.read_text().splitlines():
-                i, size, root = json.loads(line)
-                seen[i][LOG.name] = Seen(size, bytes.fromhex(root))
-        self._cores = [
-            WitnessCore(f"w{i}.example", key_of(f"w{i}.example"), [LOG], seen[i], 0, clocks.now())
-            for i in range(4)
-        ]
-
-    def __call__(self) -> Witnesses:
-        return self
-
-    async def __aenter__(self) -> Witnesses:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def ask(self, url: str, body: bytes) -> tuple[int | None, bytes]:
-        i = int(url.removeprefix("https://w")[0])
-        decision = self._cores[i].add_checkpoint(body, clocks.now())
-        if isinstance(decision, Cosigned):
-            head = AddCheckpoint.parse(body).signed.checkpoint
-            with self._file.open("a") as file:
-                file.write(json.dumps([i, head.size, head.root.hex()]) + "\n")
-            return 200, decision.answer
-        assert not decision.is_evidence, "the log has forked"
-        return decision.status, decision.answer
 
 
 def serve(folder: Path) -> None:
@@ -195,7 +153,7 @@ def run(folder: Path, generation: int) -> int:
     """Do rounds once; return how that ended."""
     core.GROUP_S = core.CHECKPOINT_S = sequencer.RETRY_S = 0.005
     destination_round.LOOK_S = 0.01
-    verdict_log.WitnessClient = Witnesses(folder)
+    verdict_log.WitnessClient = Witnesses(folder, EVENT, LOG)
     VerdictLog.record.__defaults__ = (20.0 if generation else 0.3,)
     try:
         Round(folder).run()
@@ -229,57 +187,11 @@ def lost_or_wrong(folder: Path) -> str:
     return f"there is left: {left}" if left else ""
 
 
-def judged(experiment: Experiment, folder: Path) -> str:
-    """Carry out an experiment; return what is wrong, if anything is."""
-    fault = {
-        "call": experiment.call,
-        "kind": experiment.kind,
-        "error": experiment.error,
-        "n": experiment.n,
-        "onward": experiment.onward,
-        "hits": str(folder / "hits"),
-    }
-    try:
-        code = log_run.in_copy(folder, 0, fault, run)
-        if code not in (DONE, SAID, -9) or (code == -9 and experiment.error != "SIGKILL"):
-            return f"exit {code}: {(folder / 'said').read_text()[-2000:]}"
-        again = log_run.in_copy(folder, 1, None, run)
-        if again != DONE:
-            return f"then {again}: {(folder / 'said').read_text()[-2000:]}"
-        return lost_or_wrong(folder)
-    except AssertionError as error:
-        return str(error)
-
-
-def main() -> int:
-    """Carry out all experiments, or each so manieth; exit 1 where a rule was broken."""
-    step = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    assert EVENT.latest_s >= DEADLINE_S
-    with tempfile.TemporaryDirectory(prefix="destination-faults-") as scratch:
-        folder = Path(scratch) / "clean"
-        serve(folder)
-        began_s = time.monotonic()
-        record = {"record": str(folder / "counts")}
-        assert log_run.in_copy(folder, 1, record, run) == DONE, (folder / "said").read_text()
-        assert not lost_or_wrong(folder), lost_or_wrong(folder)
-        print(f"a run takes {time.monotonic() - began_s:.1f} s")  # noqa: T201
-        counts = json.loads((folder / "counts").read_text())
-        counts = {site: n for site, n in counts.items() if not site.startswith("clock")}
-        plan = [e for e in shimmed("log", counts, 3) if e.error not in log_run.LEFT_OUT][::step]
-        broken = 0
-        for number, experiment in enumerate(plan):
-            place = Path(scratch) / str(number)
-            serve(place)
-            if why := judged(experiment, place):
-                broken += 1
-                print(f"{experiment.key}: {why}")  # noqa: T201
-            shutil.rmtree(place)
-        print(f"{len(plan)} experiments, {broken} with a rule broken")  # noqa: T201
-    return 1 if broken else 0
+TRIAL = Trial("destination", serve, run, lost_or_wrong)
 
 
 if __name__ == "__main__":
     sys.stdout.flush()
-    code = main()
+    code = TRIAL.carry_out()
     sys.stdout.flush()
     os._exit(code)

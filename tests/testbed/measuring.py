@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.bed import PUNCTUAL
 from testbed.pulling import COMMAND, PORT, START_S
 
 from datacollect.files.toml_tables import toml_of
@@ -131,7 +132,7 @@ class MeasuredHosts:
         return self._said([*COMMAND, *argv, "--json"], timeout_s)
 
     def _start(self, name: str) -> Started:
-        argv = [*COMMAND, "agent", str(self.folder / name / "agent.json"), "--json"]
+        argv = [*PUNCTUAL, *COMMAND, "agent", str(self.folder / name / "agent.json"), "--json"]
         return self.bed.start(name, argv)
 
     def _hosts_file(self, agents: dict[str, Started]) -> str:

@@ -48,7 +48,8 @@ class Loop:
 
     def __init__(self) -> None:
         self.began_s = time.monotonic()
-        self.selector = selectors.DefaultSelector()
+        # Others wait for whole milliseconds, in which a fast wire carries several packets.
+        self.selector = selectors.SelectSelector()
         self.calls: list[tuple[float, int, Callable[[], None]]] = []
         self.n_calls = 0
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.audit.custody_audit import Custody, Sources, audit_custody
+from datacollect.bistro.audit.custody_audit import (
+    BATCH_SUFFIX,
+    Custody,
+    Sources,
+    audit_custody,
+    batch_files,
+)
 from datacollect.bistro.audit.log_reading import WholeLog, read_log
 from datacollect.bistro.client.items import RECEIPT_SUFFIX
 from datacollect.bistro.event.amendments import amended, missing_numbers, read_amendment
@@ -199,7 +205,7 @@ def audit_event(
     Raises
     ------
     ProblemError
-        The event cannot be read, there are no receipts, or a folder is absent.
+        The event cannot be read, a folder is absent, or holds nothing of what it should.
     NotWrittenError
         The amendments cannot be written.
     SimulationError
@@ -263,6 +269,11 @@ def _sources(
             )
         return None
     folder = None if batches is None else Path(batches)
+    if folder is not None and not batch_files(folder):
+        raise ProblemError(
+            f"{document_name(folder)}: holds no batches, *{BATCH_SUFFIX}; check the path, or audit "
+            "without batches"
+        )
     return Sources(folder, os.fspath(verdicts), workers, dask)
 
 

@@ -80,7 +80,8 @@ class Custody:
     missing : tuple of bytes
         The first entries that are missing, of each partition.
     bistros : dict of str to (int, int)
-        By name: batches that are here, and their rows.
+        By name: batches that are here, and their rows; all of the event's, where a folder of
+        batches was given.
     verdicts : VerdictsRead or None
     disputes : tuple of Dispute
         What one of several has not kept.
@@ -170,7 +171,7 @@ def audit_custody(
             theirs = (proof.signed for receipt in receipts for proof in receipt.proofs)
             for rows in logged(whole, [*whole.checkpoints, *theirs], event, logs.index(origin)):
                 spool.append("logged", rows)
-        found = _Found()
+        found = _Found(() if sources.batches is None else [each.name for each in event.bistros])
         promised = _promised(receipts, event, found)
         spool.append("promised", promised)
         _read_batches(files, event, workers, spool, found)
@@ -189,9 +190,16 @@ def audit_custody(
 
 
 class _Found:
-    """What has come up so far."""
+    """What has come up so far.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    bistros : iterable of str
+        Those whose batches should be here.
+    """
+
+    def __init__(self, bistros: Iterable[str]) -> None:
+        self._bistros = sorted(bistros)
         self.heads: set[BatchHead] = set()
         self.findings: list[Finding] = []
         self.lies: list[Lie] = []
@@ -209,7 +217,7 @@ class _Found:
         for head in self.heads:
             batches[head.bistro] += 1
             rows[head.bistro] += head.n_rows
-        return {name: (batches[name], rows[name]) for name in sorted(batches)}
+        return {name: (batches[name], rows[name]) for name in self._bistros}
 
 
 def _judged(

@@ -72,18 +72,23 @@ class WholeLog:
 
 
 def read_log(
-    service: Service, event: Event, asker: Asks, *, is_over: bool = False
+    service: Service,
+    event: Event,
+    asker: Asks,
+    *,
+    is_over: bool = False,
+    head: SignedCheckpoint | None = None,
 ) -> WholeLog | None:
-    """Read a log of an event; None: it has published nothing yet.
+    """Read a log of an event, up to a head, or up to the one that it shows.
 
-    Once the event `is_over`, what the log lacks never comes.
+    None: it has published nothing yet. Once the event `is_over`, what the log lacks never comes.
 
     Raises
     ------
     TransferError, ProblemError
         It does not answer, or not what can be read.
     """
-    head = head_of(service, asker)
+    head = head or head_of(service, asker)
     if head is None:
         return None
     size = head.checkpoint.size

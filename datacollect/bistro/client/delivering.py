@@ -22,6 +22,7 @@ from datacollect.bistro.custody.verdicts import (
 )
 from datacollect.bistro.receipt.verify import collected_time
 from datacollect.errors import DatacollectError, NotWrittenError, ProblemError, TransferError
+from datacollect.files.documents import document_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -167,10 +168,16 @@ class Delivery:
             receipt = replace(receipt, collected=collected_text(told.proof, told.verdict))
             item.save(receipt)
         held = self._held(receipt)
+        is_collected = collected_time(receipt, self._event, []) is not None
+        if elsewhere and is_collected:
+            troubles.append("nothing is sent elsewhere: it was collected")
         if self._is_to_be_sealed_anew(item, kept, receipt, told):
             receipt = self._pushed_anew(item, kept, receipt, troubles)
-        elif elsewhere and held is not None and collected_time(receipt, self._event, []) is None:
-            receipt = self._pushed_elsewhere(item, kept, receipt, held, troubles)
+        elif elsewhere and held is not None and not is_collected:
+            if kept.is_whole or held.sealed_anew:
+                receipt = self._pushed_elsewhere(item, kept, receipt, held, troubles)
+            else:
+                receipt = self._pushed_anew(item, kept, receipt, troubles)
         return self.known(item, receipt, told, troubles)
 
     def known(
@@ -227,12 +234,16 @@ class Delivery:
             until = self._event.clock_text(until_s)
             troubles.append(f"it could be sent anew until {until}; show the organiser the receipt")
             return receipt
-        self._say(f"sealing {item.name} anew")
+        was_sealed = item.is_sealed_anew
+        if not was_sealed:
+            self._say(f"sealing {item.name} anew")
         try:
             made, is_new = sealed_anew(item, kept, self._event)
         except ProblemError as error:
             troubles.append(str(error))
             return receipt
+        if was_sealed and is_new:
+            troubles.append(f"{document_name(item.anew)}: was damaged, and was sealed once more")
         payload = Payload(made.sealed.n_bytes, made.sealed.sha256, sealed_anew=True, is_new=is_new)
         return self._pushed(item, item.anew, made, receipt, payload, troubles)
 

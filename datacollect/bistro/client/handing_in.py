@@ -161,7 +161,7 @@ class HandingIn:
         if self.time_s is not None:
             self._late_end_s = min(self._late_end_s, now_s + LATE_S)
         is_over = now_s >= min(self._end_s, self._late_end_s)
-        if self._is_settled or is_over or (is_hopeless and not is_busy):
+        if self.is_settled or is_over or (is_hopeless and not is_busy):
             self.wake_s = None
             return actions
         actions += self._questions(now_s)
@@ -171,7 +171,7 @@ class HandingIn:
         return actions
 
     @property
-    def _is_settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether asking again could make the time no earlier that counts."""
         if self.time_s is None:
             return False

@@ -70,6 +70,19 @@ class Item:
         return self.keep.with_name(f"{self.keep.name}{ANEW_SUFFIX}")
 
     @property
+    def is_kept(self) -> bool:
+        """Whether it was sealed by an earlier start."""
+        return os.path.exists(self.keep)  # noqa: PTH110 - what cannot be looked at is said later
+
+    @property
+    def damage(self) -> str:
+        """What is said where the ciphertext in the ``.keep`` is damaged."""
+        return (
+            f"{document_name(self.keep)}: its ciphertext is damaged; what is sent is sealed anew "
+            f"from {document_name(self.source)}"
+        )
+
+    @property
     def is_sealed_anew(self) -> bool:
         """Whether that was done."""
         return os.path.exists(self.anew)  # noqa: PTH110 - what cannot be looked at was not

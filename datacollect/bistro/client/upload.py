@@ -19,6 +19,7 @@ from datacollect.bistro.client.published import Saved, amendments_of
 from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
 from datacollect.bistro.event.tickets import Ticket
+from datacollect.bistro.receipt.receipt import Receipt
 from datacollect.bistro.receipt.verify import published
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.client.delivering import Delivered
     from datacollect.bistro.event.event import Event
-    from datacollect.bistro.receipt.receipt import Receipt
     from datacollect.bistro.sealing.keep import Kept
 
 T = TypeVar("T")
@@ -57,7 +57,8 @@ class HandedIn:
     file : str
         As it was named.
     keep, receipt : str or None
-        What is to be kept; None: the file could not be taken, `troubles` says why.
+        What is to be kept; None: the file could not be taken, `troubles` says why. There is a
+        receipt once somebody has answered.
     entry : str or None
         What stands in the logs: 64 hexadecimal digits.
     outcome : str
@@ -70,7 +71,8 @@ class HandedIn:
     proved : str
         A sentence: what is proved so far.
     troubles : tuple of str
-        What services and authorities said that gave no help; or why the file was not taken.
+        What services, authorities and bistros said that gave no help, and what else went wrong on
+        the way; or why the file was not taken.
     exit_code : int
         0 in time, 1 late, not proved or held by no bistro, 2 refused for what was given (by the
         destination as well), 3 no service.
@@ -200,7 +202,7 @@ def upload(
         End after the timestamp; send nothing.
     elsewhere : bool
         Send what a bistro holds to another one, too, unless it was collected: where the first has
-        lost it.
+        lost it. Not with `commit_only`.
     tell : callable, optional
         Told in a sentence what is going on.
 
@@ -223,6 +225,10 @@ def upload(
     >>> dc.upload("return.pdf", "tax.toml", ticket="my.ticket")  # doctest: +SKIP
     Uploaded(event='9f86d08…', files=(HandedIn(file='return.pdf', …, outcome='in time', …),), …)
     """
+    if commit_only and elsewhere:
+        raise ProblemError(
+            "commit_only sends nothing, and elsewhere sends to one more bistro; give one of them"
+        )
     say = tell or (lambda _: None)
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
@@ -239,12 +245,15 @@ def upload(
         held.callback(askers.close)
         rows = [_begun(item, found, event_data, own, driver, say, held) for item in items]
         _first_taken(rows)
-        say("waiting for witnesses")
+        if not driver.are_all_settled:
+            say("waiting for witnesses")
         driver.run(lambda core: core.wake_s is None)
         now_event, amendments = _amended(found, saved, tls)
         delivery = held.enter_context(Delivery(now_event, askers, say))
         deliver = None if commit_only else partial(delivery.deliver, elsewhere=elsewhere)
-        done = tuple(_become(row, now_event, delivery.known, deliver) for row in rows)
+        done = tuple(
+            _become(row, now_event, delivery.known, deliver, elsewhere=elsewhere) for row in rows
+        )
     return Uploaded(found.id.hex(), done, amendments)
 
 
@@ -261,7 +270,9 @@ def _begun(
     if isinstance(item, Refused):
         return item
     with ExitStack() as own:
-        say(f"sealing {item.name}")
+        # What was done by an earlier start is not said again.
+        if not item.is_kept:
+            say(f"sealing {item.name}")
         try:
             kept, receipt = own.enter_context(kept_item(item, event, event_data, ticket))
         except ProblemError as error:
@@ -273,7 +284,8 @@ def _begun(
         # answers, all wait together.
         end_s = now_s + TURN_S if driver.are_all_acknowledged else now_s
         driver.add(core, kept.ticket, item.save)
-        say(f"handing in {item.name}")
+        if not core.is_acknowledged:
+            say(f"handing in {item.name}")
         driver.run(lambda core: core.is_acknowledged or time.monotonic() >= end_s)
         # Nobody else hands it in until all is done.
         held.push(own.pop_all())
@@ -285,14 +297,19 @@ def _become(
     event: Event,
     known: Callable[[Item, Receipt], Delivered],
     deliver: Callable[[Item, Kept, Receipt], Delivered] | None,
+    *,
+    elsewhere: bool,
 ) -> HandedIn:
     """Say what has become of a file; send it, where it is in time and there are bistros."""
     if isinstance(row, Refused):
         return _not_taken(row)
     item, kept, core = row
-    done = _handed_in(item, core, event)
+    done = _handed_in(item, kept, core, event)
     if not event.bistros or not done.is_in_time:
-        return done
+        if not elsewhere:
+            return done
+        why = "it is not in time" if event.bistros else "the event has no bistros"
+        return replace(done, troubles=(*done.troubles, f"nothing is sent elsewhere: {why}"))
     if deliver is None:
         return replace(_with(done, known(item, core.receipt)), exit_code=0)
     return _with(done, deliver(item, kept, core.receipt))
@@ -352,21 +369,25 @@ def _amended(event: Event, saved: Saved, tls: ssl.SSLContext) -> tuple[Event, st
     return amended(event, counting), str(saved.path) if counting else None
 
 
-def _handed_in(item: Item, core: HandingIn, event: Event) -> HandedIn:
+def _handed_in(item: Item, kept: Kept, core: HandingIn, event: Event) -> HandedIn:
     receipt, time_s = core.receipt, core.time_s
+    damage = [] if kept.is_whole else [item.damage]
     outcome, exit_code = _outcome(core, event)
     return HandedIn(
         file=str(item.file or item.keep),
         keep=str(item.keep),
-        receipt=str(item.receipt),
+        receipt=str(item.receipt) if receipt != Receipt(receipt.commitment) else None,
         entry=receipt.entry.hex(),
         outcome=outcome,
         handed_in_s=min((word.time_s for word in receipt.acknowledgements), default=None),
         counted_s=time_s,
         proved=_proved(core, event),
-        troubles=tuple(
-            f"{url}: {why}" if status is None else f"{url} ({status}): {why}"
-            for url, status, why in core.refusals
+        troubles=(
+            *damage,
+            *(
+                f"{url}: {why}" if status is None else f"{url} ({status}): {why}"
+                for url, status, why in core.refusals
+            ),
         ),
         exit_code=exit_code,
     )

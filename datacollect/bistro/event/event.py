@@ -112,6 +112,12 @@ class Event:
         return next((each.log for each in self.services if each.log.name == origin), None)
 
     @property
+    def log_keys(self) -> tuple[VerifierKey, ...]:
+        """The keys of all logs, that of verdicts too: witnesses sign for these."""
+        verdicts = () if self.verdicts is None else (self.verdicts,)
+        return (*(each.log for each in self.services), *verdicts)
+
+    @property
     def witness_keys(self) -> tuple[VerifierKey, ...]:
         """The keys of all witnesses."""
         return tuple(each.vkey for each in self.witnesses)

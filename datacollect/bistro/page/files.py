@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from datacollect.bistro.event.event import Event
 
 SCRIPT, STYLE, PAGE, LICENCES = "page.js", "style.css", "index.html", "licences.txt"
@@ -54,7 +56,7 @@ def page_files(event_data: bytes, event: Event) -> dict[str, bytes]:
         **taken,
         PAGE: page.encode(),
         EVENT_FILE: event_data,
-        HEADERS: _headers(policy).encode(),
+        HEADERS: _as_nginx_has_them(headers_of(event)).encode(),
     }
     lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(made.items())]
     return {**made, SUMS: "".join(lines).encode()}
@@ -85,17 +87,21 @@ def policy_of(event: Event) -> str:
     )
 
 
-def _integrity(data: bytes) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(data).digest()).decode()}"
-
-
-def _headers(policy: str) -> str:
-    rows = {
-        "Content-Security-Policy": policy,
+def headers_of(event: Event) -> dict[str, str]:
+    """Return the headers with which the page of an event is to be served, by name."""
+    return {
+        "Content-Security-Policy": policy_of(event),
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
         "Cross-Origin-Opener-Policy": "same-origin",
         # What was changed in an emergency is seen at once.
         "Cache-Control": "no-cache",
     }
-    return "".join(f'add_header {name} "{value}" always;\n' for name, value in rows.items())
+
+
+def _integrity(data: bytes) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(data).digest()).decode()}"
+
+
+def _as_nginx_has_them(headers: Mapping[str, str]) -> str:
+    return "".join(f'add_header {name} "{value}" always;\n' for name, value in headers.items())

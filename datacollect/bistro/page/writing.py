@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.event.amendments import amended
 from datacollect.bistro.event.file import read_event
-from datacollect.bistro.page.files import PAGE, page_files
+from datacollect.bistro.page.files import HEADERS, PAGE, SCRIPT, headers_of, page_files
 from datacollect.bistro.receipt.receipt import read_amendments
 from datacollect.bistro.receipt.verify import published
 from datacollect.errors import NotWrittenError, ProblemError
@@ -16,10 +16,11 @@ from datacollect.files.documents import document_name, read_bytes, written_durab
 from datacollect.net.http_asking import Asker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from os import PathLike
 
-POLICY_HEADER = "content-security-policy"
+    from datacollect.bistro.event.event import Event
+    from datacollect.net.http_asking import Answer
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def write_page(
     NotWrittenError
         A file cannot be written.
     """
-    made = _made(event, amendments)
+    made = page_files(*_read_event(event, amendments))
     folder = Path(into)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,6 +85,9 @@ def check_page(
 ) -> list[str]:
     """Return how a page differs from what `write_page` writes; an empty list: not at all.
 
+    At a URL the headers count, too, of the page and of the script: it runs in a worker as well,
+    for which its own headers alone hold.
+
     Parameters
     ----------
     event : path-like
@@ -99,7 +103,8 @@ def check_page(
     TransferError
         The server does not answer.
     """
-    made = _made(event, amendments)
+    data, found = _read_event(event, amendments)
+    made = page_files(data, found)
     if not place.startswith(("https://", "http://")):
         return _compared(made, lambda name: _read(Path(place) / name))
     said: list[str] = []
@@ -110,11 +115,10 @@ def check_page(
             # People come to the folder, and are shown its page.
             for path in [f"/{name}", *(["/"] if name == PAGE else [])]:
                 answer = asker.get(path, longest)
-                policy = answer.headers.get(POLICY_HEADER, "")
-                if name == PAGE and "frame-ancestors 'none'" not in policy:
-                    said.append(f"{path}: is served without the headers of headers.conf")
                 if answer.status != 200:
                     return None
+                if name in (PAGE, SCRIPT):
+                    said.extend(_other_headers(path, answer, headers_of(found)))
                 if answer.body != made[name]:
                     return answer.body
             return made[name]
@@ -133,13 +137,24 @@ def _compared(made: dict[str, bytes], read: Callable[[str], bytes | None]) -> li
     return found
 
 
-def _made(event: str | PathLike[str], amendments: str | PathLike[str] | None) -> dict[str, bytes]:
+def _other_headers(path: str, answer: Answer, wanted: dict[str, str]) -> Iterator[str]:
+    for name, value in wanted.items():
+        there = answer.headers.get(name.lower())
+        if there is None:
+            yield f"{path}: is served without the header {name} of {HEADERS}"
+        elif there != value:
+            yield f"{path}: its header {name} must be {value!r} as in {HEADERS}, got {there!r}"
+
+
+def _read_event(
+    event: str | PathLike[str], amendments: str | PathLike[str] | None
+) -> tuple[bytes, Event]:
     data = read_bytes(event)
     found = read_event(data, document_name(event))
     if amendments is not None:
         rows = read_amendments(read_bytes(amendments), found.id, document_name(amendments))
         found = amended(found, published(found, rows, []))
-    return page_files(data, found)
+    return data, found
 
 
 def _cautions(event: str | PathLike[str]) -> tuple[str, ...]:

@@ -28,13 +28,14 @@ from datacollect.bistro.running.missing_list import (
     hidden_rows,
     missing_list,
 )
-from datacollect.bistro.running.overview_server import Overview
+from datacollect.bistro.running.overview_server import overview_page
 from datacollect.bistro.running.predicting import predicted_s
 from datacollect.bistro.running.saying import SayingOnce
 from datacollect.bistro.running.standing import (
     BistroStanding,
     LogStanding,
     Standing,
+    contacts_before,
     counted_kinds,
     write_standing,
 )
@@ -135,7 +136,15 @@ def run_event(
         event = _amended(given, saved, said)
         asking = BistroAsking(event, said)
         loads = stack.enter_context(
-            LoadTelling(config.key, asking, given.problem, given.tls, said, LOADS_EVERY_S)
+            LoadTelling(
+                config.key,
+                asking,
+                given.problem,
+                given.tls,
+                said,
+                LOADS_EVERY_S,
+                contacts_before(config.folder, event.id.hex()),
+            )
         )
         seen = (
             ShownReceipts(config.receipts, given.event_data, said),
@@ -143,7 +152,7 @@ def run_event(
         )
         secrets = TicketSecrets(config.tickets if event.admission == "tickets" else None, said)
         pool = stack.enter_context(OpeningPool(config.workers))
-        overview = None if page is None else stack.enter_context(Overview(config.folder, page))
+        overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
         times = LogTimes(event, services, said)
         look_s, standing = -math.inf, None
@@ -268,6 +277,7 @@ def _stand(
     seen: tuple[ShownReceipts, LoggedEntries],
 ) -> Standing:
     """Look how far the event is, and leave that in the folder."""
+    loads.await_answers()
     (shown, logs), event = seen, times.event
     now_s = int(time.time())
     said = shown.of(event)
@@ -300,6 +310,7 @@ def _stand(
         arrivals=tuple(arrivals),
         arrivals_each_s=each_s,
         is_whole=times.are_settled and not register.to_log(1),
+        contacts={each.name: loads.heard_s.get(each.name) for each in event.bistros},
     )
     write_standing(standing, missing, given.config.folder)
     return standing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.assignment.collecting import sending_bytes_per_s
@@ -83,6 +83,8 @@ class LoadTelling:
         For the services.
     say : function
     every_s : float
+    heard_s : dict of str to int
+        By bistro: when it has last answered, seconds since 1970.
     """
 
     key: PrivateKey
@@ -91,12 +93,14 @@ class LoadTelling:
     tls: ssl.SSLContext
     say: Callable[[str], None]
     every_s: float
+    heard_s: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loads", daemon=True)
         self.facts: Mapping[str, Mapping[str, Any]] = {}
         self.log_sizes: dict[str, int] = {}
+        self._is_asked = threading.Event()
 
     def __enter__(self) -> LoadTelling:
         """Begin; raise `TransferError` where there is no thread to be had."""
@@ -113,6 +117,10 @@ class LoadTelling:
         self._is_over.set()
         self._thread.join()
 
+    def await_answers(self) -> None:
+        """Wait until bistros were asked once, or for so long as one may take to answer."""
+        self._is_asked.wait(2 * ANSWER_S)
+
     def _run(self) -> None:
         while not self._is_over.is_set():
             began_s = time.monotonic()
@@ -126,6 +134,8 @@ class LoadTelling:
         """Ask all bistros, hand the table to all services, and look how long their logs are."""
         asking = self.asking
         self.facts = asking.facts()
+        self.heard_s |= dict.fromkeys(self.facts, int(now_s))
+        self._is_asked.set()
         loads = loads_of(asking.event, self.facts, self.network, now_s)
         data = loads.signed(asking.event, self.key).data if self.facts else None
         services = {each.url: each for each in asking.event.services}

@@ -114,6 +114,8 @@ class ShownReceipts:
     def _receipts(self, event: Event) -> Iterable[Receipt]:
         if self._folder is None:
             return
+        if not self._folder.is_dir():
+            self._say(f"{document_name(self._folder)}: no such folder, so no receipts are read")
         for path in sorted(self._folder.rglob(f"*{RECEIPT_SUFFIX}")):
             written = self._stamp(path)
             if self._read.get(path, (-2, None))[0] != written:

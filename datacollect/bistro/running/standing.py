@@ -6,11 +6,13 @@ import csv
 import io
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, parse_json, read_text, write_atomically
+from datacollect.files.locks import is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +24,10 @@ STANDING_FILE, MISSING_FILE = "status.json", "missing.csv"
 FORMAT = "datacollect-event-status/1"
 # So long after the last moment nothing is under way any more, whatever clocks say.
 SETTLES_AFTER_S = 60
+# A bistro is asked every ten seconds.
+SILENT_AFTER_S = 60
+# Held by who is at work: that of the log of verdicts.
+LOCK = "verdicts/lock"
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Standing:
     is_whole : bool
         Whether it is known which drafts count, and all that is to be said stands in the log of
         verdicts.
+    contacts : dict of str to int or None
+        By bistro of the event: when it has last answered, seconds since 1970; None: never.
     """
 
     event: str
@@ -102,6 +110,13 @@ class Standing:
     arrivals: tuple[tuple[int, int], ...]
     arrivals_each_s: int
     is_whole: bool
+    contacts: dict[str, int | None] = field(default_factory=dict)
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The bistros that had not answered for long, or never, when this was so."""
+        since_s = self.time_s - SILENT_AFTER_S
+        return tuple(name for name, at_s in self.contacts.items() if at_s is None or at_s < since_s)
 
     @property
     def is_settled(self) -> bool:
@@ -117,7 +132,7 @@ class Standing:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         lies = [{"who": who, "text": text} for who, text in self.lies]
-        return {"format": FORMAT, **asdict(self), "lies": lies}
+        return {"format": FORMAT, **asdict(self), "lies": lies, "silent": list(self.silent)}
 
 
 def write_standing(standing: Standing, missing: Iterable[Missing], folder: Path) -> None:
@@ -161,6 +176,7 @@ def read_standing(folder: Path) -> Standing:
     tree = parse_json(read_text(path), name)
     try:
         is_one = tree.pop("format") == FORMAT
+        tree.pop("silent", None)
         lies = tuple((row["who"], row["text"]) for row in tree.pop("lies"))
         bistros = tuple(BistroStanding(**row) for row in tree.pop("bistros"))
         logs = tuple(LogStanding(**row) for row in tree.pop("logs"))
@@ -173,6 +189,20 @@ def read_standing(folder: Path) -> Standing:
     raise ProblemError(
         f"{name}: must be what `datacollect event run` has written, {FORMAT}; run it once more"
     )
+
+
+def is_at_work(folder: Path) -> bool:
+    """Whether a destination is collecting into a folder now."""
+    return is_locked(folder / LOCK)
+
+
+def contacts_before(folder: Path, event: str) -> dict[str, int]:
+    """Return when bistros of an event have last answered, as an earlier start has left it."""
+    with suppress(ProblemError):
+        found = read_standing(folder)
+        if found.event == event:
+            return {name: at_s for name, at_s in found.contacts.items() if at_s is not None}
+    return {}
 
 
 def counted_kinds(missing: Sequence[Missing]) -> dict[str, int]:

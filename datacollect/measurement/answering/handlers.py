@@ -26,8 +26,10 @@ from datacollect.measurement.answering.tracing import trace
 from datacollect.measurement.cycle.host_lease import Granted
 from datacollect.net.connect import token_of
 from datacollect.net.host_marks import IN_PULL, is_marked
+from datacollect.net.interface_counters import interface_counters
 from datacollect.net.names import host_and_port
 from datacollect.net.tickets import NUMBER_STOP
+from datacollect.transfer.agent.config.fields import COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +76,7 @@ class Measuring:
             f"{PREFIX}ping": self._answering(self._ping),
             f"{PREFIX}trace": self._answering(self._trace),
             f"{PREFIX}tcp": self._answering(self._tcp),
+            f"{PREFIX}counters": self._answering(self._counters),
             f"{PREFIX}received": self._answering(self._received),
             f"{PREFIX}pairs": self._answering(self._pairs),
             SINK_PATH: self._answering(self._sink),
@@ -149,6 +152,13 @@ class Measuring:
         test = self._tests.begin_once(ticket, "trace")
         self._log("trace", to=far.name, hops=hops)
         return trace(far, test, hops, seconds)
+
+    def _counters(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Tell what the host's interfaces have carried: no test, and so without a lease."""
+        _body(exchange)
+        if COUNTERS not in ticket.tools:
+            raise RefusedError(f"the ticket is for {', '.join(ticket.tools)}, not counters", 403)
+        return interface_counters()
 
     def _pairs(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         asked = _body(exchange)

@@ -30,6 +30,8 @@ LOOKED_AFTER_S = 0.1
 # The socket of the test before may last until it has looked.
 PORT_FREE_S = 1.0
 MOST_PACKET_BYTES = 2048
+# For packets that this program has not read yet; the kernel gives what it allows.
+ROOM_BYTES = 2**20
 # Packets of one test at most; more are not kept.
 MOST_PACKETS = 10_000
 # A clock that is set, not one that runs a little fast.
@@ -178,6 +180,7 @@ def _opened(host: str, port: int) -> socket.socket:
     opened = socket.socket(family, kind)
     try:
         opened.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM_BYTES)
         opened.settimeout(LOOKED_AFTER_S)
         opened.bind(place)
     except BaseException:

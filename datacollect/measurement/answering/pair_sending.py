@@ -13,14 +13,17 @@ import json
 import os
 import random
 import socket
+import struct
 import time
+from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.measurement.answering.host_tests import ENDED_EARLY
-from datacollect.measurement.answering.pair_packets import FIRST_GREETING, greeting_number, packet
+from datacollect.measurement.answering.pair_packets import greeting_number, packet
 from datacollect.net.deadline import Deadline
 from datacollect.net.http_client import HttpChannel
 from datacollect.net.safe_text import safe_text
@@ -51,10 +54,13 @@ DO_NOT_CUT = {
 }
 # linux/prctl.h
 PR_SET_TIMERSLACK = 29
-# From sleep to work a processor takes some tens of microseconds: these are waited for awake.
-AWAKE_NS = 60_000
-# Kept from the others where the two stamps of a packet say other gaps than these agree on.
-UNSURE = 0.1
+# linux/net_tstamp.h: stamps of packets as they leave the socket, by the kernel, without their data.
+SO_TIMESTAMPING = 37
+STAMPED = struct.pack("I", 1 << 8 | 1 << 4 | 1 << 11)
+TIMESPEC = struct.Struct("qq")
+# How late this thread was woken the last times: it goes to sleep for so much less.
+WAKINGS = 15
+USUALLY_LATE_NS = 30_000
 
 
 @contextmanager
@@ -74,13 +80,21 @@ def punctual() -> Iterator[None]:
         libc.prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0)
 
 
-def sleep_until(due_ns: int) -> None:
-    """Sleep until an instant of the clock that is never set."""
-    left_ns = due_ns - AWAKE_NS - time.monotonic_ns()
-    if left_ns > 0:
-        time.sleep(left_ns / 1e9)
-    while time.monotonic_ns() < due_ns:
-        pass
+class Alarm:
+    """Sleeps until an instant, and for as much less as it was woken late before."""
+
+    def __init__(self) -> None:
+        self._late_ns = deque([USUALLY_LATE_NS], WAKINGS)
+
+    def sleep_until(self, due_ns: int) -> None:
+        """Return at an instant of the clock that is never set."""
+        early_ns = due_ns - int(median(self._late_ns))
+        left_ns = early_ns - time.monotonic_ns()
+        if left_ns > 0:
+            time.sleep(left_ns / 1e9)
+            self._late_ns.append(time.monotonic_ns() - early_ns)
+        while time.monotonic_ns() < due_ns:
+            pass
 
 
 class FarReceiver:
@@ -187,6 +201,7 @@ class _Packets:
     began_ns: int = field(default_factory=time.monotonic_ns)
     n_bytes: int = 0
     n_of_pairs: int = 0
+    alarm: Alarm = field(default_factory=Alarm)
     next_ns: int = 0
     failure: str = ""
 
@@ -205,36 +220,61 @@ class _Packets:
             raise TransferError(ENDED_EARLY)
         self.next_ns = time.monotonic_ns() + int(apart_s * random.uniform(0.5, 1.5) * 1e9)
 
-    def send(self, number: int, n_bytes: int) -> tuple[int, int] | None:
-        """Send a packet, of so many bytes with its headers; return when: it left in between."""
+    def made(self, number: int, n_bytes: int) -> bytes:
+        """Return the next packet, of so many bytes with its headers, which is counted."""
         payload_bytes = n_bytes - HEADERS_BYTES[self.socket.family]
-        data = packet(self.test.ticket.nonce, number, payload_bytes)
         if self.test.take_to_send(payload_bytes) < payload_bytes:
             raise _OverError
         self.n_bytes += n_bytes
-        self.n_of_pairs += number < FIRST_GREETING
-        before_ns = time.monotonic_ns()
+        return packet(self.test.ticket.nonce, number, payload_bytes)
+
+    def send(self, data: bytes) -> _Left | None:
+        """Send a packet; return when it left, if it did."""
+        began_ns = time.monotonic_ns()
         try:
             self.socket.send(data)
         except ConnectionRefusedError:
             raise TransferError(f"{self.name}: its host refuses packets at that UDP port") from None
         except OSError as error:
-            self.failure = error.strerror
+            self.failure = str(error.strerror)
             return None
-        return before_ns, time.monotonic_ns()
+        return _Left(began_ns, stamp_ns(self.socket))
 
     def pair(self, k: int, gap_s: float, n_bytes: int) -> float | None:
-        """Send a pair; return the gap with which it left, None where that is not sure."""
-        first = self.send(2 * k, n_bytes)
-        if first is None:
+        """Send a pair; return the gap with which it left, None where it did not."""
+        # Nothing but waiting lies between the two.
+        one, other = self.made(2 * k, n_bytes), self.made(2 * k + 1, n_bytes)
+        self.n_of_pairs += 2
+        first = self.send(one)
+        if first is not None and gap_s:
+            self.alarm.sleep_until(first.began_ns + int(gap_s * 1e9))
+        second = self.send(other)
+        if first is None or second is None:
             return None
-        if gap_s:
-            sleep_until(first[0] + int(gap_s * 1e9))
-        second = self.send(2 * k + 1, n_bytes)
-        if second is None:
-            return None
-        gap_ns, other_ns = (at - before for at, before in zip(second, first, strict=True))
-        return gap_ns / 1e9 if abs(gap_ns - other_ns) <= UNSURE * gap_s * 1e9 else None
+        if first.stamp_ns is None or second.stamp_ns is None:
+            return (second.began_ns - first.began_ns) / 1e9
+        # By a clock that may be set meanwhile.
+        return max(second.stamp_ns - first.stamp_ns, 0) / 1e9
+
+
+class _Left(NamedTuple):
+    """When a packet was handed to the kernel, and when that has sent it, if it says so."""
+
+    began_ns: int
+    stamp_ns: int | None
+
+
+def stamp_ns(connected: socket.socket) -> int | None:
+    """Return when the kernel has sent the last packet, by its clock; None where it does not say."""
+    try:
+        _, ancillary, _, _ = connected.recvmsg(1, 256, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
+    except OSError:
+        return None
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING):
+            seconds, ns = TIMESPEC.unpack_from(data)
+            return int(seconds) * 10**9 + int(ns)
+    return None
 
 
 def send_pairs(
@@ -261,8 +301,8 @@ def send_pairs(
     -------
     dict
         ``ended`` (``"done"`` or why not), ``packet_bytes`` (with headers), ``sent_packets`` (of
-        pairs), ``capacity_pairs`` (so many were back to back), ``sent_gaps_s`` (of each pair after
-        them, None where that is not sure).
+        pairs), ``back_to_back_s`` (of each of these pairs the gap with which it left, None where it
+        did not), ``sent_gaps_s`` (of each pair after them).
     """
     sending, n_sent = _Sending(half_width), 0
     ended = "done"
@@ -285,7 +325,7 @@ def send_pairs(
         "ended": ended,
         "packet_bytes": sending.packet_bytes,
         "sent_packets": n_sent,
-        "capacity_pairs": sending.capacity_pairs,
+        "back_to_back_s": sending.back_to_back_s,
         "sent_gaps_s": sending.sent_gaps_s,
     }
 
@@ -296,8 +336,12 @@ class _Sending:
 
     half_width: float
     packet_bytes: int = 0
-    capacity_pairs: int = 0
+    back_to_back_s: list[float | None] = field(default_factory=list)
     sent_gaps_s: list[float | None] = field(default_factory=list)
+
+    @property
+    def capacity_pairs(self) -> int:
+        return len(self.back_to_back_s)
 
     def run(self, packets: _Packets, to: FarReceiver, port: int) -> None:
         """Send all."""
@@ -310,27 +354,30 @@ class _Sending:
         with punctual():
             while self.capacity_pairs < pair_trains.CAPACITY_PAIRS:
                 packets.wait(apart_s)
-                packets.pair(self.capacity_pairs, 0.0, self.packet_bytes)
-                self.capacity_pairs += 1
+                gap_s = packets.pair(self.capacity_pairs, 0.0, self.packet_bytes)
+                self.back_to_back_s.append(gap_s)
         to.ask_arrived(n_greetings + 2 * self.capacity_pairs, ARRIVED_S)
-        gaps_s = pair_trains.arrival_gaps_s(to.arrivals, range(self.capacity_pairs))
-        capacity = packet_pairs.capacity_bytes_per_s(self.packet_bytes, gaps_s)
+        capacity = pair_trains.capacity_by_train(
+            self.packet_bytes, self.back_to_back_s, to.arrivals
+        )
         if capacity > packet_pairs.MOST_AVAILABLE_BYTES_PER_S:
             return
         gap_s = self.packet_bytes / capacity
         apart_s = pair_trains.apart_s(self.packet_bytes, capacity)
-        first, found = self.capacity_pairs, None
+        found = None
         while n := pair_trains.more_pairs(len(self.sent_gaps_s), found):
             n_before = len(to.arrivals)
             self._train(packets, n, gap_s, apart_s)
             to.ask_arrived(n_before + 2 * n, ARRIVED_S)
             if len(to.arrivals) == n_before:
                 return
-            pairs = range(first, first + len(self.sent_gaps_s))
-            gaps_s = pair_trains.arrival_gaps_s(to.arrivals, pairs)
-            sent_s = [float("nan") if gap is None else gap for gap in self.sent_gaps_s]
-            found = packet_pairs.available_bandwidth(
-                capacity, self.packet_bytes, sent_s, gaps_s, half_width=self.half_width
+            found = pair_trains.found_by_train(
+                capacity,
+                self.packet_bytes,
+                self.capacity_pairs,
+                self.sent_gaps_s,
+                to.arrivals,
+                self.half_width,
             )
 
     def _train(self, packets: _Packets, n: int, gap_s: float, apart_s: float) -> None:
@@ -349,7 +396,7 @@ def _greeted(packets: _Packets, to: FarReceiver, port: int) -> int:
             packets.wait(0.01)
             number = greeting_number()
             sizes[number] = n_bytes
-            packets.send(number, n_bytes)
+            packets.send(packets.made(number, n_bytes))
     to.ask_arrived(len(sizes), GREETED_S)
     arrived = [sizes[number] for number, _ in to.arrivals if number in sizes]
     if not arrived:
@@ -367,6 +414,8 @@ def _connected(place: tuple[str, int], name: str) -> socket.socket:
     made = socket.socket(family, socket.SOCK_DGRAM)
     try:
         made.setsockopt(*DO_NOT_CUT[family])
+        with suppress(OSError):
+            made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, STAMPED)
         made.connect(place)
     except OSError as error:
         made.close()

@@ -16,6 +16,7 @@ from datacollect.net.measure_tickets import MeasureTicket, sign_measure_ticket
 from datacollect.net.names import host_port_text
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tls import client_context, fingerprint_of, require_fingerprint
+from datacollect.transfer.agent.config.fields import COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 15.0
 # Tickets hold until the test, and whoever waits for leases, have had their time.
 TICKET_S = 1800.0
+# More than kernels have, and longer.
+MOST_INTERFACES, MOST_NAME = 64, 32
 # Of an answer about packets, and of all.
 PAGE, MOST_PACKETS = 1000, 10_000
 
@@ -117,6 +120,22 @@ class AskedAgent:
         found = self._asked(self._testing, "POST", "received", {"expected_bytes": expected_bytes})
         return int(_number(self.name, found, "received_bytes"))
 
+    def counters(self) -> dict[str, Any]:
+        """Return what its interfaces have carried, as `interface_counters` does.
+
+        Its ticket has to be for that.
+        """
+        found = self._asked(self._testing, "POST", COUNTERS, {})
+        at_s, interfaces = _number(self.name, found, "at_s"), found.get("interfaces")
+        if (
+            not isinstance(interfaces, dict)
+            or len(interfaces) > MOST_INTERFACES
+            or not all(map(_are_bytes, interfaces.values()))
+        ):
+            raise TransferError(f"{self.name}: its counters are none")
+        named = {safe_text(name)[:MOST_NAME]: counts for name, counts in interfaces.items()}
+        return {"at_s": at_s, "interfaces": named}
+
     def arrived(self) -> Arrived:
         """Return which packets of a test have come there, and when."""
         packets: list[tuple[int, int]] = []
@@ -196,6 +215,12 @@ def _number(name: str, tree: Mapping[str, Any], key: str) -> float:
     if not isinstance(value, int | float) or value is True or not 0 <= value < 2**62:
         raise TransferError(f"{name}: its answer must say {key}, a number")
     return value
+
+
+def _are_bytes(value: Any) -> bool:
+    """Whether it is what was received and what was sent."""
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and all(type(each) is int and 0 <= each < 2**63 for each in value)
 
 
 def _fingerprint_at(entry: AgentEntry) -> str:

@@ -10,17 +10,12 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from datacollect.errors import ProblemError, TransferError
+from datacollect.files.units import format_rate
 from datacollect.measurement.asking.agents import MOST_PACKETS
 from datacollect.measurement.cycle.budget import Cost
-from datacollect.measurement.probes.packet_pairs import (
-    MOST_AVAILABLE_BYTES_PER_S,
-    available_bandwidth,
-    capacity_bytes_per_s,
-)
-from datacollect.measurement.probes.pair_trains import arrival_gaps_s
+from datacollect.measurement.probes.packet_pairs import MOST_AVAILABLE_BYTES_PER_S
+from datacollect.measurement.probes.pair_trains import capacity_by_train, found_by_train
 from datacollect.measurement.sample_store import DONE
 from datacollect.net.safe_text import safe_text
 
@@ -28,10 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.measurement.asking.agents import AskedAgent
-    from datacollect.numbers.arrays import FloatArray
 
 # Numbers from here on are of greetings.
 FIRST_GREETING = 2**31
+TOO_FAST = (
+    f"above {format_rate(MOST_AVAILABLE_BYTES_PER_S)} pairs do not tell the available bandwidth: "
+    "no sender keeps to such gaps; test by tcp"
+)
 
 
 @dataclass(frozen=True)
@@ -85,28 +83,30 @@ class PairsSettings:
     def _found(self, sent: _Sent, arrivals: Sequence[tuple[int, int]]) -> dict[str, Any]:
         said = asdict(self) | {
             "packet_bytes": sent.packet_bytes,
-            "capacity_pairs": sent.capacity_pairs,
+            "capacity_pairs": len(sent.back_to_back_s),
             "pairs": len(sent.gaps_s),
         }
         row = {"ended": sent.ended, "loss": 1 - len(arrivals) / sent.n_packets}
         try:
-            gaps_s = arrival_gaps_s(arrivals, range(sent.capacity_pairs))
-            capacity = capacity_bytes_per_s(sent.packet_bytes, gaps_s)
+            capacity = capacity_by_train(sent.packet_bytes, sent.back_to_back_s, arrivals)
         except ProblemError as error:
             return _with_reason(row, str(error)) | {"settings": json.dumps(said)}
         row["capacity_bytes_per_s"] = capacity
-        first = sent.capacity_pairs
-        gaps_s = arrival_gaps_s(arrivals, range(first, first + len(sent.gaps_s)))
+        if capacity > MOST_AVAILABLE_BYTES_PER_S:
+            # Nothing has failed: pairs tell this much of such a path.
+            said["no_bandwidth"] = TOO_FAST
+            return row | {"settings": json.dumps(said)}
         try:
-            found = available_bandwidth(
-                capacity, sent.packet_bytes, sent.gaps_s, gaps_s, half_width=self.half_width
+            found = found_by_train(
+                capacity,
+                sent.packet_bytes,
+                len(sent.back_to_back_s),
+                sent.gaps_s,
+                arrivals,
+                self.half_width,
             )
         except ProblemError as error:
-            if capacity > MOST_AVAILABLE_BYTES_PER_S:
-                # Nothing has failed: pairs tell this much of such a path.
-                said["no_bandwidth"] = str(error)
-            else:
-                row = _with_reason(row, str(error))
+            row = _with_reason(row, str(error))
         else:
             said |= {"pairs_arrived": found.n_pairs, "pairs_needed": found.pairs_needed}
             row |= {
@@ -129,23 +129,24 @@ class _Sent:
     ended: str
     packet_bytes: int
     n_packets: int
-    capacity_pairs: int
-    gaps_s: FloatArray
+    back_to_back_s: list[float | None]
+    gaps_s: list[float | None]
 
 
 def _sent(name: str, said: dict[str, Any]) -> _Sent:
-    numbers = [said.get(key) for key in ("packet_bytes", "sent_packets", "capacity_pairs")]
-    gaps_s = said.get("sent_gaps_s")
+    numbers = [said.get(key) for key in ("packet_bytes", "sent_packets")]
+    whole = [n for n in numbers if type(n) is int and 0 <= n <= MOST_PACKETS]
+    lists = [said.get(key) for key in ("back_to_back_s", "sent_gaps_s")]
+    gaps_s = [gaps for gaps in lists if isinstance(gaps, list) and all(map(_is_gap, gaps))]
     if (
-        not all(type(number) is int and 0 <= number <= MOST_PACKETS for number in numbers)
-        or not isinstance(gaps_s, list)
-        or not all(gap is None or _is_gap(gap) for gap in gaps_s)
-        or not numbers[2] + len(gaps_s) <= numbers[1] // 2
+        len(whole) < len(numbers)
+        or len(gaps_s) < len(lists)
+        or not sum(map(len, gaps_s)) <= whole[1] // 2
     ):
         raise TransferError(f"{name}: what it says of its packets is none of such a test")
     ended = safe_text(str(said.get("ended")))[:500]
-    return _Sent(ended, *numbers, np.array(gaps_s, dtype=float))
+    return _Sent(ended, whole[0], whole[1], gaps_s[0], gaps_s[1])
 
 
 def _is_gap(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < 100
+    return value is None or (type(value) in (int, float) and 0 <= value < 100)

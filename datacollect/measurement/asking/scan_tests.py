@@ -41,11 +41,15 @@ class ScanSettings:
 
     @property
     def tests(self) -> list[TcpSettings]:
-        """The tests, by window."""
+        """The tests, the fewest connections first.
+
+        Others on the wire take long to come back after many of ours: a test after those finds the
+        wire empty.
+        """
         return [
             TcpSettings(n, self.seconds, self.most_bytes, window_bytes)
+            for n in sorted(self.streams)
             for window_bytes in self.windows_bytes
-            for n in self.streams
         ]
 
     @property

@@ -9,7 +9,7 @@ settings with `tool` and `cost`, and says in the table how it is measured.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.measurement.asking.curve_tests import CurveSettings, measure_curve
@@ -46,7 +46,9 @@ class Measure(Protocol):
 
 
 class HasCost(Protocol):
-    """Settings of any tool."""
+    """Settings of any tool, whose name they have."""
+
+    tool: ClassVar[str]
 
     @property
     def cost(self) -> Cost:
@@ -100,7 +102,7 @@ TOOLS = {
     "trace": Tool(lambda _: TraceSettings(), loads_wires=False),
     "pairs": Tool(lambda _: PairsSettings()),
     "tcp": Tool(lambda rate: TcpSettings(4, 10.0, most_bytes(rate, 10.0))),
-    "curve": Tool(lambda rate: CurveSettings(5.0, most_bytes(rate, 5.0)), measure_curve),
+    "curve": Tool(lambda rate: CurveSettings(10.0, most_bytes(rate, 10.0)), measure_curve),
 }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.units import counted, format_duration
 from datacollect.measurement.asking.tools import TOOLS
+from datacollect.measurement.current_tests import running_test
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.cycling.choosing import (
     BETWEEN_S,
@@ -207,12 +208,13 @@ class _Run:
                 asking.patience_s,
                 asking.tell,
             )
-            done += self._keep((name, *place), measure, {"concurrency": concurrency})
+            done += self._keep((name, *place), [pair], measure, {"concurrency": concurrency})
         return done
 
     def _keep(
         self,
         name: tuple[object, ...],
+        pairs: Sequence[Pair],
         measure: Callable[[], Iterable[dict[str, Any]]],
         more: dict[str, Any],
     ) -> list[bool]:
@@ -220,7 +222,8 @@ class _Run:
         test_id = self._record.test_id(*name)
         if (self._folder / f"{test_id}.parquet").exists():
             return []
-        rows = [{**row, **more} for row in measure()]
+        with running_test(self._folder, str(name[0]), pairs):
+            rows = [{**row, **more} for row in measure()]
         write_part(self._folder, test_id, rows)
         return [all(row["ended"] == DONE for row in rows)]
 
@@ -274,7 +277,7 @@ class _Run:
             tested = tuple(pair for pair in flood.pairs if pair in self._tested)
             if len(tested) > 1:
                 flood = replace(flood, pairs=tested)
-                self._done += self._keep((FLOOD,), partial(self._asking.flood, flood), {})
+                self._done += self._keep((FLOOD,), tested, partial(self._asking.flood, flood), {})
 
     @property
     def _tested(self) -> set[Pair]:
@@ -301,7 +304,7 @@ class _Run:
             left = left_of(left, cost)
             for run in range(RUNS):
                 compare = partial(self._asking.compare, comparison, run)
-                self._done += self._keep((SHARED, comparison.name, run), compare, {})
+                self._done += self._keep((SHARED, comparison.name, run), links, compare, {})
 
 
 def _silent(rows: pd.DataFrame) -> set[Pair]:

@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.measurement.probes.packet_pairs import FEWEST_PAIRS, MOST_PAIRS
+from datacollect.errors import ProblemError
+from datacollect.measurement.probes.packet_pairs import (
+    FEWEST_PAIRS,
+    MOST_PAIRS,
+    AvailableBandwidth,
+    available_bandwidth,
+    capacity_bytes_per_s,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from datacollect.measurement.probes.packet_pairs import AvailableBandwidth
     from datacollect.numbers.arrays import FloatArray
 
 # Back to back; a few may be lost.
@@ -25,6 +31,8 @@ BATCH_PAIRS = 100
 # at most so much of the wire.
 LEAST_APART_S = 0.02
 MOST_OF_WIRE = 0.2
+# What leaves nearly as far apart as it arrives was spread by its sender, not by a wire.
+MOST_SENT_GAP = 0.8
 
 
 def arrival_gaps_s(arrivals: Iterable[tuple[int, int]], pairs: range) -> FloatArray:
@@ -53,6 +61,83 @@ def arrival_gaps_s(arrivals: Iterable[tuple[int, int]], pairs: range) -> FloatAr
             gap_ns = at_ns[2 * k + 1] - at_ns[2 * k]
             gaps[i] = gap_ns / 1e9 if gap_ns >= 0 else np.nan
     return gaps
+
+
+def capacity_by_train(
+    packet_bytes: int,
+    sent_gaps_s: Sequence[float | None],
+    arrivals: Iterable[tuple[int, int]],
+) -> float:
+    """Return the capacity from pairs sent back to back, the first ones of a test.
+
+    Parameters
+    ----------
+    packet_bytes : int
+        As for `datacollect.measurement.probes.packet_pairs.capacity_bytes_per_s`.
+    sent_gaps_s, arrivals
+        As for `found_by_train`.
+
+    Raises
+    ------
+    ProblemError
+        The pairs do not tell it.
+
+    Examples
+    --------
+    >>> arrivals = [(2 * k + i, k * 10**9 + i * 2_400_000) for k in range(20) for i in (0, 1)]
+    >>> capacity_by_train(1500, [2e-5] * 20, arrivals)
+    625000.0
+    """
+    left = [gap is not None for gap in sent_gaps_s]
+    arrived_s = np.where(left, arrival_gaps_s(arrivals, range(len(sent_gaps_s))), np.nan)
+    capacity = capacity_bytes_per_s(packet_bytes, arrived_s)
+    sent_s = float(np.median([gap for gap in sent_gaps_s if gap is not None]))
+    if sent_s > MOST_SENT_GAP * packet_bytes / capacity:
+        raise ProblemError(
+            f"pairs arrived {packet_bytes / capacity:.2g} s apart, hardly more than the "
+            f"{sent_s:.2g} s with which they left: the path is faster than its sender tells; test "
+            "with connections instead"
+        )
+    return capacity
+
+
+def found_by_train(
+    capacity_bytes_per_s: float,
+    packet_bytes: int,
+    first: int,
+    sent_gaps_s: Sequence[float | None],
+    arrivals: Iterable[tuple[int, int]],
+    half_width: float,
+) -> AvailableBandwidth:
+    """Return the available bandwidth from a train of pairs.
+
+    Parameters
+    ----------
+    capacity_bytes_per_s, packet_bytes, half_width
+        As for `datacollect.measurement.probes.packet_pairs.available_bandwidth`.
+    first : int
+        Number of the first pair.
+    sent_gaps_s : sequence of float or None
+        Of each pair the seconds between its packets as they left; None: one did not.
+    arrivals : iterable of (int, int)
+        As for `arrival_gaps_s`.
+
+    Raises
+    ------
+    ProblemError
+        The pairs do not tell it.
+    """
+    arrived_s = arrival_gaps_s(arrivals, range(first, first + len(sent_gaps_s)))
+    left = [gap is not None for gap in sent_gaps_s]
+    if not any(left):
+        raise ProblemError(
+            "no pairs have left a gap apart before the bytes or the time of the test were over; "
+            "allow more of them"
+        )
+    sent_s = np.array([gap for gap in sent_gaps_s if gap is not None])
+    return available_bandwidth(
+        capacity_bytes_per_s, packet_bytes, sent_s, arrived_s[left], half_width=half_width
+    )
 
 
 def apart_s(packet_bytes: int, capacity_bytes_per_s: float | None = None) -> float:

@@ -48,7 +48,7 @@ class TcpRates:
     duration_s: float
 
 
-def tcp_rates(curve: Sequence[tuple[float, int]]) -> TcpRates | None:
+def tcp_rates(curve: Sequence[tuple[float, int]], settled_s: float = 0.0) -> TcpRates | None:
     """Return the rates of a curve; None where nothing was acknowledged.
 
     Parameters
@@ -56,6 +56,9 @@ def tcp_rates(curve: Sequence[tuple[float, int]]) -> TcpRates | None:
     curve : sequence of (float, int)
         Seconds since the first connection was asked for, increasing, and bytes that were
         acknowledged by then.
+    settled_s : float
+        The data count as flowing from then on at the earliest: new connections take some seconds
+        to their share beside others.
 
     Examples
     --------
@@ -73,7 +76,8 @@ def tcp_rates(curve: Sequence[tuple[float, int]]) -> TcpRates | None:
         if end_s > start_s
     ]
     usual = median(rate for _, rate in steps[len(steps) // 2 :])
-    from_s = next((start_s for start_s, rate in steps if rate >= FLOWING * usual), 0.0)
+    settled = [step for step in steps if step[0] >= settled_s]
+    from_s = next((start_s for start_s, rate in settled if rate >= FLOWING * usual), 0.0)
     before = next(done for at_s, done in curve if at_s >= from_s)
     flowing = (n_bytes - before) / (duration_s - from_s) if usual > 0 else whole
     return TcpRates(whole, flowing, from_s, n_bytes, duration_s)

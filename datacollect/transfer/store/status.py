@@ -5,9 +5,6 @@ Nothing is written here, but notes of what was read again (`verify_of`), where t
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -15,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, StoreError
+from datacollect.files.locks import is_locked
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.store.path_lookup import displaced_files
 from datacollect.transfer.store.state.holes import data_bytes
@@ -114,7 +112,7 @@ def status_of(folder: str | PathLike[str]) -> Status:
     StoreError
         The disk fails.
     """
-    at_work = _is_locked(Path(folder) / STATE_FOLDER / "lock")
+    at_work = is_locked(Path(folder) / STATE_FOLDER / "lock")
     state = _state_of(folder)
     try:
         displaced = list(displaced_files(Path(folder), state))
@@ -202,17 +200,3 @@ def _sources(state: Reading, displaced: Iterable[Displaced]) -> Iterator[SourceS
             last.is_listed,
             last.why,
         )
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno in (errno.EWOULDBLOCK, errno.EAGAIN)
-    finally:
-        os.close(fd)
-    return False

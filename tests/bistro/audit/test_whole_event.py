@@ -132,7 +132,7 @@ def test_each_entry_in_time_is_judged_once_and_late_ones_are_counted_apart(case)
     assert found.custody.counts == COUNTS
     assert found.custody.refused == {DOES_NOT_OPEN: 1}
     assert found.custody.missing == (E.entry,)
-    assert found.custody.bistros == {"north": (1, 2), "south": (1, 1)}
+    assert found.custody.bistros == {"north": (1, 2), "south": (1, 1), "west": (0, 0)}
     assert (found.evidence, found.custody.disputes, found.custody.troubles) == ((), (), ())
     assert found.exit_code == 0
 
@@ -196,7 +196,7 @@ def test_two_batches_of_one_number_are_evidence(case):
 
 def test_one_batch_in_two_places_is_no_evidence(case):
     case.batches *= 2
-    assert case.audit().custody.bistros == {"north": (1, 2), "south": (1, 1)}
+    assert case.audit().custody.bistros == {"north": (1, 2), "south": (1, 1), "west": (0, 0)}
     assert case.evidence() == []
 
 
@@ -467,7 +467,7 @@ def test_the_command_says_who_became_what(case, capsys):
     lines = [" ".join(line.split()) for line in out.splitlines()]
     for line in ("5 in time", "1 collected", "1 superseded", "1 refused", "1 it does not open"):
         assert line in lines
-    assert {"2 missing", "1 late", "north 1 2"} <= set(lines)
+    assert {"2 missing", "1 late", "north 1 2", "west 0 0"} <= set(lines)
     assert "one of south, destination has failed" in out
     assert run([*arguments, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["custody"]
@@ -484,9 +484,12 @@ def test_the_command_says_who_became_what(case, capsys):
         (["--log", "--batches", "b"], "batches are held against verdicts"),
         (["--verdicts", "v", "--workers", "1", "--dask", "tcp://a:1"], "exclude each other"),
         (["--verdicts", "v", "--batches", "absent"], "no such folder"),
+        (["--verdicts", "v", "--batches", "empty"], "empty: holds no batches, *.batch; check"),
     ],
 )
 def test_the_command_refuses_what_makes_no_sense(case, capsys, options, message):
     case.files()
-    assert run(["audit", str(case.folder / "event.toml"), *options]) == 2
+    case.monkeypatch.chdir(case.folder)
+    (case.folder / "empty").mkdir()
+    assert run(["audit", "event.toml", *options]) == 2
     assert message in " ".join(capsys.readouterr().err.split())

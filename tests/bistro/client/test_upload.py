@@ -13,6 +13,7 @@ from instances.timestamping import World
 import datacollect as dc
 from datacollect.bistro.event.tickets import new_ticket
 from datacollect.commands.main import run
+from datacollect.errors import ProblemError, TransferError
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +132,55 @@ def test_words_for_people_tell_both_clocks_and_what_to_keep(person, capsys, monk
     assert "keep a.txt.keep and a.txt.receipt.json" in err
     assert run(["verify", "a.txt.receipt.json", "--event", "event.toml"]) == 0
     assert capsys.readouterr().out.startswith("in time, for some bytes\n")
+
+
+def test_who_failed_is_named_once_though_all_went_well_in_the_end(
+    running, person, capsys, monkeypatch
+):
+    monkeypatch.setattr("datacollect.bistro.client.upload.random.sample", lambda found, _: [*found])
+    (person / "b.txt").write_text("mine, too")
+    names = ["a.txt", "b.txt", "--event", "event.toml", "--ticket", "my.ticket"]
+    assert run(["upload", *names]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    away, there = (service.url for service in running.event.services)
+    assert err.count(f"{away}: ") == 1
+    assert there not in err
+
+
+def test_second_run_says_nothing_of_what_the_first_has_done(person, capsys):
+    arguments = ["upload", "a.txt", "--event", "event.toml"]
+    assert run([*arguments, "--ticket", "my.ticket"]) == 0
+    first = capsys.readouterr().err
+    for line in ("sealing a.txt", "handing in a.txt", "waiting for witnesses"):
+        assert line in first
+    assert run(arguments) == 0
+    assert capsys.readouterr().err == "keep a.txt.keep and a.txt.receipt.json\n"
+
+
+def test_without_any_service_no_receipt_is_there_and_none_is_named(person, capsys, monkeypatch):
+    def away(*_, **__):
+        raise TransferError("the network is away")
+
+    monkeypatch.setattr("datacollect.net.http_asking.dial", away)
+    monkeypatch.setattr("datacollect.bistro.client.upload.PATIENCE_S", 0.5)
+    code, told = handed_in(capsys, "a.txt", "--ticket", "my.ticket")
+    (file,) = told["files"]
+    assert (code, file["keep"], file["receipt"]) == (3, "a.txt.keep", None)
+    assert run(["upload", "a.txt", "--event", "event.toml"]) == 3
+    err = capsys.readouterr().err
+    assert "keep a.txt.keep\n" in err
+    assert "receipt" not in err
+    assert not (person / "a.txt.receipt.json").exists()
+
+
+def test_elsewhere_that_does_nothing_says_so(person, capsys):
+    given = ("a.txt", "--elsewhere", "--ticket", "my.ticket")
+    code, told = handed_in(capsys, *given)
+    assert code == 0
+    assert told["files"][0]["troubles"][-1] == (
+        "nothing is sent elsewhere: the event has no bistros"
+    )
+    assert run(["upload", *given, "--commit-only", "--event", "event.toml"]) == 2
+    assert "--commit-only and --elsewhere exclude each other" in capsys.readouterr().err
+    with pytest.raises(ProblemError, match="give one of them"):
+        dc.upload("a.txt", "event.toml", commit_only=True, elsewhere=True)

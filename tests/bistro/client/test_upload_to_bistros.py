@@ -148,6 +148,8 @@ def test_the_receipt_of_a_collected_file_proves_it_and_nobody_need_be_asked(
         assert abs(told["collected_s"] - time.time()) < 600
         assert "collected: proved by the destination's log" in told["proved"]
     # Offline.
+    told = uploaded(capsys, "--elsewhere")[1]
+    assert "nothing is sent elsewhere: it was collected" in told["troubles"]
     verdict = verify_receipt("a.bin.receipt.json", "event.toml", file="a.bin")
     assert verdict.collected_s == told["collected_s"]
     code, again = uploaded(capsys)
@@ -228,17 +230,43 @@ def test_what_is_not_there_as_it_was_cannot_be_sealed_anew(world, person, capsys
         assert (code, told["sealed_anew"]) == (0, "a.bin.keep.anew")
 
 
+def damage(path):
+    data = bytearray(path.read_bytes())
+    data[400:440] = bytes(40)
+    path.write_bytes(data)
+
+
+def test_what_another_bistro_is_to_have_is_sealed_anew_where_it_was_damaged_since(
+    world, person, capsys
+):
+    (person / "a.bin").write_bytes(b"income" * 99)
+    with ExitStack() as held:
+        run_bistro(world, "north", held)
+        assert uploaded(capsys, "--ticket", "my.ticket")[1]["held_by"] == "north"
+    damage(person / "a.bin.keep")
+    with ExitStack() as held:
+        run_bistro(world, "south", held)
+        code, told = uploaded(capsys, "--elsewhere")
+    assert (code, told["held_by"], told["sealed_anew"]) == (0, "south", "a.bin.keep.anew")
+    assert told["troubles"][0].startswith("a.bin.keep: its ciphertext is damaged")
+
+
 def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person, capsys):
     (person / "a.bin").write_bytes(b"income" * 99)
     code, told = uploaded(capsys, "--ticket", "my.ticket", "--commit-only")
     assert (code, told["sealed_anew"]) == (0, None)
-    kept = bytearray((person / "a.bin.keep").read_bytes())
-    kept[400:440] = bytes(40)
-    (person / "a.bin.keep").write_bytes(kept)
+    damage(person / "a.bin.keep")
+    code, told = uploaded(capsys)
+    assert (code, told["sealed_anew"]) == (1, "a.bin.keep.anew")
+    assert told["troubles"][0] == (
+        "a.bin.keep: its ciphertext is damaged; what is sent is sealed anew from a.bin"
+    )
+    damage(person / "a.bin.keep.anew")
     with ExitStack() as held:
         run_bistro(world, "south", held)
         code, told = uploaded(capsys)
     assert (code, told["held_by"], told["sealed_anew"]) == (0, "south", "a.bin.keep.anew")
+    assert "a.bin.keep.anew: was damaged, and was sealed once more" in told["troubles"]
     assert "south holds it sealed anew, by its own word" in told["proved"]
     assert len(anew_words(world, person)) == 1
     assert opened(person / "a.bin.keep.anew")[0] == b"income" * 99

@@ -93,7 +93,32 @@ def test_a_page_that_is_served_is_compared_and_so_are_its_headers(made, capsys):
         assert run(["event", "page", "event.toml", "--check", url]) == 1
     said = flat(capsys.readouterr().out)
     assert "page.js: is not there" in said
-    assert "index.html: is served without the headers of headers.conf" in said
+    assert (
+        "index.html: is served without the header Content-Security-Policy of headers.conf" in said
+    )
+
+
+def test_each_header_is_compared_with_the_one_that_is_demanded(made, capsys):
+    """A policy that lets no page frame it, and lets any script run, is none."""
+    demanded = (made / "headers.conf").read_text()
+    (made / "headers.conf").write_text(
+        demanded.replace("script-src 'self'", "script-src 'self' 'unsafe-inline'").replace(
+            'add_header Referrer-Policy "no-referrer" always;\n', ""
+        )
+    )
+    with served(made) as url:
+        capsys.readouterr()
+        assert run(["event", "page", "event.toml", "--check", url, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["differences"]
+    assert found[0] == "headers.conf: is not what this version writes for the event"
+    # The script, too: it runs in a worker, for which the headers of the page do not hold.
+    assert [each.partition(": ")[0] for each in found[1:]] == [
+        *("/page.js", "/page.js", "/index.html", "/index.html", "/", "/")
+    ]
+    policy, referrer = found[1:3]
+    assert "its header Content-Security-Policy must be \"default-src 'none'; " in policy
+    assert "script-src 'self' 'unsafe-inline'; " in policy.partition(", got ")[2]
+    assert referrer.endswith("is served without the header Referrer-Policy of headers.conf")
 
 
 def test_a_page_of_another_event_is_not_overwritten_unasked(made, capsys):

@@ -155,6 +155,7 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
             capsys.readouterr()
             found = once_collected(folder, 2)
             assert (found.in_time, found.missing, found.lies) == (2, {}, ())
+            assert found.silent == ()
             verdict = Verdict(world.event.id, bytes.fromhex(told["entry"]), COLLECTED)
             with Asker(world.event.verdicts_url, world.trusting) as asker:
                 answer = asker.get(f"/proof/{told['entry']}")
@@ -215,6 +216,7 @@ def test_what_is_not_there_is_named_with_its_evidence(world, person, capsys):
     arguments = ["event", "run", str(world.folder / "event.toml"), "--destination", str(file)]
     assert run([*arguments, "--once"]) == 1
     capsys.readouterr()
+    assert read_standing(world.folder / "named").silent == ("north", "south")
     assert run(["event", "status", str(file)]) == 1
     assert "missing so far: receipt without data" in capsys.readouterr().out
     rows = (world.folder / "named" / MISSING_FILE).read_text().splitlines()

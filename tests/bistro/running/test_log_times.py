@@ -195,3 +195,15 @@ def test_times_are_not_settled_while_some_wait_until_logs_are_read():
     assert not times.are_settled
     assert dict(times.settle([B])) == {B: IN_TIME}
     assert times.are_settled
+
+
+def test_a_log_that_no_quorum_has_signed_is_not_read():
+    """Alone a service may say that it has as many entries as it likes."""
+    asked = []
+    few = service_log(EVENT, 0, [A], [(1, IN_TIME)], n_witnesses=EVENT.quorum - 1)
+    true = few.get
+    few.get = lambda path, most_bytes: asked.append(path) or true(path, most_bytes)
+    found, said = times_of(few, most_asked=3)
+    assert found == {}
+    assert asked == ["/checkpoint"]
+    assert "no quorum has signed its log of 1 entry, which is not read" in said[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import stat
 from contextlib import closing
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -12,16 +13,17 @@ from urllib.parse import urlsplit
 import pytest
 from bistro.running.test_standing import ALL
 
-from datacollect.bistro.running import overview_server
-from datacollect.bistro.running.overview_server import MOST_STREAMS, STATIC, Overview
+from datacollect.bistro.running.overview_server import STATIC, TOKEN_FILE, overview_page
 from datacollect.bistro.running.standing import LogStanding, write_standing
 from datacollect.errors import ProblemError
+from datacollect.net import live_page
+from datacollect.net.live_page import MOST_STREAMS
 
 
 @pytest.fixture
 def overview(tmp_path, monkeypatch):
-    monkeypatch.setattr(overview_server, "LOOK_S", 0.02)
-    with Overview(tmp_path, 0) as made:
+    monkeypatch.setattr(live_page, "LOOK_S", 0.02)
+    with overview_page(tmp_path, 0) as made:
         yield made
 
 
@@ -78,11 +80,36 @@ def test_files_are_served_with_a_strict_policy_and_others_are_not(overview):
             answer.read()
 
 
+def test_its_address_stays_good_after_a_new_start(tmp_path):
+    with overview_page(tmp_path, 0) as first:
+        parts = urlsplit(first.url)
+    path = tmp_path / TOKEN_FILE
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with overview_page(tmp_path, 0) as second:
+        assert urlsplit(second.url).fragment == parts.fragment
+
+
+@pytest.mark.parametrize("spoilt", ["", "x" * 31, "ä" * 32, None])
+def test_a_token_that_is_none_or_that_others_could_read_is_replaced(tmp_path, spoilt):
+    with overview_page(tmp_path, 0) as first:
+        token = urlsplit(first.url).fragment
+    path = tmp_path / TOKEN_FILE
+    if spoilt is None:
+        path.chmod(0o644)
+    else:
+        path.write_text(spoilt)
+    with overview_page(tmp_path, 0) as second:
+        found = urlsplit(second.url).fragment
+    assert len(found) == 32
+    assert found not in (token, spoilt)
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (found, 0o600)
+
+
 def test_it_listens_on_loopback_alone_and_names_a_port_that_is_taken(overview, tmp_path):
     parts = urlsplit(overview.url)
     assert parts.hostname == "127.0.0.1"
     with pytest.raises(ProblemError, match=f"--page {parts.port}: Address already in use"):
-        Overview(tmp_path, parts.port)
+        overview_page(tmp_path, parts.port)
 
 
 def test_pages_that_stay_open_leave_the_others_alone(overview, tmp_path):
@@ -115,6 +142,7 @@ BUSY = replace(
     predicted_s=5400.0,
     logs=(LogStanding("https://log1.example", 9321), LogStanding("https://log2.example", 8100)),
     arrivals=tuple((n * 10, 1 + n * n) for n in range(50)),
+    contacts={"north": 1000, "south": 400, "west": None},
 )
 
 
@@ -131,6 +159,8 @@ def test_it_looks_as_it_should(overview, tmp_path, browser, width):
     assert "7,200" in page.locator("#counts").inner_text()
     assert page.locator("#arrivals .bar").count() == 50
     assert "The rest comes in 1 h 30 min" in page.locator("#plan").inner_text()
+    assert "south\tsilent\t\t10 min" in page.locator("#bistros").inner_text()
+    assert "west\tsilent\t\tever" in page.locator("#bistros").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     write_standing(replace(BUSY, collected=7_300), [], tmp_path)
     page.get_by_text("7,300").wait_for()

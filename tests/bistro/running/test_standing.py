@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from instances.bistro_folders import collecting_event
+from instances.events import key_of
 
 import datacollect as dc
 from datacollect.bistro.custody.bistro_receipt import BistroReceipt
@@ -17,14 +21,19 @@ from datacollect.bistro.running.predicting import predicted_s
 from datacollect.bistro.running.standing import (
     MISSING_FILE,
     SETTLES_AFTER_S,
+    SILENT_AFTER_S,
     STANDING_FILE,
     BistroStanding,
     LogStanding,
     Standing,
+    contacts_before,
     read_standing,
     write_standing,
 )
+from datacollect.bistro.store.folder import Held
+from datacollect.commands.main import run
 from datacollect.errors import ProblemError
+from datacollect.net.keys import write_private_key
 
 EVENT = collecting_event()
 A, B, C, D = (bytes([n]) * 32 for n in range(1, 5))
@@ -64,6 +73,84 @@ def test_standing_is_read_as_it_was_written(tmp_path):
     assert (tmp_path / MISSING_FILE).read_text() == (
         f"entry,evidence,bistros,ticket\n{A.hex()},does not open,north south,07\n"
     )
+
+
+def test_a_bistro_is_silent_that_has_not_answered_for_long_or_never():
+    at_s = ALL.time_s - SILENT_AFTER_S
+    contacts = {"north": at_s, "south": at_s - 1, "west": None}
+    found = replace(ALL, contacts=contacts)
+    assert found.silent == ("south", "west")
+    assert found.to_dict()["silent"] == ["south", "west"]
+
+
+def test_what_an_earlier_version_has_written_is_read(tmp_path):
+    write_standing(ALL, [], tmp_path)
+    tree = json.loads((tmp_path / STANDING_FILE).read_text())
+    del tree["contacts"], tree["silent"]
+    (tmp_path / STANDING_FILE).write_text(json.dumps(tree))
+    assert read_standing(tmp_path) == ALL
+
+
+def test_when_bistros_have_answered_is_known_after_a_new_start(tmp_path):
+    assert contacts_before(tmp_path, ALL.event) == {}
+    write_standing(replace(ALL, contacts={"north": 7, "south": None}), [], tmp_path)
+    assert contacts_before(tmp_path, ALL.event) == {"north": 7}
+    # Of another event nothing is taken over.
+    assert contacts_before(tmp_path, "ab" * 32) == {}
+
+
+@pytest.fixture
+def status(tmp_path, monkeypatch, capsys):
+    """Write how far an event is; return what the command says of it, and its exit code."""
+    monkeypatch.chdir(tmp_path)
+    write_private_key("own.key", key_of("verdicts"))
+    (tmp_path / "destination.toml").write_text(
+        'format = "datacollect-destination/1"\nkey = "own.key"\ncollector = "own.key"\n'
+        'identities = ["own.txt"]\nfolder = "into"\n'
+    )
+
+    def say(standing, *options: str):
+        (tmp_path / "into").mkdir(exist_ok=True)
+        write_standing(standing, [], tmp_path / "into")
+        code = run(["event", "status", "destination.toml", *options])
+        return code, *(" ".join(text.split()) for text in capsys.readouterr())
+
+    return say
+
+
+NOW = replace(ALL, time_s=int(time.time()) - 600, collect_until_s=int(time.time()) + 600)
+
+
+def test_status_says_when_its_numbers_are_old_and_who_is_silent(status, tmp_path):
+    silent = replace(NOW, contacts={"north": NOW.time_s - 300, "south": None, "west": NOW.time_s})
+    code, out, err = status(silent)
+    assert code == 0
+    assert "north is silent: it has not answered for 5 min 00 s" in out
+    assert "south is silent: it has not answered yet" in out
+    assert "west" not in out
+    assert "these numbers are old, written 10 min" in err
+    assert "nothing is running now; datacollect event run goes on" in err
+    code, out, _ = status(silent, "--json")
+    told = json.loads(out)
+    assert (told["running"], told["silent"], code) == (False, ["north", "south"], 0)
+    assert 600 <= told["age_s"] < 700
+    with closing(Held(tmp_path / "into" / "verdicts")):
+        err = status(silent)[2]
+        assert "written 10 min" in err
+        assert err.endswith("ago; event run is at work")
+        assert json.loads(status(silent, "--json")[1])["running"]
+    # Once all is over, nothing is old.
+    err = status(ALL)[2]
+    assert err == ""
+
+
+def test_status_is_1_while_nothing_is_known_to_be_in_time_and_0_once_it_is_over(status):
+    """Whoever waits for its 0 waits for what people hand in."""
+    nothing = {"in_time": 0, "collected": 0, "superseded": 0}
+    code, out, _ = status(replace(NOW, **nothing))
+    assert (code, out.endswith("nothing is known to be in time yet")) == (1, True)
+    assert status(replace(NOW, **nothing), "--json")[0] == 1
+    assert status(replace(ALL, **nothing))[0] == 0
 
 
 def test_exit_code_is_0_only_where_all_is_collected_and_nobody_has_lied():
@@ -175,3 +262,9 @@ def test_what_is_no_receipt_in_their_folder_is_named_once(tmp_path):
     for _ in range(2):
         assert shown.of(EVENT) == {}
     assert len(said) == 4
+
+
+def test_a_folder_of_receipts_that_is_not_there_is_named(tmp_path):
+    said = []
+    assert ShownReceipts(tmp_path / "absent", b"", said.append).of(EVENT) == {}
+    assert said == [f"{tmp_path}/absent: no such folder, so no receipts are read"]

@@ -7,7 +7,13 @@ import json
 import pytest
 from instances.measuring import OPERATOR, entry_of, star
 
-from datacollect.measurement.asking.curve_tests import CurveSettings, curve_of, measure_curve
+from datacollect.measurement.asking import curve_tests
+from datacollect.measurement.asking.curve_tests import (
+    CAPACITY_PAIRS,
+    CurveSettings,
+    curve_of,
+    measure_curve,
+)
 
 # Of 1500 bytes on the wire TCP carries 1448.
 WIRE = 1500 / 1448
@@ -43,15 +49,40 @@ def test_a_curve_of_which_a_test_failed_is_none():
     assert "competitors" not in found
 
 
+def pairs_row(capacity):
+    """Return the row of pairs that tell a capacity, or none."""
+    if capacity is None:
+        return {"tool": "pairs", "ended": "pairs do not tell capacities above 300 Mbit/s"}
+    return {"tool": "pairs", "ended": "done", "capacity_bytes_per_s": capacity}
+
+
 @pytest.mark.parametrize(("capacity", "numbers"), [(1e9, [1, 2, 4]), (None, [1, 2, 4, 8])])
-def test_a_curve_is_measured_test_by_test(tmp_path, capacity, numbers):
+def test_a_curve_is_measured_test_by_test(tmp_path, monkeypatch, capacity, numbers):
+    """Pairs first; where they tell nothing, one more test, and the curve says why it has no m."""
+    usual = curve_tests.measure_pair
+
+    def measure(sender, receiver, key, settings, *more):
+        if settings.tool == "pairs":
+            return pairs_row(capacity)
+        return usual(sender, receiver, key, settings, *more)
+
+    monkeypatch.setattr(curve_tests, "measure_pair", measure)
+    monkeypatch.setattr(curve_tests, "SETTLED_S", 0.2)
     settings = CurveSettings(0.3, 20_000_000)
     with star(tmp_path, S={"rate": 4_000_000}) as agents:
         ends = (entry_of(agents["S"]), entry_of(agents["D"]))
-        *tests, curve = measure_curve(*ends, OPERATOR, settings, capacity_bytes_per_s=capacity)
-    assert [(row["tool"], row["streams"], row["ended"]) for row in tests] == [
-        ("tcp", n, "done") for n in numbers
-    ]
+        *tests, curve = measure_curve(*ends, OPERATOR, settings)
+    tests = tests[1:] if capacity else tests  # without the pairs
+    assert [row["ended"] for row in tests] == ["done"] * len(numbers)
+    assert [(row["tool"], row["streams"]) for row in tests] == [("tcp", n) for n in numbers]
     assert (curve["tool"], curve["ended"]) == ("curve", "done")
     assert (curve["competitors"] is None) == (capacity is None)
+    why = json.loads(curve["settings"]).get("no_capacity")
+    assert why == (None if capacity else "pairs do not tell capacities above 300 Mbit/s")
     assert curve["time_s"] <= tests[0]["time_s"]
+
+
+def test_a_curve_costs_its_pairs_and_four_tests():
+    cost = CurveSettings(5.0, 10**6).cost
+    assert cost.n_bytes == 4 * 10**6 + CAPACITY_PAIRS.cost.n_bytes
+    assert cost.seconds == 4 * 8.0 + CAPACITY_PAIRS.cost.seconds

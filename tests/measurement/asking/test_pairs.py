@@ -129,7 +129,7 @@ def asked(by, to, place, tool="tcp", receiver=None):
         agent.ask_lease(1, 30.0)
         far_token = token_of(receiver, by.agent.fingerprint, receiver)
         body = {"to": place, "far_token": far_token, "streams": 1, "seconds": 0.3}
-        return agent.run(tool, body | {"n": 1, "every_s": 0.2}, 15.0)
+        return agent.run(tool, body | {"n": 1, "every_s": 0.2, "half_width": 0.15}, 15.0)
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def stranger():
         listener.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.mark.parametrize("tool", ["tcp", "ping"])
+@pytest.mark.parametrize("tool", ["tcp", "ping", "pairs"])
 def test_strangers_are_not_even_called(tmp_path, tool):
     with pair(tmp_path) as (by, to), stranger() as (place, came):
         with pytest.raises(RefusedError, match="none of the addresses in this agent's connect_to"):
@@ -161,7 +161,7 @@ def test_strangers_are_not_even_called(tmp_path, tool):
         assert came == []
 
 
-@pytest.mark.parametrize("tool", ["tcp", "ping"])
+@pytest.mark.parametrize("tool", ["tcp", "ping", "pairs"])
 def test_who_does_not_show_the_certificate_gets_a_greeting_and_nothing_else(tmp_path, tool):
     """An address of connect_to behind which somebody else stands: first no agent, then another."""
     with (
@@ -177,6 +177,7 @@ def test_who_does_not_show_the_certificate_gets_a_greeting_and_nothing_else(tmp_
         assert len(came[0]) < 2000
         assert not said.get("sent_bytes")
         assert not said.get("round_trips_s")
+        assert not said.get("sent_packets")
         other = "sha256:" + "0" * 64
         said = asked_of_another(by, to, other)
         assert "must have the fingerprint" in said["ended"]
@@ -317,6 +318,15 @@ def test_a_receiver_that_lies_about_bytes_is_caught_by_the_sender(tmp_path, coun
         assert "S " in row["ended"]
 
 
+def test_connections_that_were_cut_within_a_record_of_tls_are_no_lie(tmp_path):
+    """Of each of eight up to 16 kB have come, and count with the last byte of their record."""
+    counted = 1_000_000 - 8 * 16 * 1024
+    less = {"/measure/received": saying({"received_bytes": counted})}
+    with pair(tmp_path, receiver={"change": less}) as (by, to):
+        row = measured(by, to, TcpSettings(8, 5.0, 1_000_000))
+        assert row["ended"] == "done"
+
+
 def test_a_sender_that_lies_about_bytes_is_caught_by_the_receiver(tmp_path):
     told = {"ended": "done", "sent_bytes": 10**9, "curve": [[0, 0], [1, 10**9]], "facts": []}
     with pair(tmp_path, {"change": {"/measure/tcp": saying(told)}}) as (by, to):
@@ -443,4 +453,4 @@ def test_a_table_says_all(tmp_path):
     more = measure_table(rate="80 Mbit/s", hours="22-6", bytes_per_hour="1 GB")
     measure = AgentConfig.from_file(write_agent(tmp_path, "S", more=more)).measure
     assert (measure.rate_bytes_per_s, measure.hours) == (1e7, (22, 6))
-    assert (measure.tools, measure.bytes_per_hour) == (("ping", "trace", "tcp"), 10**9)
+    assert (measure.tools, measure.bytes_per_hour) == (("ping", "trace", "pairs", "tcp"), 10**9)

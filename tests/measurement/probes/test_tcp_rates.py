@@ -64,3 +64,18 @@ def test_instants_that_are_the_same_divide_by_nothing():
 )
 def test_what_limited_it(facts, most, expected):
     assert limited_by(facts, 100.0, most) == expected
+
+
+def test_connections_that_come_to_their_share_count_from_then_on():
+    """5 a second in the first three, then 10: what comes later is 10."""
+    curve = [(float(t), 5 * min(t, 3) + 10 * max(t - 3, 0)) for t in range(9)]
+    assert tcp_rates(curve, 3.0).flowing_bytes_per_s == 10.0
+    # At 9.5 a second in the first three nobody sees that they are not there yet.
+    near = [(float(t), 9.5 * min(t, 3) + 10 * max(t - 3, 0)) for t in range(9)]
+    assert tcp_rates(near).flowing_bytes_per_s < 10.0
+    assert tcp_rates(near, 3.0).flowing_bytes_per_s == 10.0
+
+
+def test_a_test_that_ends_before_they_have_counts_from_its_beginning():
+    rates = tcp_rates([(0.0, 0), (1.0, 5), (2.0, 10)], 3.0)
+    assert (rates.flowing_bytes_per_s, rates.flowing_from_s) == (5.0, 0.0)

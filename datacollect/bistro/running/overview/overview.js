@@ -82,7 +82,10 @@ function show(found) {
   ]);
   drawArrivals(found);
   const age = (since) => (since === null ? "none" : duration(found.time_s - since));
-  fill("bistros", found.bistros.map((each) => [each.name, bytes(each.stored_bytes), bytes(each.free_bytes), age(each.oldest_s)]), "none has answered");
+  fill("bistros", [
+    ...found.bistros.map((each) => [each.name, bytes(each.stored_bytes), bytes(each.free_bytes), age(each.oldest_s)]),
+    ...found.silent.map((name) => [name, "silent", "", found.contacts[name] === null ? "ever" : age(found.contacts[name])]),
+  ], "none has answered");
   fill("missing", missing.map(([kind, n]) => [kind, whole.format(n)]), "nothing");
   const lies = found.lies.length ? found.lies.map(({ who, text }) => `${who}: ${text}`) : ["nothing"];
   byId("lies").replaceChildren(

@@ -110,6 +110,8 @@ ACCEPT = Table(
 
 HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
 TOOLS = ("ping", "trace", "pairs", "tcp")
+# It tells what others do on the host, too: only where it is named.
+COUNTERS = "counters"
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,12 @@ MEASURE = Table(
             "Public keys of those whose tickets for measuring count. Read again at SIGHUP.",
             required=True,
         ),
-        Field("tools", ListOf(Text(TOOLS)), "What may be run.", default=list(TOOLS)),
+        Field(
+            "tools",
+            ListOf(Text((*TOOLS, COUNTERS))),
+            "What may be run, and whether counters of interfaces are told; left out: all tests.",
+            default=list(TOOLS),
+        ),
         Field(
             "udp_port",
             Whole(minimum=0, stop=65_536),

@@ -1,0 +1,138 @@
+"""Experiments in copies of this process: a run with one call failing, then one without.
+
+For scripts of their own: the wrappers of `shim` stand before the program is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from faults import shim
+from faults.experiments import Experiment, shimmed
+
+DONE, SAID, BROKEN = 0, 3, 1
+# Garbage that was read may be written again, and a clock that is wrong is another test's.
+LEFT_OUT = ("GARBAGE", "CORRUPT")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is tried.
+
+    Attributes
+    ----------
+    name : str
+    prepare : callable
+        Lays out what is needed in a folder that is there.
+    run : callable
+        Takes the folder and how often it was run before; returns `DONE`, or `SAID` where it has
+        ended otherwise and said why, or `BROKEN`.
+    wrong : callable
+        Takes the folder after a run without a fault; returns what is wrong, or nothing.
+    check : callable
+        Raises `AssertionError` where something is wrong after a run, however it has ended.
+    is_ended : bool
+        Whether the process is ended at each call, too.
+    """
+
+    name: str
+    prepare: Callable[[Path], None]
+    run: Callable[[Path, int], int]
+    wrong: Callable[[Path], str] = lambda _: ""
+    check: Callable[[Path], None] = lambda _: None
+    is_ended: bool = False
+
+    def carry_out(self) -> int:
+        """Carry out all experiments, or each so manieth; return 1 where a rule was broken."""
+        step = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+        with tempfile.TemporaryDirectory(prefix=f"{self.name}-faults-") as scratch:
+            plan = self._plan(Path(scratch) / "clean")[::step]
+            n_broken = n_reached = 0
+            for number, experiment in enumerate(plan):
+                folder = Path(scratch) / str(number)
+                if why := self._judged(experiment, folder):
+                    n_broken += 1
+                    print(f"{experiment.key}: {why}", flush=True)  # noqa: T201
+                n_reached += (folder / "hits").exists()
+                shutil.rmtree(folder)
+            print(  # noqa: T201
+                f"{len(plan)} experiments, {n_reached} reached, {n_broken} with a rule broken",
+                flush=True,
+            )
+        return 1 if n_broken else 0
+
+    def _plan(self, folder: Path) -> list[Experiment]:
+        """Return each call and error once, by a run that counts them."""
+        folder.mkdir()
+        self.prepare(folder)
+        code = self._in_copy(folder, 1, {"record": str(folder / "counts")})
+        assert code == DONE, (folder / "said").read_text()
+        assert not self.wrong(folder), self.wrong(folder)
+        counts = json.loads((folder / "counts").read_text())
+        counts = {site: n for site, n in counts.items() if not site.startswith("clock")}
+        plan = [each for each in shimmed(self.name, counts, 3) if each.error not in LEFT_OUT]
+        ends = {replace(each, error="SIGKILL", onward=False) for each in plan} - {*plan}
+        return [*plan, *sorted(ends if self.is_ended else (), key=lambda each: each.key)]
+
+    def _judged(self, experiment: Experiment, folder: Path) -> str:
+        """Carry out an experiment; return what is wrong, if anything is."""
+        folder.mkdir()
+        self.prepare(folder)
+        fault = {
+            "call": experiment.call,
+            "kind": experiment.kind,
+            "error": experiment.error,
+            "n": experiment.n,
+            "onward": experiment.onward,
+            "hits": str(folder / "hits"),
+        }
+        try:
+            code = self._in_copy(folder, 0, fault)
+            if code not in (DONE, SAID, -9) or (code == -9 and experiment.error != "SIGKILL"):
+                return f"exit {code}: {(folder / 'said').read_text()[-2000:]}"
+            self.check(folder)
+            again = self._in_copy(folder, 1)
+            if again != DONE:
+                return f"then {again}: {(folder / 'said').read_text()[-2000:]}"
+            self.check(folder)
+            return self.wrong(folder)
+        except AssertionError as error:
+            return str(error)
+
+    def _in_copy(self, folder: Path, generation: int, fault: dict | None = None) -> int:
+        """Run in a copy of this process; return its exit code, negative for a signal."""
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            code = BROKEN
+            try:
+                number = os.open(folder / "said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                os.dup2(number, 2)
+                if fault is not None:
+                    shim.arm(fault)
+                code = self.run(folder, generation)
+                if fault is not None and "record" in fault:
+                    shim.ARMED.write_counts()
+            except BaseException:  # noqa: BLE001 - says which, and must not go on as its parent
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        end_s = time.monotonic() + 120
+        while time.monotonic() < end_s:
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.005)
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        raise AssertionError("it is stuck")
