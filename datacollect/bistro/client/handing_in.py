@@ -44,6 +44,8 @@ AGAIN_S, MOST_AGAIN_S = 1.0, 15.0
 PROOF_AGAIN_S = 1.0
 # How long a late entry's proof is asked for again: one more witness may make it one in time.
 LATE_S = 10.0
+# Proofs of one log that are kept; beyond these, only such as prove an earlier time.
+MOST_OF_ONE_LOG = 8
 # With this an answer says that nothing will change by asking again.
 FINAL = (400, 403, 410, 413)
 
@@ -253,7 +255,7 @@ class HandingIn:
         word = read_acknowledgement(answer.body, log.name)
         if not word.is_by(log, self.receipt.entry):
             raise ProblemError("its acknowledgement is not signed by its log's key")
-        self.receipt = self.receipt.with_more(acknowledgements=[word])
+        self.receipt = self.receipt.with_word(word)
         self._holders.add(i)
         self._turn_s = now_s + TRUSTED_S
         asked.next_s, asked.n_failures, asked.why = now_s + PROOF_AGAIN_S, 0, ""
@@ -278,7 +280,9 @@ class HandingIn:
             raise ProblemError("its proof is of another log")
         if found.time_s is None:
             raise ProblemError(f"its proof does not count: {found.why_not}")
-        self.receipt = self.receipt.with_more(proofs=[proof])
+        n_own = sum(each.signed.checkpoint.origin == found.log for each in self.receipt.proofs)
+        if n_own < MOST_OF_ONE_LOG or self.time_s is None or found.time_s < self.time_s:
+            self.receipt = self.receipt.with_more(proofs=[proof])
         asked.next_s, asked.n_failures, asked.why = now_s + PROOF_AGAIN_S, 0, ""
 
     def _certified(self, i: int, asked: _Asked, answer: Answer, now_s: float) -> None:

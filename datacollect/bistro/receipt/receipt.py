@@ -27,6 +27,8 @@ AMENDMENTS_FORMAT = "datacollect-amendments/1"
 MOST_BYTES = 16 * 2**20
 MOST_TOKEN_BYTES = 65_536
 MOST_PROOFS = 64
+# Of one log, that are kept: a few prove that it breaks them.
+MOST_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,16 @@ class Receipt:
             "collected": self.collected,
         }
         return (json.dumps(tree, indent=1, ensure_ascii=False) + "\n").encode()
+
+    def with_word(self, word: Acknowledgement) -> Receipt:
+        """Return the receipt with a service's word: of one log the first ones and the last.
+
+        A service that gives its word again and again, and breaks it, makes it no longer.
+        """
+        own = [each for each in self.acknowledgements if each.log == word.log]
+        given_up = own[MOST_WORDS - 1 :]
+        kept = tuple(each for each in self.acknowledgements if each not in given_up)
+        return replace(self, acknowledgements=_united(kept, [word]))
 
     def with_more(
         self,

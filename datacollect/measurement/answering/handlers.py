@@ -185,7 +185,8 @@ class Measuring:
         with test.changed:
             if test.packets is not None:
                 raise RefusedError("the port has been opened for this test before", 409)
-            test.packets = PairReceiver((self._config.listen[0], port), test)
+            address = (self._config.listen[0], port)
+            test.packets = PairReceiver(address, ticket.nonce, test.took, test.over)
         exchange.at_end(f"udp {ticket.nonce}", test.packets.close)
         return {"nonce": ticket.nonce, "port": port}
 

@@ -20,8 +20,6 @@ from datacollect.measurement.answering.pair_packets import number_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.measurement.answering.host_tests import RunningTest
-
 # linux/asm-generic/socket.h; Python's socket module does not name it.
 SO_TIMESTAMPNS = 35
 TIMESPEC = struct.Struct("qq")
@@ -50,14 +48,18 @@ def set_clock_ns() -> int:
 
 
 class PairReceiver:
-    """Receives the packets of a test until it is over, or closed.
+    """Receives the packets of a test until that is over, or it is closed.
 
     Parameters
     ----------
     address : (str, int)
         Where to listen.
-    test : RunningTest
-        What comes is counted there.
+    nonce : str
+        Of the test: packets without it are others'.
+    took : callable
+        Counts payload, and raises `RefusedError` where no more may come.
+    over : threading.Event
+        Set when the test is.
     clock_ns : callable
         As `set_clock_ns`.
 
@@ -76,11 +78,12 @@ class PairReceiver:
     def __init__(
         self,
         address: tuple[str, int],
-        test: RunningTest,
+        nonce: str,
+        took: Callable[[int], None],
+        over: threading.Event,
         clock_ns: Callable[[], int] = set_clock_ns,
     ) -> None:
-        self._test, self._clock_ns = test, clock_ns
-        self._nonce = test.ticket.nonce
+        self._nonce, self._took, self._over, self._clock_ns = nonce, took, over, clock_ns
         self._socket = _bound(address)
         self._began_ns = clock_ns()
         self._changed = threading.Condition()
@@ -118,7 +121,7 @@ class PairReceiver:
 
     def _receive(self) -> None:
         with self._socket:
-            while not (self._is_closed or self._test.over.is_set()):
+            while not (self._is_closed or self._over.is_set()):
                 try:
                     data, ancillary, _, _ = self._socket.recvmsg(MOST_PACKET_BYTES, 128)
                 except TimeoutError:
@@ -139,7 +142,7 @@ class PairReceiver:
                 self.n_foreign += 1
                 return True
             with suppress(RefusedError):
-                self._test.took(len(data))
+                self._took(len(data))
                 if number in self._numbers:
                     self.n_twice += 1
                 elif len(self.arrivals) < MOST_PACKETS:

@@ -14,6 +14,15 @@ const TRUSTED_S = 5;
 const PROOF_AGAIN_S = 0.5;
 // How long a late entry's proof is asked for again: one more witness may make it one in time.
 const LATE_S = 10;
+// Of one service's words the first ones and the last are kept: a few prove that it breaks them.
+const MOST_WORDS = 4;
+
+function keepWord(words, word) {
+  if (words.some((each) => each.signature === word.signature)) return;
+  const own = words.filter((each) => each.log === word.log);
+  if (own.length >= MOST_WORDS) words.splice(words.indexOf(own.at(-1)), 1);
+  words.push(word);
+}
 
 const isLate = (item, event) =>
   (receiptTime(item.receipt, entryOf(item), event) ?? 0) > latest(event);
@@ -37,25 +46,29 @@ export async function prove(item, event, save) {
     let isHolder = item.receipt.acknowledgements.some((word) => word.log === service.log.name);
     let lateEnd = Infinity;
     for (let nFailures = 0; !signal.aborted; ) {
+      if (performance.now() >= lateEnd) {
+        ends.abort();
+        return;
+      }
       try {
         if (!isHolder) {
           const word = await commit(service, entry, item.ticket, signal);
           if (!isAcknowledged(word, entry, event())) throw new Error("its word is not signed by its log");
-          item.receipt.acknowledgements.push(word);
+          keepWord(item.receipt.acknowledgements, word);
           isHolder = true;
-          nFailures = 0;
           await save(item);
           await sleep(PROOF_AGAIN_S, signal);
         }
         const proof = await proofOf(service.url, entry, signal);
         const found = provedTime(proof, unhex(entry), event());
         if (found.why || found.log !== service.log.name) throw new Error("its proof does not count");
+        nFailures = 0;
         if (!item.receipt.proofs.includes(proof)) {
           item.receipt.proofs.push(proof);
           await save(item);
         }
         lateEnd = Math.min(lateEnd, performance.now() + LATE_S * 1000);
-        if (!isLate(item, event()) || performance.now() >= lateEnd) {
+        if (!isLate(item, event())) {
           ends.abort();
           return;
         }

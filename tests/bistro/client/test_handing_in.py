@@ -13,7 +13,7 @@ from conftest import NO_OPENSSL
 from instances.authorities import make_tsa
 from instances.events import event_of, key_of, proof_of
 
-from datacollect.bistro.client.handing_in import FINAL, LATE_S, HandingIn
+from datacollect.bistro.client.handing_in import FINAL, LATE_S, MOST_OF_ONE_LOG, HandingIn
 from datacollect.bistro.client.messages import (
     Answered,
     AskAuthority,
@@ -24,7 +24,7 @@ from datacollect.bistro.client.messages import (
 )
 from datacollect.bistro.log.acknowledgement import acknowledge
 from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.receipt.receipt import Receipt, read_receipt
+from datacollect.bistro.receipt.receipt import MOST_WORDS, Receipt, read_receipt
 from datacollect.net.http_asking import Answer
 
 EVENT = event_of()
@@ -34,13 +34,15 @@ TIME_S = EVENT.deadline_s - 100
 PATIENCE_S = 60.0
 
 
-def acknowledged(service: int, of: Receipt = RECEIPT, by: int | None = None) -> Answer:
+def acknowledged(
+    service: int, of: Receipt = RECEIPT, by: int | None = None, index: int = 0
+) -> Answer:
     """Return a service's word, signed by its own key, or by that of another."""
     key = key_of(f"s{service if by is None else by}")
     log = EVENT.services[service].log.name
-    word = acknowledge(log, of.entry, 0, TIME_S, key)
+    word = acknowledge(log, of.entry, index, TIME_S, key)
     signature = base64.b64encode(word.signature).decode()
-    tree = {"index": 0, "time_s": TIME_S, "signature": signature}
+    tree = {"index": index, "time_s": TIME_S, "signature": signature}
     return Answer(200, json.dumps(tree).encode())
 
 
@@ -140,6 +142,44 @@ def test_proof_that_does_not_count_is_not_kept_and_another_service_is_tried(answ
         if AskProof(0) in asked:
             clock.answer(AskProof(0), answer)
     assert clock.now_s <= 5.0
+
+
+def test_receipt_stays_short_where_a_service_gives_its_word_and_breaks_it_again_and_again():
+    event = replace(EVENT, services=EVENT.services[:1])
+    clock = Clock(event=event)
+    todo = clock.tick()
+    for index in range(20):
+        while Commit(0) not in todo:
+            todo = clock.tick()
+        todo = clock.answer(Commit(0), acknowledged(0, index=index))
+        while AskProof(0) not in todo:
+            todo = clock.tick()
+        todo = clock.answer(AskProof(0), Answer(404, b""))
+        clock.core._end_s = clock.now_s + PATIENCE_S
+    kept = [word.index for word in clock.core.receipt.acknowledgements]
+    assert kept == [0, 1, 2, 19]
+    # Another log's words count apart.
+    other = replace(clock.core.receipt.acknowledgements[0], log="other")
+    assert len(clock.core.receipt.with_word(other).acknowledgements) == MOST_WORDS + 1
+
+
+def test_of_many_proofs_of_one_log_only_those_that_prove_more_are_kept_beyond_the_first():
+    log = EVENT.services[0].log.name
+    clock = Clock()
+    clock.tick()
+    clock.answer(Commit(0), acknowledged(0))
+
+    def prove(time_s: int) -> None:
+        data = proof_of(RECEIPT.entry, log, time_s, 3, "s0").data
+        clock.core.handle(Answered(clock.now_s, AskProof(0), Answer(200, data)))
+
+    late_s = EVENT.latest_s + 1000
+    for n in range(20):
+        prove(late_s + n)
+    assert len(clock.core.receipt.proofs) == MOST_OF_ONE_LOG
+    prove(late_s - 100)
+    assert len(clock.core.receipt.proofs) == MOST_OF_ONE_LOG + 1
+    assert clock.core.time_s == late_s - 98
 
 
 def test_service_that_has_forgotten_what_it_acknowledged_is_handed_it_again_and_its_word_kept():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -20,7 +21,8 @@ from datacollect.bistro.client.items import commitment_of
 from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.custody.verdicts import Verdict
 from datacollect.bistro.event.tickets import ID_BYTES
-from datacollect.bistro.receipt.receipt import read_receipt
+from datacollect.bistro.log.acknowledgement import acknowledge
+from datacollect.bistro.receipt.receipt import MOST_WORDS, read_receipt
 from datacollect.bistro.receipt.verify import Content, verify
 from datacollect.bistro.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.sealing.sealed import open_sealed
@@ -491,6 +493,84 @@ def test_what_does_not_open_is_sealed_anew_from_the_same_file(context, world, bo
     receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
     words = [read_bistro_receipt(each, world.event) for each in receipt.bistro_receipts]
     assert [word.sealed_anew for word in words] == [False, True]
+    leave(page)
+
+
+def break_words(context, world, i, indices, late_s=None):
+    """Have a service acknowledge whatever it is sent, each time elsewhere, and hold nothing.
+
+    But once it proves a late time, where one is given.
+    """
+    service, allowed = world.event.services[i], {"Access-Control-Allow-Origin": "*"}
+    late = [] if late_s is None else [late_s]
+
+    def commit(route):
+        entry = bytes.fromhex(json.loads(route.request.post_data)["entry"])
+        at_s = int(time.time())
+        word = acknowledge(service.log.name, entry, len(indices), at_s, key_of(f"s{i}"))
+        signature = base64.b64encode(word.signature).decode()
+        tree = {"index": word.index, "time_s": at_s, "signature": signature}
+        indices.append(word.index)
+        route.fulfill(status=200, headers=allowed, body=json.dumps(tree))
+
+    def prove(route):
+        if not late:
+            route.fulfill(status=404, headers=allowed)
+            return
+        entry = bytes.fromhex(urlsplit(route.request.url).path.removeprefix("/proof/"))
+        proof = proof_of(entry, service.log.name, late.pop(), service=f"s{i}")
+        route.fulfill(status=200, headers=allowed, body=proof.data)
+
+    context.route(f"{service.url}/commit", commit)
+    context.route(f"{service.url}/proof/*", prove)
+
+
+def test_a_receipt_stays_short_where_services_give_their_word_and_break_it_again_and_again(
+    context, world, person
+):
+    """The first words and the last are kept; each is evidence against its service."""
+    said = [[], []]
+    for i, indices in enumerate(said):
+        break_words(context, world, i, indices)
+    page = opened(context, world)
+    hand_in(page, person)
+
+    def are_many():
+        # Waits end early where the network is back.
+        page.evaluate("dispatchEvent(new Event('online'))")
+        page.wait_for_timeout(50)
+        return min(map(len, said)) > 2 * MOST_WORDS
+
+    until(are_many, "words of both services")
+    receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+    for service in world.event.services:
+        own = [w.index for w in receipt.acknowledgements if w.log == service.log.name]
+        assert len(own) <= MOST_WORDS
+        assert own[0] == 0
+        assert own[-1] >= 2 * MOST_WORDS - 1
+    leave(page)
+
+
+def test_services_that_break_their_words_once_a_late_time_is_proved_are_left_alone(
+    context, world, person
+):
+    said = [[], []]
+    for i, indices in enumerate(said):
+        break_words(context, world, i, indices, late_s=world.event.latest_s + 100)
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, "Late")
+
+    def is_quiet():
+        before = sum(map(len, said))
+        for _ in range(10):
+            # Waits end early where the network is back.
+            page.evaluate("dispatchEvent(new Event('online'))")
+            page.wait_for_timeout(100)
+        return sum(map(len, said)) == before
+
+    # For ten seconds one more witness might make it one in time.
+    until(is_quiet, "that nobody is asked any more")
     leave(page)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -128,7 +129,7 @@ def test_status_says_when_its_numbers_are_old_and_who_is_silent(status, tmp_path
     assert "north is silent: it has not answered for 5 min 00 s" in out
     assert "south is silent: it has not answered yet" in out
     assert "west" not in out
-    assert "these numbers are old, written 10 min" in err
+    assert re.search(r"these numbers are old, written 1\d min", err)
     assert "nothing is running now; datacollect event run goes on" in err
     code, out, _ = status(silent, "--json")
     told = json.loads(out)
@@ -136,7 +137,7 @@ def test_status_says_when_its_numbers_are_old_and_who_is_silent(status, tmp_path
     assert 600 <= told["age_s"] < 700
     with closing(Held(tmp_path / "into" / "verdicts")):
         err = status(silent)[2]
-        assert "written 10 min" in err
+        assert re.search(r"written 1\d min", err)
         assert err.endswith("ago; event run is at work")
         assert json.loads(status(silent, "--json")[1])["running"]
     # Once all is over, nothing is old.

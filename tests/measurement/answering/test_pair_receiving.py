@@ -35,7 +35,7 @@ def receiving(test, host="127.0.0.1", **more):
     with socket.socket(family, socket.SOCK_DGRAM) as free:
         free.bind((host, 0))
         port = free.getsockname()[1]
-    receiver = PairReceiver((host, port), test, **more)
+    receiver = PairReceiver((host, port), NONCE, test.took, test.over, **more)
     with closing(receiver), socket.socket(family, socket.SOCK_DGRAM) as sender:
         sender.connect((host, port))
         yield receiver, sender
@@ -107,7 +107,8 @@ def test_the_port_is_free_when_the_test_has_ended(how):
     test = running()
     with receiving(test) as (receiver, sender):
         test.over.set() if how == "over" else receiver.close()
-        with closing(PairReceiver(sender.getpeername(), running())) as after:
+        again = running()
+        with closing(PairReceiver(sender.getpeername(), NONCE, again.took, again.over)) as after:
             sender.send(packet(NONCE, 1, 100))
             with_refusal = after.told(0, 1, 0.5)["arrivals"]
             if not with_refusal:  # what the port's closing has refused is the sender's to repeat

@@ -11,12 +11,15 @@ import time
 from contextlib import closing, contextmanager
 
 import pytest
-from instances.measuring import OPERATOR, entry_of, measuring
+from instances.agents import running, write_agent
+from instances.measuring import OPERATOR, entry_of, measure_table, measuring
 from measurement.asking.modelled_wire import ModelledWire
 
 from datacollect.measurement.answering import pair_receiving, pair_sending
+from datacollect.measurement.answering.handlers import Measuring
 from datacollect.measurement.asking.packet_pairs import PairsSettings
 from datacollect.measurement.asking.pair_tests import measure_pair
+from datacollect.transfer.agent.config.file import AgentConfig
 
 MBIT = 125_000.0
 GREETINGS, GREETING = 6, 2**31
@@ -504,3 +507,29 @@ def test_packets_that_cannot_be_sent_are_lost_packets(tmp_path, monkeypatch, num
         assert row["ended"] == "done"
         assert row["loss"] == pytest.approx(0.1, abs=0.01)
         assert row["bandwidth_bytes_per_s"] == pytest.approx(5 * MBIT, rel=0.01)
+
+
+def test_ipv6(tmp_path, monkeypatch):
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as free:
+            free.bind(("::1", 0))
+            port = free.getsockname()[1]
+    except OSError:
+        pytest.skip("this host has no IPv6")
+    ModelledWire(monkeypatch, 5 * MBIT)
+    with six(tmp_path, "D", udp_port=port) as to:
+        place = f"[::1]:{to.address[1]}"
+        with six(tmp_path, "S", {"D": place}) as by:
+            row = measured(by, to)
+    assert (row["ended"], said(row)["packet_bytes"]) == ("done", 1500)
+    assert row["capacity_bytes_per_s"] == pytest.approx(5 * MBIT)
+
+
+@contextmanager
+def six(folder, name, connect_to=None, **keys):
+    """Run an agent that listens on IPv6 alone."""
+    path = write_agent(folder, name, connect_to=connect_to, more=measure_table(**keys))
+    path.write_text(path.read_text().replace("127.0.0.1:0", "[::1]:0"))
+    handlers = Measuring(AgentConfig.from_file(path), lambda _: None).handlers()
+    with running(path, handlers) as agent:
+        yield agent
