@@ -1,4 +1,4 @@
-"""``datacollect measure cycle``: what it says before anything is sent, what it keeps, exit codes."""
+"""``datacollect measure cycle``: what it says before anything is sent, and what it has done."""
 
 from __future__ import annotations
 
