@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import tempfile
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,8 @@ import pytest
 from judges.public import callables, public_classes, sections
 
 import datacollect as dc
+from datacollect.measurement.hosts_file import HostsFile
+from datacollect.net.keys import PrivateKey, write_private_key
 
 UNIT = re.compile(r"_(bytes|s|bytes_per_s|per_gb)$")
 
@@ -51,6 +54,20 @@ SAMPLES = pd.DataFrame(
 )
 LINKS = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_bytes_per_s": [5.0]})
 PERIODS = LINKS.assign(period=0), LINKS.assign(period=1)
+
+
+def _cycle(**given):
+    """Two hosts that are not there: what became of their tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_private_key(f"{folder}/operator.key", PrivateKey(bytes(32)))
+        hosts = {
+            name: {"url": f"https://127.0.0.1:{i + 1}", "fingerprint": f"sha256:{i:064}"}
+            for i, name in enumerate("DS")
+        }
+        tree = {"format": "datacollect-hosts/1", "destination": "D", "key": "operator.key"}
+        file = HostsFile.from_dict(tree | {"hosts": hosts}, folder)
+        done = dc.measure_cycle(file, folder, tools=["ping"], **given)
+        return done.tests, done.failed
 
 
 def _of_host(**given):
@@ -106,16 +123,6 @@ def _simulated(time_limit_s):
 
 
 # Each public function and class with such arguments: what comes of them.
-def _cycle(**given):
-    """Return why it does not begin, where units are right: there are no hosts."""
-    try:
-        dc.measure_cycle("nowhere.toml", **given)
-    except dc.ProblemError as error:
-        if not str(error).startswith("nowhere.toml: "):
-            raise
-        return str(error)
-
-
 CALLS = {
     "Held": lambda **given: dc.Held("D", "S", **{"offset_bytes": 0, "n_bytes": 1} | given),
     "Host": _of_host,

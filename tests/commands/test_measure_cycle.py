@@ -1,4 +1,4 @@
-"""``datacollect measure cycle``: what it says before anything is sent, what it keeps, its exits."""
+"""``datacollect measure cycle``: what it says before anything is sent, and what it has done."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_a_dry_run_says_rounds_and_costs_and_writes_nothing(hosts, tmp_path, cal
         (("--tools", "ping,tpc"), "unknown tool 'tpc'; tools of a cycle are ping, trace"),
     ],
 )
-def test_wrong_options_are_two(hosts, call, options, expected):
-    code, _, err = call("measure", "cycle", hosts, *options)
+def test_wrong_options_are_two(hosts, tmp_path, call, options, expected):
+    code, _, err = call("measure", "cycle", hosts, "-o", str(tmp_path / "samples"), *options)
     assert code == 2
     assert expected in " ".join(err.split())
 

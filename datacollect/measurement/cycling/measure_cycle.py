@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.files.kinds import Number
 from datacollect.files.units import counted, format_duration
 from datacollect.measurement.asking.tools import TOOLS
 from datacollect.measurement.current_tests import running_test
@@ -38,6 +37,7 @@ from datacollect.measurement.sample_store import DONE, write_part
 from datacollect.measurement.shared_links import RUNS, SHARED, compared
 from datacollect.net.fan_out import fan_out
 from datacollect.net.keys import read_private_key
+from datacollect.problem.with_units import DURATION, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.files.quantities import Seconds
     from datacollect.measurement.cycle.rounds import Pair
     from datacollect.measurement.cycling.record import Rounds
 
@@ -78,7 +79,7 @@ def measure_cycle(
     *,
     tools: Iterable[str] = DEFAULT_TOOLS,
     only: str | None = None,
-    patience_s: float | str = 120.0,
+    patience_s: Seconds = 120.0,
     tell: Callable[[str], None] | None = None,
 ) -> CycleAnswer:
     """Measure hosts within a budget, no test disturbing another, and keep what is measured.
@@ -98,7 +99,8 @@ def measure_cycle(
         All pairs, or those that may decide when all has arrived; by default the latter above 30
         hosts.
     patience_s : float or str
-        How long others' tests are waited for, each time.
+        How long others' tests are waited for, each time, >= 0: seconds, or a text such as
+        ``"5 min"``.
     tell : callable, optional
         Takes lines: costs before anything is sent, then how far it is.
 
@@ -120,7 +122,7 @@ def measure_cycle(
     Traceback (most recent call last):
     datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
-    patience_s = Number("seconds").read(patience_s, "patience_s")
+    patience_s = in_units(patience_s, DURATION, "patience_s")
     if not isinstance(hosts, HostsFile):
         hosts = HostsFile.from_file(hosts)
     agents, folder = measured_hosts(hosts), Path(folder)
