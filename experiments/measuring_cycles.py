@@ -53,8 +53,12 @@ MBIT = 125_000.0
 WARM_UP_S = 4.0
 # Public addresses: private ones are none of routers in common.
 PREFIX = "11.77"
-# Rates of the three sources' wires, and flows of others on each.
-RATES = {"S1": 5 * MBIT, "S2": 8 * MBIT, "S3": 10 * MBIT}
+# Rates of the three sources' wires, and flows of others. A pull gives connections to sources
+# by what their links carry: beside others all wires are alike, so that each gets four, as tests do.
+RATES = {
+    "idle": {"S1": 5 * MBIT, "S2": 8 * MBIT, "S3": 10 * MBIT},
+    "beside": {"S1": 8 * MBIT, "S2": 8 * MBIT, "S3": 8 * MBIT},
+}
 FLOWS = {"S1": 3, "S2": 3, "S3": 2}
 # What takes so long where nobody else is.
 HELD_S = {"idle": 60.0, "beside": 30.0}
@@ -108,14 +112,15 @@ def collecting(part: str, runs: int, cycles: int, *, beside: bool) -> None:
     left = todo(part, runs)
     if not left:
         return
-    held_bytes = {name: int(HELD_S[part] * rate) for name, rate in RATES.items()}
+    rates = RATES[part]
+    held_bytes = {name: int(HELD_S[part] * rate) for name, rate in rates.items()}
     tools = "tcp" if beside else "tcp,flood"
-    network = star({**RATES, "D": 100 * MBIT}, delay_s=0.005, queue_packets=50)
+    network = star({**rates, "D": 100 * MBIT}, delay_s=0.005, queue_packets=50)
     node = network.host_node
     flows = [(name, "D") for name, n in FLOWS.items() for _ in range(n if beside else 0)]
     flows_of = tuple(BackgroundFlow("tcp", node[tail], node[head]) for tail, head in flows)
-    names = [*RATES, "D"]
-    pairs = [(name, "D") for name in RATES]
+    names = [*rates, "D"]
+    pairs = [(name, "D") for name in rates]
     network = replace(network, background=flows_of)
     with measured_hosts(network, names, pairs=pairs, data_bytes=held_bytes) as hosts:
         for _ in range(cycles):
@@ -131,7 +136,7 @@ def collecting(part: str, runs: int, cycles: int, *, beside: bool) -> None:
                 for bound, key in (("least", "high"), ("most", "low")):
                     values[bound] = max(
                         held_bytes[name] / link[name][f"bandwidth_{key}_bytes_per_s"]
-                        for name in RATES
+                        for name in rates
                     )
             keep(part, run, values)
 

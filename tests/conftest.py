@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+# Each worker is a host: pulls of others' tests move nothing there.
+os.environ["DATACOLLECT_HOST"] = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 IN_CI = bool(os.environ.get("CI"))
 
 NO_MEASURED_DATA = (

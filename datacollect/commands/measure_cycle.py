@@ -10,7 +10,7 @@ import typer
 from datacollect.commands.console import emit, emit_json, note_text
 from datacollect.commands.measure_tools import NOT_ALL_DONE, DryRun, Folder, Hosts, Patience
 from datacollect.commands.options import Json
-from datacollect.errors import ProblemError
+from datacollect.files.choices import MeasuredPairs
 
 
 def cycle(
@@ -26,10 +26,9 @@ def cycle(
         ),
     ] = None,
     only: Annotated[
-        str | None,
+        MeasuredPairs | None,
         typer.Option(
             "--only",
-            metavar="matter|all",
             help="Pairs that may decide when all has arrived, or all.  [default: matter above 30 "
             "hosts]",
         ),
@@ -42,13 +41,10 @@ def cycle(
 
     Killed anywhere and started again it goes on with what is not done yet.
     """
-    from datacollect.measurement.cycling.choosing import ALL, MATTER
     from datacollect.measurement.cycling.measure_cycle import measure_cycle
     from datacollect.measurement.cycling.planning import DEFAULT_TOOLS, plan_cycle_of
     from datacollect.measurement.hosts_file import HostsFile
 
-    if only not in (None, ALL, MATTER):
-        raise ProblemError(f"--only must be {MATTER} or {ALL}, got {only!r}")
     names = [name for text in tools or () for name in text.replace(",", " ").split()]
     hosts = HostsFile.from_file(hosts_file)
     if dry_run:

@@ -25,6 +25,9 @@ Solver: TypeAlias = Literal["auto", "ortools", "networkx", "pulp", "lemon"]
 # Ways from samples to an estimate.
 Estimator: TypeAlias = Literal["recent", "ewma", "mean", "last", "median", "quantile"]
 
+# Which pairs a cycle of measurements tests.
+MeasuredPairs: TypeAlias = Literal["all", "matter"]
+
 # Simulations: the engine, how long control messages take, where data on a detour wait.
 Engine: TypeAlias = Literal["ns3", "fluid"]
 Control: TypeAlias = Literal["delayed", "free"]

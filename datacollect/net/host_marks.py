@@ -2,7 +2,8 @@
 
 A mark is a socket with a name in Linux's abstract namespace, which needs no file and no right: the
 kernel lists it for everybody of the host (man 7 unix), and forgets it with its process. Elsewhere
-there are none.
+there are none. Processes with another value of ``DATACOLLECT_HOST`` stand for other hosts: tests
+that run at once do.
 """
 
 from __future__ import annotations
@@ -46,4 +47,4 @@ def is_marked(mark: str) -> bool:
 
 
 def _prefix(mark: str) -> str:
-    return f"datacollect-{mark}-"
+    return f"datacollect-{mark}-{os.environ.get('DATACOLLECT_HOST', '')}-"

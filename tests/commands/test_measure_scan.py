@@ -14,8 +14,8 @@ from datacollect.measurement.sample_store import read_parts
 
 @pytest.fixture
 def hosts(tmp_path):
-    """S, with a rate of 4 MB/s, may send to D, E and F, F to E and D, E to D."""
-    with star(tmp_path, S={"rate": 4_000_000}) as agents:
+    """S, with a rate of 1 MB/s, may send to D, E and F, F to E and D, E to D."""
+    with star(tmp_path, S={"rate": 1_000_000}) as agents:
         yield write_hosts(tmp_path, agents)
 
 
@@ -49,13 +49,13 @@ def test_a_scan_says_the_fewest_streams_that_get_most(hosts, tmp_path, capsys):
 
 
 def test_a_flood_says_what_a_host_sends_in_all(hosts, tmp_path, capsys):
-    """3 to S's 4 MB/s: its agent shares the rate, so that all get less at once than each alone."""
+    """Its agent shares the rate, so that each gets less at once than alone."""
     folder = str(tmp_path / "samples")
     short = ["--seconds", "0.6", "--bytes", "20 MB", "-o", folder]
     assert run(["measure", "flood", hosts, "--from", "S", *short, "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert (tree["host"], tree["n_done"]) == ("S", 3)
-    assert 0 < tree["together_bytes_per_s"] < 8e6
+    assert 0 < tree["together_bytes_per_s"] < 2e6
     for to in "DEF":
         command = ["measure", "tcp", hosts, "--from", "S", "--to", to, *short]
         assert run(command) == 0

@@ -95,6 +95,8 @@ def candidate_pairs(
     matter: list[Pair] = []
     if hosts.destination in names:
         matter = pairs_that_matter(names, hosts.destination, *_with_plan(problem))
+    if only not in (None, ALL, MATTER):
+        raise ProblemError(f"only must be {ALL} or {MATTER}, got {only!r}")
     if only is None:
         only = MATTER if len(names) > MANY_HOSTS else ALL
     others = full_mesh(names) if only == ALL else []

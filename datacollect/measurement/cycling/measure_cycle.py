@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.files.choices import MeasuredPairs
     from datacollect.files.quantities import Seconds
     from datacollect.measurement.cycle.rounds import Pair
     from datacollect.measurement.cycling.record import Rounds
@@ -78,7 +79,7 @@ def measure_cycle(
     folder: str | PathLike[str] = "samples",
     *,
     tools: Iterable[str] = DEFAULT_TOOLS,
-    only: str | None = None,
+    only: MeasuredPairs | None = None,
     patience_s: Seconds = 120.0,
     tell: Callable[[str], None] | None = None,
 ) -> CycleAnswer:

@@ -1,17 +1,11 @@
-"""Cycles with short tests, on hosts where no other test's pull is seen."""
+"""Cycles with short tests."""
 
 from __future__ import annotations
 
 import pytest
 
-from datacollect.measurement.answering import handlers
 from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
 from datacollect.measurement.asking.tools import TOOLS, Tool
-
-
-@pytest.fixture(autouse=True)
-def nobody_pulls(monkeypatch):
-    monkeypatch.setattr(handlers, "is_marked", lambda _: False)
 
 
 @pytest.fixture
