@@ -38,6 +38,7 @@ NO_SYSTEMD = "no systemd-analyze here: apt install systemd"
 NO_NAMESPACES = (
     "no test bed here: it needs Linux, gcc, iproute2, and root or namespaces for ordinary users"
 )
+NO_IPERF3 = "no iperf3 here: apt install iperf3"
 NO_CURL = "no curl here: apt install curl"
 NO_GO = "no Go here: https://go.dev/dl"
 NO_FSCK = "no Tessera here: Go cannot fetch it"
@@ -58,6 +59,7 @@ PROGRAMS = {
     "apache": ("apache2", NO_APACHE),
     "aria2": ("aria2c", NO_ARIA2),
     "curl": ("curl", NO_CURL),
+    "iperf3": ("iperf3", NO_IPERF3),
     "nginx": ("nginx", NO_NGINX),
     "rclone": ("rclone", NO_RCLONE),
     "rsync": ("rsync", NO_RSYNC),
@@ -71,7 +73,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
-    *(NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),
+    *(NO_IPERF3, NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),
     *(NO_NODE, NO_NPM, NO_TUS_JS, NO_TUSD),
 )
 

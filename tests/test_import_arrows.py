@@ -126,7 +126,9 @@ WITHIN = {
     "measurement.series": "measurement.probes",
     "measurement": "measurement.cycle measurement.probes measurement.series",
     "measurement.answering": "measurement.cycle measurement.probes",
-    "measurement.asking": "measurement measurement.cycle measurement.probes",
+    "measurement.asking": (
+        "measurement measurement.cycle measurement.probes measurement.answering"
+    ),
     "measurement.cycling": ("measurement measurement.cycle measurement.probes measurement.asking"),
     "methods.options": "",
     "methods.timing": "methods.options",

@@ -59,6 +59,7 @@ def cycle(
                         for one in chosen.cycle.rounds
                     ],
                     "left_out": [{"from": tail, "to": head} for tail, head in chosen.unpaid],
+                    "without_agent": list(planned.without_agent),
                     "most_bytes": planned.cost.n_bytes,
                     "most_s": planned.cost.seconds,
                 }
@@ -85,6 +86,7 @@ def cycle(
                 "tests": done.tests,
                 "failed": done.failed,
                 "left_out": [{"from": tail, "to": head} for tail, head in done.left_out],
+                "without_agent": list(done.without_agent),
             }
         )
     else:

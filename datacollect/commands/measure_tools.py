@@ -16,8 +16,9 @@ from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from datacollect.measurement.asking.iperf3_tests import Iperf3Server, ThisHost
     from datacollect.measurement.asking.tools import HasCost as Settings
     from datacollect.measurement.cycle.budget import Cost
     from datacollect.measurement.hosts_file import HostsFile
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
     Pair: TypeAlias = tuple[AgentEntry, AgentEntry]
+    End: TypeAlias = AgentEntry | Iperf3Server | ThisHost
+    Ends: TypeAlias = tuple[End, End]
 
 else:
     # typer evaluates what functions return, and the command starts without the tools.
@@ -204,20 +207,20 @@ def _measure(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    from datacollect.measurement.asking.tools import TOOLS
     from datacollect.measurement.hosts_file import HostsFile
+    from datacollect.net.agent_entries import AgentEntry
 
     hosts = HostsFile.from_file(hosts_file)
-    pairs = pairs_of(hosts, *ends)
+    pairs = [_ends_of(hosts, pair, settings) for pair in named_pairs(hosts, *ends)]
     require_budget(hosts, len(pairs), settings.cost.times(len(pairs)))
     if dry_run:
         say_tests(pairs, settings.cost.times(len(pairs)), as_json=as_json)
         return
-    key, rows = operator_key(hosts), []
-    for sender, receiver in pairs:
-        found = TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
-        with at_test(folder, settings.tool, [(sender, receiver)], _about(settings)):
-            for row in found:
+    of_agents = any(isinstance(end, AgentEntry) for pair in pairs for end in pair)
+    rows, key = [], operator_key(hosts) if of_agents else None
+    for pair in pairs:
+        with at_test(folder, settings.tool, [pair], _about(settings)):
+            for row in _rows_of(pair, key, settings, patience_s):
                 keep(folder, [row])
                 rows.append(row)
                 if not as_json:
@@ -225,8 +228,25 @@ def _measure(
     finish(folder, rows, as_json=as_json)
 
 
+def _rows_of(
+    pair: Ends, key: PrivateKey | None, settings: Any, patience_s: float
+) -> Iterable[dict[str, Any]]:
+    """Measure a pair, by its agents or from here, and return its rows as they come."""
+    from datacollect.measurement.asking.iperf3_tests import measure_by_iperf3
+    from datacollect.measurement.asking.tools import TOOLS
+    from datacollect.net.agent_entries import AgentEntry
+
+    sender, receiver = pair
+    if isinstance(sender, AgentEntry) and isinstance(receiver, AgentEntry):
+        assert key is not None
+        return TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
+    assert not isinstance(sender, AgentEntry)
+    assert not isinstance(receiver, AgentEntry)
+    return [measure_by_iperf3(sender, receiver, settings)]
+
+
 @contextmanager
-def at_test(folder: str, tool: str, pairs: Sequence[Pair], about: str = "") -> Iterator[None]:
+def at_test(folder: str, tool: str, pairs: Sequence[Ends], about: str = "") -> Iterator[None]:
     """Say what runs, here and beside the samples."""
     from datacollect.measurement.current_tests import running_test
 
@@ -244,7 +264,7 @@ def _about(settings: Settings) -> str:
     return ", ".join(f"{name} {value}" for name, value in vars(settings).items() if value)
 
 
-def say_tests(pairs: Sequence[Pair], cost: Cost, *, as_json: bool) -> None:
+def say_tests(pairs: Sequence[Ends], cost: Cost, *, as_json: bool) -> None:
     """Say what would be tested, and what it costs at most."""
     if as_json:
         rows = [{"from": sender.name, "to": receiver.name} for sender, receiver in pairs]
@@ -289,36 +309,78 @@ def bytes_in(text: str, option: str) -> int:
     return Whole("bytes", minimum=1).read(value, option)
 
 
-def pairs_of(
+def named_pairs(
     hosts: HostsFile, senders: Sequence[str] | None, receivers: Sequence[str] | None
-) -> list[Pair]:
-    """Return the pairs that are asked for, each once."""
+) -> list[tuple[str, str]]:
+    """Return the names of the pairs that are asked for, each once."""
     to = dict.fromkeys(receivers or (hosts.destination,))
     sent_by = dict.fromkeys(senders or (name for name in hosts.hosts if name not in to))
-    pairs = [
-        (_agent(hosts, sender), _agent(hosts, receiver))
-        for sender in sent_by
-        for receiver in to
-        if sender != receiver
-    ]
+    for name in (*sent_by, *to):
+        if name not in hosts.hosts:
+            known = ", ".join(hosts.hosts)
+            raise ProblemError(
+                f"no host is called {name!r}; there are {known}" + nearest_hint(name, hosts.hosts)
+            )
+    pairs = [(sender, receiver) for sender in sent_by for receiver in to if sender != receiver]
     if not pairs:
         raise ProblemError("no pair of hosts is left; name two different ones by --from and --to")
     return pairs
 
 
+def pairs_of(
+    hosts: HostsFile, senders: Sequence[str] | None, receivers: Sequence[str] | None
+) -> list[Pair]:
+    """Return the pairs that are asked for, each once; all of them have agents."""
+    return [
+        (_agent(hosts, sender), _agent(hosts, receiver))
+        for sender, receiver in named_pairs(hosts, senders, receivers)
+    ]
+
+
 def _agent(hosts: HostsFile, name: str) -> AgentEntry:
-    if name not in hosts.hosts:
-        known = ", ".join(hosts.hosts)
-        raise ProblemError(
-            f"no host is called {name!r}; there are {known}" + nearest_hint(name, hosts.hosts)
-        )
     host = hosts.hosts[name]
+    if host is None:
+        raise ProblemError(
+            f"host {name!r} has no agent, and only iperf3 servers can be measured from it; run an "
+            f"agent there, and write its url and fingerprint into [hosts.{name}]"
+        )
     if isinstance(host, tuple):
         raise ProblemError(
             f"host {name!r} is an iperf3 server, which these tests cannot ask; run an agent there, "
-            "or measure it by iperf3 and `datacollect estimate`"
+            "or measure it by `datacollect measure tcp` and `ping`"
         )
     return host
+
+
+def _ends_of(hosts: HostsFile, pair: tuple[str, str], settings: Settings) -> Ends:
+    """Return how the ends of a pair are reached: two agents, or a server and this host."""
+    from datacollect.measurement.asking.iperf3_tests import (
+        Iperf3Server,
+        ThisHost,
+        require_by_iperf3,
+    )
+
+    ends = _end(hosts, pair[0]), _end(hosts, pair[1])
+    servers = [end for end in ends if isinstance(end, Iperf3Server)]
+    if not servers:
+        return _agent(hosts, pair[0]), _agent(hosts, pair[1])
+    require_by_iperf3(settings)
+    if not any(isinstance(end, ThisHost) for end in ends):
+        raise ProblemError(
+            f"{pair[0]} → {pair[1]}: host {servers[0].name!r} is an iperf3 server, so the other "
+            "end must be the host where this program runs: the destination, with an empty table "
+            "[hosts.NAME]; write one, name other hosts by --from and --to, or run agents at both"
+        )
+    return ends
+
+
+def _end(hosts: HostsFile, name: str) -> End:
+    from datacollect.measurement.asking.iperf3_tests import Iperf3Server, ThisHost
+
+    host = hosts.hosts[name]
+    if host is None:
+        return ThisHost(name)
+    return Iperf3Server(name, host) if isinstance(host, tuple) else host
 
 
 def require_budget(
@@ -354,7 +416,9 @@ def line_of(row: dict[str, Any]) -> str:
     elif row.get("bandwidth_bytes_per_s") is not None:
         rate = format_rate(row["bandwidth_bytes_per_s"])
         whole = format_rate(row["bandwidth_from_connect_bytes_per_s"])
-        said = f"{rate} ({whole} from connecting on), limited by: {row['limited_by']}"
+        said = f"{rate} ({whole} from connecting on)"
+        if row.get("limited_by") is not None:
+            said += f", limited by: {row['limited_by']}"
     elif row.get("routers") is not None:
         said = _route_line(json.loads(row["routers"]))
     elif row.get("rtt_s") is not None:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from datacollect.measurement.cycle.rounds import Pair
 
+# An agent, an iperf3 server, or this host.
+Reached: TypeAlias = "AgentEntry | tuple[str, int] | None"
+
 HOSTS_FORMAT = "datacollect-hosts/1"
 
 BUDGET = Table(
@@ -35,7 +38,7 @@ BUDGET = Table(
 
 HOST = Table(
     "the measured host",
-    "A host that runs an agent, or an iperf3 server.",
+    "A host that runs an agent, or an iperf3 server. Without either, the destination is this host.",
     (
         Field("url", Text(), "Where its agent listens: https://host:port, as it says when ready."),
         Field("fingerprint", Text(), "Of the agent's certificate, as it says when ready."),
@@ -74,8 +77,9 @@ class HostsFile:
     ----------
     destination : str
         One of the hosts.
-    hosts : mapping of str to AgentEntry or (str, int)
-        How each is reached: an agent, or host and port of an iperf3 server.
+    hosts : mapping of str to AgentEntry, (str, int) or None
+        How each is reached: an agent, or host and port of an iperf3 server; None is the host where
+        this program runs, which has no agent and is the destination.
     key : Path or None
         The operator's private key; there is one wherever there is an agent.
     budget : Cost
@@ -92,7 +96,7 @@ class HostsFile:
     """
 
     destination: str
-    hosts: Mapping[str, AgentEntry | tuple[str, int]]
+    hosts: Mapping[str, Reached]
     key: Path | None
     budget: Cost
     shared: tuple[Mapping[str, Any], ...] = ()
@@ -117,7 +121,13 @@ class HostsFile:
             The tree breaks a rule.
         """
         values, folder = HOSTS.read(tree), Path(folder)
-        hosts = {name: _reached(name, host, folder) for name, host in values["hosts"].items()}
+        given = values["hosts"]
+        servers = {name for name, host in given.items() if host["iperf3"] is not None}
+        here = values["destination"] if servers else None
+        hosts = {
+            name: None if name == here and _is_empty(host) else _reached(name, host, folder)
+            for name, host in given.items()
+        }
         agents = [name for name, host in hosts.items() if isinstance(host, AgentEntry)]
         if len(hosts) < 2:
             raise ProblemError(f"hosts must name at least two, got {', '.join(hosts) or 'none'}")
@@ -139,7 +149,11 @@ class HostsFile:
         return cls(values["destination"], hosts, key, Cost(*limits), shared)
 
 
-def _reached(name: str, host: Mapping[str, Any], folder: Path) -> AgentEntry | tuple[str, int]:
+def _is_empty(host: Mapping[str, Any]) -> bool:
+    return all(value is None for value in host.values())
+
+
+def _reached(name: str, host: Mapping[str, Any], folder: Path) -> Reached:
     """Return how a host is reached: by its agent, or its iperf3 server."""
     place = join("hosts", name)
     if (host["url"] is None) == (host["iperf3"] is None):
@@ -166,12 +180,13 @@ def _wire(row: Mapping[str, Any], place: str, hosts: Mapping[str, object]) -> di
     return {key: value for key, value in row.items() if value is not None}
 
 
-def _reject_one_host_twice(hosts: Mapping[str, AgentEntry | tuple[str, int]]) -> None:
+def _reject_one_host_twice(hosts: Mapping[str, Reached]) -> None:
     """Refuse two names of one host: it would be in two tests at once."""
     for what in (_address, _fingerprint):
         names = defaultdict(list)
         for name, host in hosts.items():
-            names[what(host)].append(name)
+            if host is not None:
+                names[what(host)].append(name)
         for said, same in names.items():
             if said is not None and len(same) > 1:
                 raise ProblemError(

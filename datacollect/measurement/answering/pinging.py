@@ -18,8 +18,12 @@ from datacollect.measurement.answering.programs import said_by
 from datacollect.net.tcp_info import tcp_info
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
     from datacollect.measurement.answering.far_agent import FarAgent
     from datacollect.measurement.answering.host_tests import RunningTest
+    from datacollect.measurement.answering.programs import Bounded
 
 # Of an echo request.
 PING_BYTES = 56
@@ -49,13 +53,20 @@ def ping(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, 
     finally:
         connection.close()
     n = test.take_to_send(PING_BYTES * n) // PING_BYTES
+    return round_trips(address, far.connected, test, n, every_s)
+
+
+def round_trips(
+    address: str, connected: Callable[[], socket.socket], test: Bounded, n: int, every_s: float
+) -> dict[str, Any]:
+    """Ask an address for round trips, as `ping` does; `connected` connects for handshakes."""
     found = _by_system(address, test, n, every_s)
     if "why_not_icmp" in found:
-        found |= _by_handshakes(far, test, n, every_s)
+        found |= _by_handshakes(connected, test, n, every_s)
     return found
 
 
-def _by_system(address: str, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:
+def _by_system(address: str, test: Bounded, n: int, every_s: float) -> dict[str, Any]:
     program = shutil.which("ping")
     if program is None:
         return {"why_not_icmp": "ping is not installed"}
@@ -82,13 +93,15 @@ def _by_system(address: str, test: RunningTest, n: int, every_s: float) -> dict[
     }
 
 
-def _by_handshakes(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:
+def _by_handshakes(
+    connected: Callable[[], socket.socket], test: Bounded, n: int, every_s: float
+) -> dict[str, Any]:
     trips_s: list[float] = []
     for i in range(n):
         if test.over.wait(every_s if i else 0.0) or time.monotonic() >= test.until_s:
             return {"ended": ENDED_EARLY, "by": HANDSHAKE, "sent": i, "round_trips_s": trips_s}
         try:
-            connection = far.connected()
+            connection = connected()
         except TransferError:
             continue
         # The least one: later ones hold what the greeting of TLS has cost the other side.

@@ -6,15 +6,21 @@ import os
 import subprocess
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
-
-    from datacollect.measurement.answering.host_tests import RunningTest
 
 # How often it is looked whether the test is over.
 LOOKED_AFTER_S = 0.2
+
+
+class Bounded(Protocol):
+    """A test that ends by a monotonic time, or when `over` is set."""
+
+    until_s: float
+    over: threading.Event
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Said:
         return (self.errors.strip().splitlines() or ["it says nothing"])[0][:200]
 
 
-def said_by(command: Sequence[str], test: RunningTest, until_s: float) -> Said:
+def said_by(command: Sequence[str], test: Bounded, until_s: float) -> Said:
     """Run a program in English, until it ends, the test is over, or a monotonic time has come.
 
     Raises

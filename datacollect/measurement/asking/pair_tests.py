@@ -86,7 +86,7 @@ class PingSettings:
 
     def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
         """Return what the row of a test says."""
-        return _ping_row(sender.name, said, self)
+        return ping_row(sender.name, said, self)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,14 @@ def _expected_bytes(row: dict[str, Any]) -> int:
     return max(int((row.get("bytes") or 0) * (1 - HEADERS)) - under_way_bytes, 0)
 
 
-def _ping_row(name: str, said: dict[str, Any], settings: PingSettings) -> dict[str, Any]:
+def ping_row(name: str, said: dict[str, Any], settings: PingSettings) -> dict[str, Any]:
+    """Return what the row of a test says, from what who sends says of round trips.
+
+    Raises
+    ------
+    TransferError
+        No such test can say that.
+    """
     trips_s, n_sent = said.get("round_trips_s"), said.get("sent")
     if (
         not isinstance(trips_s, list)

@@ -77,6 +77,11 @@ def measured_hosts(hosts: HostsFile) -> dict[str, AgentEntry]:
     return agents
 
 
+def without_agent(hosts: HostsFile) -> tuple[str, ...]:
+    """Return the hosts that no cycle tests."""
+    return tuple(name for name, host in hosts.hosts.items() if not isinstance(host, AgentEntry))
+
+
 def candidate_pairs(
     hosts: HostsFile, table: pd.DataFrame, only: str | None
 ) -> tuple[list[Pair], dict[Pair, float]]:

@@ -65,6 +65,8 @@ class CycleAnswer:
         Tests that were run now, and those of them that were not done.
     left_out : tuple of (str, str)
         Pairs that the budget did not reach, that moved other data, or whose first tests failed.
+    without_agent : tuple of str
+        Hosts of the file that no cycle tests.
     """
 
     folder: Path
@@ -72,6 +74,7 @@ class CycleAnswer:
     tests: int
     failed: int
     left_out: tuple[Pair, ...]
+    without_agent: tuple[str, ...] = ()
 
 
 def measure_cycle(
@@ -165,7 +168,12 @@ class _Run:
         write_record(self._folder, replace(self._record, is_over=True))
         failed = self._done.count(False)
         return CycleAnswer(
-            self._folder, self._record.number, len(self._done), failed, tuple(self._left_out)
+            self._folder,
+            self._record.number,
+            len(self._done),
+            failed,
+            tuple(self._left_out),
+            self._planned.without_agent,
         )
 
     def _run_rounds(self, rounds: Rounds, tools: Sequence[str]) -> None:

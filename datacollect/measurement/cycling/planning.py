@@ -18,6 +18,7 @@ from datacollect.measurement.cycling.choosing import (
     choose,
     left_of,
     measured_hosts,
+    without_agent,
 )
 from datacollect.measurement.cycling.record import CycleRecord, read_record
 from datacollect.measurement.cycling.several_links import Flood, flood_into
@@ -55,12 +56,15 @@ class Planned:
     flood : Flood or None
     goes_on : bool
         Whether it has begun before.
+    without_agent : tuple of str
+        Hosts of the file that no cycle tests.
     """
 
     record: CycleRecord
     chosen: Chosen
     flood: Flood | None
     goes_on: bool
+    without_agent: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -84,6 +88,9 @@ class Planned:
             lines.append(f"{named(of_cost)}: {at_most(total)} each ({each})")
         if self.flood is not None:
             lines.append(f"flood, {named(self.flood.pairs)}: {at_most(self.flood.cost)}")
+        if self.without_agent:
+            hosts = listed(self.without_agent, NAMED)
+            lines.append(f"left out, no agent runs there: {hosts}; `measure tcp` may reach them")
         if self.chosen.unpaid:
             lines.append(f"left out, for the budget: {named(self.chosen.unpaid)}")
         return lines
@@ -137,7 +144,9 @@ def plan_cycle_of(
     chosen = choose(pairs, of_pairs, rates, wires, budget, record.number)
     if goes_on:
         chosen = replace(chosen, cycle=replace(chosen.cycle, rounds=record.light), unpaid=())
-    return Planned(replace(record, light=chosen.cycle.rounds), chosen, flood, goes_on)
+    return Planned(
+        replace(record, light=chosen.cycle.rounds), chosen, flood, goes_on, without_agent(hosts)
+    )
 
 
 def stored(folder: Path) -> pd.DataFrame:
