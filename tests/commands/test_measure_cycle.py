@@ -44,6 +44,17 @@ def test_a_dry_run_says_rounds_and_costs_and_writes_nothing(hosts, tmp_path, cal
     assert not folder.exists()
 
 
+def test_hosts_without_agents_are_named_before_anything_is_sent(hosts, tmp_path, call):
+    with open(hosts, "a", encoding="utf-8") as file:
+        file.write('\n[hosts.I]\niperf3 = "127.0.0.1:5201"\n')
+    options = ("-o", str(tmp_path / "samples"), "--dry-run")
+    _, out, err = call("measure", "cycle", hosts, *options)
+    assert "left out, no agent runs there: I; `measure tcp` may reach" in " ".join(err.split())
+    assert "I" not in out
+    _, out, _ = call("measure", "cycle", hosts, *options, "--json")
+    assert json.loads(out)["without_agent"] == ["I"]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

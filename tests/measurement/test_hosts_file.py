@@ -59,6 +59,16 @@ def test_hosts_have_agents_or_iperf3_servers(read, tmp_path):
     assert found.hosts["S"] == ("2001:db8::1", 5201)
 
 
+def test_a_destination_without_either_is_this_host(read):
+    """Beside iperf3 servers alone, and only the destination: any other entry lacks something."""
+    start, _ = FILE.split("[hosts.D]")
+    text = start.replace('"D"', '"here"') + '[hosts.here]\n[hosts.S]\niperf3 = "s.example:5201"\n'
+    assert read(text).hosts == {"here": None, "S": ("s.example", 5201)}
+    for wrong in (text + "[hosts.other]\n", text.replace('iperf3 = "s.example:5201"', "")):
+        with pytest.raises(ProblemError, match="must have either url or iperf3, got neither"):
+            read(wrong)
+
+
 def test_without_agents_no_key_is_needed_and_without_a_budget_there_is_no_limit():
     hosts = {name: {"iperf3": f"{name}.example:5201"} for name in ("a", "b")}
     tree = {"format": "datacollect-hosts/1", "destination": "a", "hosts": hosts}

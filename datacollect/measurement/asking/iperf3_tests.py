@@ -143,10 +143,12 @@ def _ping(server: Iperf3Server, settings: PingSettings) -> dict[str, Any]:
     said = round_trips(server.address[0], server.connected, test, settings.n, settings.every_s)
     row = ping_row(server.name, said, settings)
     if row["rtt_s"] is None and row["ended"] == DONE:
-        if said["by"] == HANDSHAKE:
-            # It says why.
-            server.connected().close()
         row["ended"] = f"{server.name}: nothing answers; see that no firewall drops what ping sends"
+        if said["by"] == HANDSHAKE:
+            try:
+                server.connected().close()
+            except TransferError as error:
+                row["ended"] = str(error)
     return row
 
 
@@ -228,7 +230,7 @@ def _sample_of(
         )
     tree = _tree_of(said.out)
     if tree is None:
-        first = safe_text((said.out or said.errors).strip()[:100] or "nothing")
+        first = (said.out or said.errors).strip()[:100] or "nothing"
         raise TransferError(
             f"{where} prints no whole result, but {first!r}; try `iperf3 -J` by hand, with 3.1 or "
             "newer at both ends"
@@ -260,7 +262,7 @@ def _tree_of(text: str) -> dict[str, Any] | None:
 
 def _complaint(tree: dict[str, Any], server: Iperf3Server) -> str:
     """Return what iperf3 complains of, and what to do."""
-    text = safe_text(str(tree["error"]))
+    text = str(tree["error"])[:300]
     if "busy" in text:
         return f"{text!r}: it takes one test at a time; repeat this one later"
     return (
