@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from instances.measuring import OPERATOR, star, write_hosts
@@ -45,8 +46,8 @@ def test_a_dry_run_says_rounds_and_costs_and_writes_nothing(hosts, tmp_path, cal
 
 
 def test_hosts_without_agents_are_named_before_anything_is_sent(hosts, tmp_path, call):
-    with open(hosts, "a", encoding="utf-8") as file:
-        file.write('\n[hosts.I]\niperf3 = "127.0.0.1:5201"\n')
+    file = Path(hosts)
+    file.write_text(file.read_text() + '\n[hosts.I]\niperf3 = "127.0.0.1:5201"\n')
     options = ("-o", str(tmp_path / "samples"), "--dry-run")
     _, out, err = call("measure", "cycle", hosts, *options)
     assert "left out, no agent runs there: I; `measure tcp` may reach" in " ".join(err.split())

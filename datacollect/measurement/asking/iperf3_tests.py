@@ -242,7 +242,7 @@ def _sample_of(
     except ProblemError as error:
         raise TransferError(str(error)) from None
     for failure in outcome.failures:
-        raise TransferError(f"{failure}; repeat the test")
+        raise TransferError(f"{failure}; repeat the test, with more --bytes")
     sample = outcome.samples[0]
     if sample.kind != "TCP" or sample.streams != settings.streams:
         raise TransferError(
