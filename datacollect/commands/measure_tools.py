@@ -172,7 +172,7 @@ def tcp(
     seconds: Seconds = 10.0,
     most_bytes: MostBytes = "100 MB",
 ) -> Settings:
-    """Measure what TCP connections carry between hosts that run agents, and what limits them."""
+    """Measure what TCP connections carry between hosts that run agents, or to an iperf3 server."""
     from datacollect.measurement.asking.pair_tests import TcpSettings
 
     window_bytes = None if window is None else bytes_in(window, "--window")
