@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-# Each worker is a host: pulls of others' tests move nothing there.
-os.environ["DATACOLLECT_HOST"] = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+# Each worker is a host: pulls of others' tests, of any run, move nothing there.
+os.environ["DATACOLLECT_HOST"] = str(os.getpid())
 IN_CI = bool(os.environ.get("CI"))
 
 NO_MEASURED_DATA = (
