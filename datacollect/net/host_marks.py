@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ _LISTED = Path("/proc/net/unix")
 
 @contextmanager
 def marked(mark: str) -> Iterator[None]:
-    """Set a mark on this host, for the time of a block.
+    """Set a mark on this host, for the time of a block; nothing where the kernel gives none.
 
     Examples
     --------
@@ -33,9 +33,10 @@ def marked(mark: str) -> Iterator[None]:
     True
     """
     name = f"\0{_prefix(mark)}{os.getpid()}-{threading.get_ident()}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as held:
+    with ExitStack() as held:
         with suppress(OSError):
-            held.bind(name.encode())
+            mine = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+            mine.bind(name.encode())
         yield
 
 
