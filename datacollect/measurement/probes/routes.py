@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Hop: TypeAlias = "str | list[str] | None"
 
@@ -60,10 +60,12 @@ def route_of_traceroute(text: str, address: str, *, one_flow: bool) -> list[Hop]
     from jc.exceptions import ParseError
     from jc.parsers import traceroute
 
+    # Without types where it is installed, unknown where it is not.
+    parse: Callable[..., Any] = traceroute.parse
     if any(len(line) > MOST_LINE for line in text.splitlines()):
         raise ProblemError("a line of it is too long for a traceroute's")
     try:
-        parsed: dict[str, Any] = traceroute.parse(text, quiet=True)  # type: ignore[no-untyped-call]
+        parsed: dict[str, Any] = parse(text, quiet=True)
     except (ParseError, ValueError, ArithmeticError):
         parsed = {}
     answers: dict[int, list[str]] = {}
