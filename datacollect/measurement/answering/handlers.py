@@ -18,8 +18,9 @@ from datacollect.files.documents import parse_json
 from datacollect.files.kinds import shown
 from datacollect.measurement.answering.far_agent import FarAgent
 from datacollect.measurement.answering.host_tests import HostTests
+from datacollect.measurement.answering.pair_packets import PAGE
 from datacollect.measurement.answering.pair_receiving import PairReceiver
-from datacollect.measurement.answering.pair_sending import ARRIVED_PATH, OPEN_PATH, PAGE, send_pairs
+from datacollect.measurement.answering.pair_sending import ARRIVED_PATH, OPEN_PATH, send_pairs
 from datacollect.measurement.answering.pinging import ping
 from datacollect.measurement.answering.sending import SINK_PATH, send_tcp
 from datacollect.measurement.answering.tracing import trace

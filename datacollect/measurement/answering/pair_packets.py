@@ -9,9 +9,14 @@ from __future__ import annotations
 import base64
 import secrets
 import struct
+from typing import Any
 
 _HEAD = struct.Struct("!16sI")
 FIRST_GREETING = 2**31
+# Packets of one test at most; more are not kept.
+MOST_PACKETS = 10_000
+# Arrivals in one answer of the receiver.
+PAGE = 1000
 
 
 def packet(nonce: str, number: int, n_bytes: int) -> bytes:
@@ -34,3 +39,24 @@ def number_of(data: bytes, nonce: str) -> int | None:
 def greeting_number() -> int:
     """Return a number that nobody guesses, and that is no pair's."""
     return FIRST_GREETING + secrets.randbelow(FIRST_GREETING)
+
+
+def arrivals_of(told: Any) -> list[tuple[int, int]] | None:
+    """Return what a receiver has told of packets; None where that is nothing of the kind.
+
+    Of each packet its number, and a nanosecond.
+
+    >>> arrivals_of([[7, 10**18]]), arrivals_of([[7]]), arrivals_of("7")
+    ([(7, 1000000000000000000)], None, None)
+    """
+    if not isinstance(told, list) or len(told) > PAGE or not all(map(_is_arrival, told)):
+        return None
+    return [(number, ns) for number, ns in told]
+
+
+def _is_arrival(row: Any) -> bool:
+    return (
+        isinstance(row, list)
+        and len(row) == 2
+        and all(type(value) is int and 0 <= value < 2**63 for value in row)
+    )

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import RefusedError
-from datacollect.measurement.answering.pair_packets import number_of
+from datacollect.measurement.answering.pair_packets import MOST_PACKETS, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,8 +30,6 @@ PORT_FREE_S = 1.0
 MOST_PACKET_BYTES = 2048
 # For packets that this program has not read yet; the kernel gives what it allows.
 ROOM_BYTES = 2**20
-# Packets of one test at most; more are not kept.
-MOST_PACKETS = 10_000
 # A clock that is set, not one that runs a little fast.
 SET_BY_NS = 1_000_000
 
@@ -130,6 +128,8 @@ class PairReceiver:
                     # Of a packet, as where its check sum is wrong; the next one may be well.
                     if self._socket.fileno() < 0:
                         return
+                    # Where it is not of a packet, it comes again at once.
+                    self._over.wait(LOOKED_AFTER_S / 10)
                     continue
                 if not self._keep(data, ancillary):
                     return

@@ -23,7 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.measurement.answering.host_tests import ENDED_EARLY
-from datacollect.measurement.answering.pair_packets import greeting_number, packet
+from datacollect.measurement.answering.pair_packets import (
+    PAGE,
+    arrivals_of,
+    greeting_number,
+    packet,
+)
 from datacollect.measurement.probes import packet_pairs, pair_trains
 from datacollect.net.deadline import Deadline
 from datacollect.net.http_client import HttpChannel
@@ -41,8 +46,6 @@ ANSWER_S = 10.0
 MOST_ANSWER_BYTES = 65_536
 # How long what is on its way may take, the queue that it stands in included.
 ARRIVED_S, GREETED_S = 1.0, 2.0
-# Of an answer of the other end.
-PAGE = 1000
 # Within a pair nobody looks whether the test is over; the other end says how slow the path is.
 MOST_GAP_S = 0.5
 
@@ -156,10 +159,10 @@ class FarReceiver:
         while (missing := n - len(self.arrivals)) > 0:
             left_s = max(until_s - time.monotonic(), 0.0)
             asked = {"first": len(self.arrivals), "n": min(missing, PAGE), "wait_s": left_s}
-            said = self._asked(ARRIVED_PATH, asked).get("arrivals")
-            if not isinstance(said, list) or len(said) > PAGE or not all(map(is_arrival, said)):
+            said = arrivals_of(self._asked(ARRIVED_PATH, asked).get("arrivals"))
+            if said is None:
                 raise TransferError(f"{self._far.name}: what it says of packets is none of such")
-            self.arrivals += [(number, ns) for number, ns in said]
+            self.arrivals += said
             if time.monotonic() >= until_s:
                 return
 
@@ -177,15 +180,6 @@ class FarReceiver:
             why = said.get("why", head.status) if isinstance(said, dict) else head.status
             raise RefusedError(f"{self._far.name}: refuses: {safe_text(str(why))}", head.status)
         return said
-
-
-def is_arrival(row: Any) -> bool:
-    """Whether it is a packet's number, and a nanosecond."""
-    return (
-        isinstance(row, list)
-        and len(row) == 2
-        and all(type(value) is int and 0 <= value < 2**63 for value in row)
-    )
 
 
 class _OverError(Exception):

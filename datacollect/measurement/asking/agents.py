@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import RefusedError, TransferError
+from datacollect.measurement.answering.pair_packets import MOST_PACKETS, PAGE, arrivals_of
 from datacollect.measurement.cycle.host_lease import Granted, Wait
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import dial, start_tls
@@ -30,8 +31,6 @@ TIMEOUT_S = 15.0
 TICKET_S = 1800.0
 # More than kernels have, and longer.
 MOST_INTERFACES, MOST_NAME = 64, 32
-# Of an answer about packets, and of all.
-PAGE, MOST_PACKETS = 1000, 10_000
 
 
 class Arrived(NamedTuple):
@@ -142,10 +141,10 @@ class AskedAgent:
         while True:
             asked = {"first": len(packets), "n": PAGE, "wait_s": 0.0}
             found = self._asked(self._testing, "POST", "arrived", asked)
-            page, was_set = found.get("arrivals"), found.get("clock_was_set")
-            if not isinstance(page, list) or not all(map(_is_arrival, page)) or was_set is None:
+            page, was_set = arrivals_of(found.get("arrivals")), found.get("clock_was_set")
+            if page is None or was_set is None:
                 raise TransferError(f"{self.name}: what it says of packets is none of such")
-            packets += [(number, ns) for number, ns in page]
+            packets += page
             if len(page) < PAGE or len(packets) > MOST_PACKETS:
                 return Arrived(packets, bool(was_set))
 
@@ -183,14 +182,6 @@ class AskedAgent:
                 answer.status,
             )
         return tree
-
-
-def _is_arrival(row: Any) -> bool:
-    return (
-        isinstance(row, list)
-        and len(row) == 2
-        and all(type(value) is int and 0 <= value < 2**63 for value in row)
-    )
 
 
 def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.units import format_rate
-from datacollect.measurement.asking.agents import MOST_PACKETS
+from datacollect.measurement.answering.pair_packets import FIRST_GREETING, MOST_PACKETS
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.probes.packet_pairs import MOST_AVAILABLE_BYTES_PER_S
 from datacollect.measurement.probes.pair_trains import capacity_by_train, found_by_train
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from datacollect.measurement.asking.agents import AskedAgent
 
-# Numbers from here on are of greetings.
-FIRST_GREETING = 2**31
 TOO_FAST = (
     f"above {format_rate(MOST_AVAILABLE_BYTES_PER_S)} pairs do not tell the available bandwidth: "
     "no sender keeps to such gaps; test by tcp"

@@ -14,6 +14,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from datacollect.errors import ProblemError, TransferError
+from datacollect.measurement.answering.pinging import PING_BYTES
 from datacollect.measurement.asking.agents import AskedAgent
 from datacollect.measurement.asking.lease_holding import leases_of
 from datacollect.measurement.cycle.budget import Cost
@@ -34,7 +35,6 @@ HEADERS, UNDER_WAY_BYTES = 0.01, 64 * 1024
 RECORD_BYTES = 17 * 1024
 # Connecting, and answers.
 AROUND_S = 10.0
-PING_BYTES = 56
 # With what leases last longer they fit into the longest that agents give.
 LONGEST_TEST_S = 60.0
 

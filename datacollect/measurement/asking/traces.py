@@ -7,6 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.errors import ProblemError, TransferError
+from datacollect.measurement.answering.tracing import (
+    MANY_FLOWS,
+    ONE_FLOW,
+    SCAMPER,
+    TRACE_BYTES,
+    TRIES,
+)
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.probes.routes import (
     require_jc,
@@ -20,10 +27,6 @@ if TYPE_CHECKING:
     from datacollect.measurement.asking.agents import AskedAgent
     from datacollect.measurement.probes.routes import Hop
 
-# As agents say it.
-SCAMPER, ONE_FLOW, MANY_FLOWS = "scamper", "traceroute", "traceroute, many flows"
-# Of each hop.
-TRIES, PROBE_BYTES = 2, 60
 # Beyond what 64 hops take.
 MOST_TEXT = 64_000
 
@@ -49,7 +52,7 @@ class TraceSettings:
     @property
     def cost(self) -> Cost:
         """What it takes at most."""
-        return Cost(TRIES * PROBE_BYTES * self.hops, self.seconds)
+        return Cost(TRIES * TRACE_BYTES * self.hops, self.seconds)
 
     def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
         """Return what the row of a trace says."""

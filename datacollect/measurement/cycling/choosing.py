@@ -95,13 +95,13 @@ def candidate_pairs(
     only : str or None
         `ALL` or `MATTER`; None: by the number of hosts.
     """
+    if only not in (None, ALL, MATTER):
+        raise ProblemError(f"only must be {ALL} or {MATTER}, got {only!r}")
     names = list(measured_hosts(hosts))
     problem, rates = _known(hosts, table)
     matter: list[Pair] = []
     if hosts.destination in names:
         matter = pairs_that_matter(names, hosts.destination, *_with_plan(problem))
-    if only not in (None, ALL, MATTER):
-        raise ProblemError(f"only must be {ALL} or {MATTER}, got {only!r}")
     if only is None:
         only = MATTER if len(names) > MANY_HOSTS else ALL
     others = full_mesh(names) if only == ALL else []

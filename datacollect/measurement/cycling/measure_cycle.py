@@ -238,7 +238,7 @@ class _Run:
         with running_test(self._folder, str(name[0]), pairs):
             rows = [{**row, **more} for row in measure()]
         write_part(self._folder, test_id, rows)
-        return [all(row["ended"] == DONE for row in rows)]
+        return [bool(rows) and all(row["ended"] == DONE for row in rows)]
 
     def _plan_loading(self, light: Sequence[str], loading: Sequence[str]) -> None:
         """Put the tests that load wires into rounds, by what the light ones have said."""
