@@ -283,12 +283,11 @@ def operator_key(hosts: HostsFile) -> PrivateKey:
 
 
 def keep(folder: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Keep the rows of a test in the folder of samples."""
+    """Keep the rows of a test in the folder of samples, which `at_test` has made."""
     import secrets
 
     from datacollect.measurement.sample_store import write_part
 
-    Path(folder).mkdir(parents=True, exist_ok=True)
     first = rows[0]
     write_part(Path(folder), f"{int(first['time_s'])}-{first['tool']}-{secrets.token_hex(4)}", rows)
 

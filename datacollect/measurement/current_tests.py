@@ -11,8 +11,9 @@ import json
 import secrets
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
+from datacollect.files.locks import is_locked
 from datacollect.measurement.outcomes import listed
 from datacollect.problem.link_table import LAST_SINCE_1970_S
 
@@ -74,22 +75,12 @@ def running_tests(folder: Path) -> list[dict[str, Any]]:
     """
     found = []
     for path in folder.glob(f"{BEGINS}*"):
-        with suppress(OSError, ValueError, RecursionError), path.open(encoding="utf-8") as file:
-            if _is_held(file):
-                tree = json.load(file)
-                if isinstance(tree, dict) and _is_number(tree.get("begun_s")):
-                    texts = {key: str(tree.get(key))[:200] for key in TEXTS}
-                    found.append({**texts, "begun_s": float(tree["begun_s"])})
+        with suppress(OSError, ValueError, RecursionError):
+            tree = json.loads(path.read_bytes()) if is_locked(path) else None
+            if isinstance(tree, dict) and _is_number(tree.get("begun_s")):
+                texts = {key: str(tree.get(key))[:200] for key in TEXTS}
+                found.append({**texts, "begun_s": float(tree["begun_s"])})
     return sorted(found, key=lambda test: test["begun_s"])
-
-
-def _is_held(file: TextIO) -> bool:
-    """Whether its process lives."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
 
 
 def _is_number(value: Any) -> bool:
