@@ -69,6 +69,9 @@ def hosts(
                 "agent's file"
             )
         found[agent.name] = {"url": agent.url, "fingerprint": agent.fingerprint}
+    if iperf3 and not url and destination not in found:
+        # Who measures iperf3 servers is the destination.
+        found[destination] = {}
     tree: dict[str, Any] = {"format": HOSTS_FORMAT, "destination": destination}
     tree |= {"budget": {"bytes": n_bytes, "time": seconds}, "hosts": found}
     if url:

@@ -16,9 +16,9 @@ from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from datacollect.measurement.asking.iperf3_tests import Iperf3Server, ThisHost
+    from datacollect.measurement.asking.ends import Ends
     from datacollect.measurement.asking.tools import HasCost as Settings
     from datacollect.measurement.cycle.budget import Cost
     from datacollect.measurement.hosts_file import HostsFile
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
     Pair: TypeAlias = tuple[AgentEntry, AgentEntry]
-    End: TypeAlias = AgentEntry | Iperf3Server | ThisHost
-    Ends: TypeAlias = tuple[End, End]
-
 else:
     # typer evaluates what functions return, and the command starts without the tools.
     Settings: TypeAlias = Any
@@ -207,8 +204,8 @@ def _measure(
     dry_run: bool,
     as_json: bool,
 ) -> None:
+    from datacollect.measurement.asking.ends import is_by_agents, measure_ends
     from datacollect.measurement.hosts_file import HostsFile
-    from datacollect.net.agent_entries import AgentEntry
 
     hosts = HostsFile.from_file(hosts_file)
     pairs = [_ends_of(hosts, pair, settings) for pair in named_pairs(hosts, *ends)]
@@ -216,33 +213,15 @@ def _measure(
     if dry_run:
         say_tests(pairs, settings.cost.times(len(pairs)), as_json=as_json)
         return
-    of_agents = any(isinstance(end, AgentEntry) for pair in pairs for end in pair)
-    rows, key = [], operator_key(hosts) if of_agents else None
+    rows, key = [], operator_key(hosts) if any(map(is_by_agents, pairs)) else None
     for pair in pairs:
         with at_test(folder, settings.tool, [pair], _about(settings)):
-            for row in _rows_of(pair, key, settings, patience_s):
+            for row in measure_ends(pair, key, settings, patience_s, note):
                 keep(folder, [row])
                 rows.append(row)
                 if not as_json:
                     emit(line_of(row))
     finish(folder, rows, as_json=as_json)
-
-
-def _rows_of(
-    pair: Ends, key: PrivateKey | None, settings: Any, patience_s: float
-) -> Iterable[dict[str, Any]]:
-    """Measure a pair, by its agents or from here, and return its rows as they come."""
-    from datacollect.measurement.asking.iperf3_tests import measure_by_iperf3
-    from datacollect.measurement.asking.tools import TOOLS
-    from datacollect.net.agent_entries import AgentEntry
-
-    sender, receiver = pair
-    if isinstance(sender, AgentEntry) and isinstance(receiver, AgentEntry):
-        assert key is not None
-        return TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, note)
-    assert not isinstance(sender, AgentEntry)
-    assert not isinstance(receiver, AgentEntry)
-    return [measure_by_iperf3(sender, receiver, settings)]
 
 
 @contextmanager
@@ -353,33 +332,22 @@ def _agent(hosts: HostsFile, name: str) -> AgentEntry:
 
 def _ends_of(hosts: HostsFile, pair: tuple[str, str], settings: Settings) -> Ends:
     """Return how the ends of a pair are reached: two agents, or a server and this host."""
-    from datacollect.measurement.asking.iperf3_tests import (
-        Iperf3Server,
-        ThisHost,
-        require_by_iperf3,
-    )
+    from datacollect.measurement.asking.ends import ends_of, is_by_iperf3
+    from datacollect.measurement.asking.iperf3_tests import Iperf3Server, require_by_iperf3
 
-    ends = _end(hosts, pair[0]), _end(hosts, pair[1])
+    found = ends_of(hosts)
+    ends = found[pair[0]], found[pair[1]]
     servers = [end for end in ends if isinstance(end, Iperf3Server)]
     if not servers:
         return _agent(hosts, pair[0]), _agent(hosts, pair[1])
     require_by_iperf3(settings)
-    if not any(isinstance(end, ThisHost) for end in ends):
+    if not is_by_iperf3(ends):
         raise ProblemError(
             f"{pair[0]} → {pair[1]}: host {servers[0].name!r} is an iperf3 server, so the other "
             "end must be the host where this program runs: the destination, with an empty table "
             "[hosts.NAME]; write one, name other hosts by --from and --to, or run agents at both"
         )
     return ends
-
-
-def _end(hosts: HostsFile, name: str) -> End:
-    from datacollect.measurement.asking.iperf3_tests import Iperf3Server, ThisHost
-
-    host = hosts.hosts[name]
-    if host is None:
-        return ThisHost(name)
-    return Iperf3Server(name, host) if isinstance(host, tuple) else host
 
 
 def require_budget(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BEGINS = ".running-"
 TEXTS = ("tool", "links", "about")
+LEFT_S = 10.0
 
 
 @contextmanager
@@ -54,11 +55,12 @@ def running_test(
     links = listed([f"{tail} → {head}" for tail, head in pairs])
     facts = {"tool": tool, "links": links, "about": about, "begun_s": time.time()}
     path = folder / f"{BEGINS}{secrets.token_hex(8)}"
+    _remove_left(folder)
     with ExitStack() as held:
         # No test fails for who looks on, as where the disk is full.
         with suppress(OSError):
             file = held.enter_context(path.open("w", encoding="utf-8"))
-            held.callback(path.unlink, missing_ok=True)
+            held.callback(_remove, path)
             fcntl.flock(file, fcntl.LOCK_EX)
             json.dump(facts, file)
             file.flush()
@@ -81,6 +83,20 @@ def running_tests(folder: Path) -> list[dict[str, Any]]:
                 texts = {key: str(tree.get(key))[:200] for key in TEXTS}
                 found.append({**texts, "begun_s": float(tree["begun_s"])})
     return sorted(found, key=lambda test: test["begun_s"])
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove the words of tests whose processes were killed."""
+    for path in folder.glob(f"{BEGINS}*"):
+        with suppress(OSError):
+            # A word that was just left has no lock yet.
+            if time.time() - path.stat().st_mtime > LEFT_S and not is_locked(path):
+                path.unlink()
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def _is_number(value: Any) -> bool:

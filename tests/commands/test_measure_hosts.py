@@ -50,6 +50,15 @@ def test_json_names_all_and_without_o_the_file_is_the_answer(call, tmp_path):
     assert HostsFile.from_file(tmp_path / "HOSTS.toml").hosts["D"] == ("::1", 5201)
 
 
+def test_who_measures_servers_is_the_destination(call, tmp_path):
+    """With an empty table: tests are between the servers and the host where they are asked for."""
+    given = ("--iperf3", "S=s.example:5201", "--destination", "me", "-o", "HOSTS.toml")
+    assert call("measure", "hosts", *given)[:2] == (0, "S s.example:5201\nme\n")
+    found = HostsFile.from_file("HOSTS.toml")
+    assert found.hosts == {"S": ("s.example", 5201), "me": None}
+    assert found.destination == "me"
+
+
 def test_two_agents_of_one_name_are_refused(agents, call, tmp_path):
     (tmp_path / "other").mkdir()
     with running(write_agent(tmp_path / "other", "S", serve="data")) as third:
@@ -67,7 +76,7 @@ def test_two_agents_of_one_name_are_refused(agents, call, tmp_path):
         (["--iperf3", "S"], "--iperf3 must be NAME=HOST:PORT, got 'S'"),
         (["--iperf3", "S=s:1", "--iperf3", "S=s:2"], "--iperf3 names 'S' twice; keep one"),
         (["--iperf3", "S=s:1", "--iperf3", "D=s:1"], "hosts.S and hosts.D are one host, s:1"),
-        (["--iperf3", "S=s:1", "--iperf3", "K=k:1"], "destination must be one of the hosts"),
+        (["--iperf3", "S=s:1", "--destination", ""], "destination must not be empty"),
     ],
 )
 def test_wrong_input_is_two(arguments, expected, call):

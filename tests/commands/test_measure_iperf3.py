@@ -16,8 +16,12 @@ from pathlib import Path
 
 import pytest
 from conftest import need
+from instances.measuring import OPERATOR
 
+from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
+from datacollect.measurement.asking.tools import TOOLS, Tool
 from datacollect.measurement.sample_store import read_parts
+from datacollect.net.keys import write_private_key
 
 RECORDED = Path(__file__).parents[1] / "measurement/iperf3"
 # Two runs of 5 s: 100 MB less a block for each is 9 973 785 bytes/s at most.
@@ -289,3 +293,78 @@ def test_a_real_server_that_is_not_there_or_busy_is_said(tmp_path, call):
     assert code == 1
     assert "Connection refused" in out
     assert shutil.which("iperf3")
+
+
+# Cycles ---------------------------------------------------------------------------------------
+
+PING = """#!/bin/sh
+echo '64 bytes from x: icmp_seq=1 ttl=64 time=20.0 ms'
+echo '1 packets transmitted, 1 received, 0% packet loss, time 0ms'
+"""
+
+
+def test_a_cycle_measures_servers_from_the_destination(tmp_path, call, fake, monkeypatch):
+    """Both ways, one server at a time; then there is a problem to be planned."""
+    monkeypatch.setitem(TOOLS, "tcp", Tool(lambda _: TcpSettings(1, 10.0, 100_000_000)))
+    monkeypatch.setitem(TOOLS, "ping", Tool(lambda _: PingSettings(1, 0.2), loads_wires=False))
+    slow = {"bytes": 5_000_000, "seconds": 5.0, "bits_per_second": 8e6}
+    log = fake(*4 * [recorded("reverse", **slow)])
+    (log.parent / "ping").write_text(PING)
+    (log.parent / "ping").chmod(0o755)
+    hosts = write_hosts(tmp_path, more='[hosts.K]\niperf3 = "127.0.0.3:5201"\n')
+    folder = ("-o", str(tmp_path / "samples"))
+    code, out, err = call("measure", "cycle", hosts, *folder)
+    assert (code, out) == (0, "cycle 0: 8 tests, 0 of them failed\n"), err
+    rows = kept(tmp_path)
+    pairs = [("D", "K"), ("D", "S"), ("K", "D"), ("S", "D")]
+    for tool in ("ping", "tcp"):
+        found = [(row["from"], row["to"]) for row in rows if row["tool"] == tool]
+        assert sorted(found) == pairs
+    assert {row["concurrency"] for row in rows} == {0}
+    samples = str(tmp_path / "samples")
+    problem = str(tmp_path / "problem.toml")
+    held = ("--backlog", "S=5 GB", "--backlog", "K=1 GB")
+    assert call("measure", "problem", samples, "--hosts", hosts, *held, "-o", problem)[0] == 0
+    code, out, _ = call("plan", problem, "--json")
+    assert (code, json.loads(out)["makespan_s"]) == (0, 5000.0)
+
+
+def test_a_cycle_asks_each_pair_for_what_can_test_it(tmp_path, call):
+    """Agents A and B test each other, S and this host D by iperf3; nobody else can meet."""
+    write_private_key(tmp_path / "operator.key", OPERATOR)
+    agents = "".join(
+        f'[hosts.{name}]\nurl = "https://127.0.0.1:{i + 1}"\nfingerprint = "sha256:{i:064}"\n'
+        for i, name in enumerate("AB")
+    )
+    hosts = Path(write_hosts(tmp_path, more=agents))
+    text = hosts.read_text().replace("2 min", "1 h")
+    hosts.write_text(text.replace("budget", 'key = "operator.key"\nbudget', 1))
+    options = ("-o", str(tmp_path / "samples"), "--dry-run", "--json")
+    code, out, err = call("measure", "cycle", str(hosts), *options, "--tools", "ping,trace,pairs")
+    assert code == 0, err
+    said = json.loads(out)
+    pairs = sorted((one["from"], one["to"]) for rows in said["rounds"] for one in rows)
+    assert pairs == [("A", "B"), ("B", "A"), ("D", "S"), ("S", "D")]
+    assert said["without_agent"] == []
+    assert len(said["rounds"]) == 2
+    code, _, err = call("measure", "cycle", str(hosts), *options[:2], "--dry-run")
+    assert code == 0
+    told = " ".join(err.split())
+    assert "each (ping 560 B, tcp 100 MB)" in told
+    assert "each (ping 560 B, trace" in told
+
+
+@pytest.mark.parametrize("tools", ["pairs", "trace,curve"])
+def test_tools_that_test_none_of_the_hosts_are_refused(tmp_path, call, tools):
+    options = ("-o", str(tmp_path / "samples"), "--tools", tools)
+    code, _, err = call("measure", "cycle", write_hosts(tmp_path), *options)
+    assert code == 2
+    assert f"tools must test some of the hosts, got {tools.replace(',', ', ')}" in err
+    assert not (tmp_path / "samples").exists()
+
+
+def test_without_an_end_here_servers_are_tested_by_nobody(tmp_path, call):
+    hosts = write_hosts(tmp_path, here='iperf3 = "127.0.0.4:5201"')
+    code, _, err = call("measure", "cycle", hosts, "-o", str(tmp_path / "samples"))
+    assert code == 2
+    assert "with an empty table [hosts.D]" in " ".join(err.split())

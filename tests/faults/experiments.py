@@ -136,6 +136,7 @@ NEEDS_NO_ROOM = ("EMFILE", "EIO", "EACCES")
 
 SHIM_ERRORS: dict[str, tuple[str, ...]] = {
     "thread.start": ("EAGAIN",),
+    "process.start": ("EAGAIN", "ENOENT"),
     "clock": ("+1 day", "-1 day", "-20 years"),
     "sqlite.xOpen": ("CANTOPEN", "IOERR", "FULL"),
     "sqlite.xRead": ("IOERR", "GARBAGE", "CORRUPT", "NOMEM"),
@@ -182,7 +183,11 @@ SHIM_OS: dict[str, tuple[str, ...]] = {
 }
 SHIM_SOCKET: dict[str, tuple[str, ...]] = {
     "connect": ("ECONNREFUSED", "ETIMEDOUT", "EMFILE"),
+    "bind": ("EADDRINUSE", "EACCES"),
     "send": ("ECONNRESET", "EPIPE"),
+    "sendto": ("ECONNREFUSED", "ENOBUFS", "EPERM"),
+    "recvfrom": ("ECONNREFUSED",),
+    "recvmsg": ("ECONNREFUSED", "ENOBUFS"),
     "sendall": ("ECONNRESET", "EPIPE"),
     "recv": ("ECONNRESET", END),
     "recv_into": ("ECONNRESET", END),

@@ -19,6 +19,7 @@ import os
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -32,7 +33,10 @@ OS_CALLS = (
     *("replace", "link", "stat", "lstat", "fstat", "statvfs", "fstatvfs", "scandir", "listdir"),
     *("chmod", "fchmod", "utime"),
 )
-SOCKET_CALLS = ("connect", "send", "sendall", "recv", "recv_into", "do_handshake")
+SOCKET_CALLS = (
+    *("connect", "bind", "send", "sendall", "sendto", "recv", "recv_into", "recvfrom", "recvmsg"),
+    "do_handshake",
+)
 DAY_S = 86_400.0
 JUMPS_S = {"+1 day": DAY_S, "-1 day": -DAY_S, "-20 years": -20 * 365 * DAY_S}
 END, KILL, SHORT, TLS, GARBAGE = "END", "SIGKILL", "SHORT", "TLS", "GARBAGE"
@@ -136,6 +140,8 @@ def install() -> None:
     for name in ("_start_joinable_thread", "_start_new_thread"):
         if hasattr(threading, name):
             setattr(threading, name, _wrapped("thread.start", getattr(threading, name), "thread"))
+    starts = subprocess.Popen._execute_child
+    subprocess.Popen._execute_child = _wrapped("process.start", starts, "process")
     real_time, real_time_ns = time.time, time.time_ns
 
     def shifted_time() -> float:

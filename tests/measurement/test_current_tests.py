@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -30,8 +34,24 @@ def test_a_test_whose_process_is_killed_is_none(tmp_path):
         process.kill()
         process.wait()
         # Its word is left, and counts for nothing.
-        assert [*tmp_path.iterdir()]
+        [left] = tmp_path.iterdir()
         assert running_tests(tmp_path) == []
+        # The next test tidies up, unless the word is so new that its lock may be to come.
+        with running_test(tmp_path, "tcp", [("S", "D")]):
+            assert left.exists()
+        os.utime(left, (time.time() - 60,) * 2)
+        with running_test(tmp_path, "tcp", [("S", "D")]):
+            assert not left.exists()
+
+
+def test_no_test_fails_for_what_it_leaves(tmp_path, monkeypatch):
+    def failing(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "unlink", failing)
+    with running_test(tmp_path, "tcp", [("S", "D")]):
+        assert len(running_tests(tmp_path)) == 1
+    assert running_tests(tmp_path) == []
 
 
 def test_several_run_at_once_and_each_ends_for_itself(tmp_path):

@@ -6,7 +6,7 @@ import json
 import shutil
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -105,6 +105,19 @@ def require_by_iperf3(settings: HasCost) -> None:
         )
 
 
+def affordable(settings: HasCost) -> HasCost | None:
+    """Return how an iperf3 server can be tested so, for a little more; None where it cannot.
+
+    >>> affordable(TcpSettings(4, 10.0, 1000)).most_bytes
+    2097152
+    >>> affordable(PingSettings()) == PingSettings()
+    True
+    """
+    if isinstance(settings, TcpSettings):
+        return replace(settings, most_bytes=max(settings.most_bytes, _least_bytes(settings)))
+    return settings if isinstance(settings, PingSettings) else None
+
+
 def measure_by_iperf3(sender: End, receiver: End, settings: HasCost) -> dict[str, Any]:
     """Test between this host and an iperf3 server, and return a row for the table of samples.
 
@@ -197,14 +210,16 @@ def _halves_of(settings: TcpSettings) -> _Halves:
             f"iperf3 counts whole seconds, and runs twice: ask for --seconds of at least 2, got "
             f"{settings.seconds:g}"
         )
-    n_bytes = settings.most_bytes // 2 - settings.streams * BLOCK_BYTES
-    if n_bytes < settings.streams * BLOCK_BYTES:
+    if settings.most_bytes < _least_bytes(settings):
         raise ProblemError(
             f"iperf3 runs twice, and sends {BLOCK_BYTES} bytes at a time over each connection: "
-            f"ask for --bytes of at least {4 * settings.streams * BLOCK_BYTES}, got "
-            f"{settings.most_bytes}"
+            f"ask for --bytes of at least {_least_bytes(settings)}, got {settings.most_bytes}"
         )
-    return _Halves(seconds, n_bytes)
+    return _Halves(seconds, settings.most_bytes // 2 - settings.streams * BLOCK_BYTES)
+
+
+def _least_bytes(settings: TcpSettings) -> int:
+    return 4 * settings.streams * BLOCK_BYTES
 
 
 def _sample_of(

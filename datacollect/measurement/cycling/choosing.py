@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError, DatacollectWarning, ProblemError
+from datacollect.measurement.asking.ends import ends_of, is_by_agents, is_by_iperf3
+from datacollect.measurement.asking.iperf3_tests import affordable
 from datacollect.measurement.asking.tools import tools_named
 from datacollect.measurement.cycle.budget import Cost, cost_of_cycle, cycle_within
 from datacollect.measurement.cycle.matter import pairs_that_matter
 from datacollect.measurement.cycle.rounds import full_mesh
 from datacollect.measurement.samples_to_problem import problem_of_samples
 from datacollect.methods.coordinated.coordinated import coordinated
-from datacollect.net.agent_entries import AgentEntry
 from datacollect.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.measurement.asking.ends import End
+    from datacollect.measurement.asking.tools import HasCost, Tool
     from datacollect.measurement.cycle.rounds import Cycle, Pair
     from datacollect.measurement.hosts_file import HostsFile
 
@@ -60,26 +63,44 @@ class Chosen:
         return [pair for one in self.cycle.rounds for pair in one]
 
 
-def measured_hosts(hosts: HostsFile) -> dict[str, AgentEntry]:
-    """Return the hosts that a cycle can test: those with agents.
+def measured_hosts(hosts: HostsFile) -> dict[str, End]:
+    """Return the hosts that a cycle can test, each with another one.
 
     Raises
     ------
     ProblemError
-        There are fewer than two.
+        There are none.
     """
-    agents = {name: host for name, host in hosts.hosts.items() if isinstance(host, AgentEntry)}
-    if len(agents) < 2:
+    ends = ends_of(hosts)
+    tested = {name for pair in _testable(ends) for name in pair}
+    if not tested:
         raise ProblemError(
-            f"a cycle tests hosts with agents, at least two, got {', '.join(agents) or 'none'}; "
-            "run agents there, and name them by `datacollect measure hosts`"
+            "a cycle tests hosts with agents, at least two, or iperf3 servers from the "
+            f"destination, and here are {', '.join(ends)}; run agents there, and name them by "
+            "`datacollect measure hosts`, or start this at the destination with an empty table "
+            f"[hosts.{hosts.destination}]"
         )
-    return agents
+    return {name: end for name, end in ends.items() if name in tested}
 
 
 def without_agent(hosts: HostsFile) -> tuple[str, ...]:
     """Return the hosts that no cycle tests."""
-    return tuple(name for name, host in hosts.hosts.items() if not isinstance(host, AgentEntry))
+    tested = measured_hosts(hosts)
+    return tuple(name for name in hosts.hosts if name not in tested)
+
+
+def iperf3_hosts(hosts: HostsFile) -> set[str]:
+    """Return the hosts that are iperf3 servers."""
+    return {name for name, host in hosts.hosts.items() if isinstance(host, tuple)}
+
+
+def _testable(ends: Mapping[str, End]) -> list[Pair]:
+    """Return the pairs that have agents at both ends, or an iperf3 server at one and us."""
+    return [
+        (tail, head)
+        for tail, head in full_mesh(list(ends))
+        if is_by_agents((ends[tail], ends[head])) or is_by_iperf3((ends[tail], ends[head]))
+    ]
 
 
 def candidate_pairs(
@@ -104,8 +125,10 @@ def candidate_pairs(
         matter = pairs_that_matter(names, hosts.destination, *_with_plan(problem))
     if only is None:
         only = MATTER if len(names) > MANY_HOSTS else ALL
-    others = full_mesh(names) if only == ALL else []
-    return list(dict.fromkeys([*matter, *others])), rates
+    testable = _testable(ends_of(hosts))
+    others = testable if only == ALL else []
+    wanted = set(testable)
+    return [pair for pair in dict.fromkeys([*matter, *others]) if pair in wanted], rates
 
 
 def choose(
@@ -116,8 +139,20 @@ def choose(
     budget: Cost,
     number: int,
     in_pull: Set[str] = frozenset(),
+    by_iperf3: Set[str] = frozenset(),
 ) -> Chosen:
     """Return the rounds of as many pairs as the budget pays for.
+
+    Parameters
+    ----------
+    pairs, tools
+        Pairs, the weightiest first, and the tools' names.
+    rates : mapping of pairs to float
+        What is expected of them, in bytes per second.
+    wires, budget, number, in_pull
+        As for `datacollect.measurement.cycle.budget.cycle_within`.
+    by_iperf3 : set of str
+        Hosts with iperf3 servers: fewer tools test their pairs.
 
     Raises
     ------
@@ -128,18 +163,20 @@ def choose(
     # What loads no wire has rounds of its own.
     between_s = BETWEEN_S * len({tool.loads_wires for tool in chosen.values()})
     settings = {
-        pair: {name: tool.settings_for(rates.get(pair)) for name, tool in chosen.items()}
+        pair: _settings_of(chosen, rates.get(pair), by_iperf3=not by_iperf3.isdisjoint(pair))
         for pair in pairs
     }
+    pairs = [pair for pair in pairs if settings[pair]]
     costs = {
         pair: sum((one.cost for one in of_pair.values()), Cost(0, 0.0))
         for pair, of_pair in settings.items()
+        if of_pair
     }
     cycle = cycle_within(
         pairs, costs, budget, wires, between_s=between_s, cycle=number, in_pull=in_pull
     )
     tested = {pair for one in cycle.rounds for pair in one}
-    if not tested and not cycle.left_out:
+    if pairs and not tested and not cycle.left_out:
         cheapest = min(costs.values(), key=lambda cost: (cost.n_bytes, cost.seconds))
         raise ProblemError(
             f"{budget.n_bytes:g} bytes and {budget.seconds:g} s of the budget pay for no pair: "
@@ -148,6 +185,17 @@ def choose(
         )
     unpaid = tuple(pair for pair in pairs if pair not in tested and pair not in cycle.left_out)
     return Chosen(cycle, settings, cost_of_cycle(cycle, costs, between_s), unpaid)
+
+
+def _settings_of(
+    tools: Mapping[str, Tool], rate_bytes_per_s: float | None, *, by_iperf3: bool
+) -> dict[str, HasCost]:
+    """Return how a pair is tested, by tool."""
+    settings = {name: tool.settings_for(rate_bytes_per_s) for name, tool in tools.items()}
+    if not by_iperf3:
+        return settings
+    able = {name: affordable(one) for name, one in settings.items()}
+    return {name: one for name, one in able.items() if one is not None}
 
 
 def left_of(budget: Cost, cost: Cost) -> Cost:

@@ -15,6 +15,7 @@ from datacollect.measurement.cycling.choosing import (
     BETWEEN_S,
     candidate_pairs,
     choose,
+    iperf3_hosts,
     left_of,
     measured_hosts,
 )
@@ -29,7 +30,7 @@ from datacollect.measurement.cycling.planning import (
     routers_in_common,
     stored,
 )
-from datacollect.measurement.cycling.record import only_one, write_record
+from datacollect.measurement.cycling.record import only_one, read_record, write_record
 from datacollect.measurement.cycling.several_links import Asking, comparison_of
 from datacollect.measurement.host_limits import FLOOD
 from datacollect.measurement.hosts_file import HostsFile
@@ -129,11 +130,15 @@ def measure_cycle(
     patience_s = in_units(patience_s, DURATION, "patience_s")
     if not isinstance(hosts, HostsFile):
         hosts = HostsFile.from_file(hosts)
-    agents, folder = measured_hosts(hosts), Path(folder)
-    assert hosts.key is not None
-    asking = Asking(agents, read_private_key(hosts.key), patience_s, tell or (lambda _: None))
+    ends, folder = measured_hosts(hosts), Path(folder)
+    key = None if hosts.key is None else read_private_key(hosts.key)
+    asking = Asking(ends, key, patience_s, tell or (lambda _: None))
+    # What cannot be asked for leaves no folder behind.
+    planned = None if folder.exists() else plan_cycle_of(hosts, folder, tools, only)
     with only_one(folder):
-        return _Run(hosts, folder, plan_cycle_of(hosts, folder, tools, only), asking).carry_out()
+        if planned is None or read_record(folder) is not None:
+            planned = plan_cycle_of(hosts, folder, tools, only)
+        return _Run(hosts, folder, planned, asking).carry_out()
 
 
 class _Run:
@@ -204,24 +209,18 @@ class _Run:
 
     def _cost(self, pair: Pair, tools: Sequence[str]) -> Cost:
         of_pair = self._planned.chosen.settings[pair]
-        return sum((of_pair[name].cost for name in tools), Cost(0, 0.0))
+        costs = [one.cost for name, one in of_pair.items() if name in tools]
+        return sum(costs, Cost(0, 0.0))
 
     def _run_pair(
         self, pair: Pair, place: tuple[int, int], tools: Sequence[str], concurrency: int
     ) -> list[bool]:
         """Run the tests of a pair that are not kept, and return of each whether it was done."""
-        (sender, receiver), asking, done = self._asking.ends(pair), self._asking, []
+        settings, done = self._planned.chosen.settings[pair], []
         for name in tools:
-            measure = partial(
-                TOOLS[name].measure,
-                sender,
-                receiver,
-                asking.key,
-                self._planned.chosen.settings[pair][name],
-                asking.patience_s,
-                asking.tell,
-            )
-            done += self._keep((name, *place), [pair], measure, {"concurrency": concurrency})
+            if name in settings:
+                measure = partial(self._asking.pair, pair, settings[name])
+                done += self._keep((name, *place), [pair], measure, {"concurrency": concurrency})
         return done
 
     def _keep(
@@ -256,6 +255,7 @@ class _Run:
                 left_of(self._left_for_pairs(), self._cost_of_rounds(self._record.light, light)),
                 self._record.number,
                 in_pull=_in_pull(now),
+                by_iperf3=iperf3_hosts(self._hosts),
             )
             rounds = found.cycle.rounds
             self._leave_out("one of their hosts moves other data", found.cycle.left_out)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted, format_bytes, format_duration
+from datacollect.measurement.asking.ends import is_by_agents
+from datacollect.measurement.asking.iperf3_tests import ThisHost
 from datacollect.measurement.asking.tools import tools_named
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.cycle.routers import wires_of_routes
@@ -16,6 +18,7 @@ from datacollect.measurement.cycling.choosing import (
     Chosen,
     candidate_pairs,
     choose,
+    iperf3_hosts,
     left_of,
     measured_hosts,
     without_agent,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.measurement.asking.ends import End
     from datacollect.measurement.cycle.rounds import Pair
     from datacollect.measurement.hosts_file import HostsFile
 
@@ -90,7 +94,10 @@ class Planned:
             lines.append(f"flood, {named(self.flood.pairs)}: {at_most(self.flood.cost)}")
         if self.without_agent:
             hosts = listed(self.without_agent, NAMED)
-            lines.append(f"left out, no agent runs there: {hosts}; `measure tcp` may reach them")
+            lines.append(
+                f"left out, no agent runs there: {hosts}; run one, or measure iperf3 servers from "
+                "the destination, with an empty table for it"
+            )
         if self.chosen.unpaid:
             lines.append(f"left out, for the budget: {named(self.chosen.unpaid)}")
         return lines
@@ -122,11 +129,11 @@ def plan_cycle_of(
     """
     wanted = set(tools)
     of_pairs = list(tools_named(wanted - {*OF_SEVERAL}))
-    agents = measured_hosts(hosts)
+    ends, servers = measured_hosts(hosts), iperf3_hosts(hosts)
     asked = {
         "tools": [*of_pairs, *(name for name in OF_SEVERAL if name in wanted)],
         "only": only,
-        "hosts": {name: [*agents[name].address] for name in sorted(agents)},
+        "hosts": {name: _address(ends[name]) for name in sorted(ends)},
         "destination": hosts.destination,
     }
     table, last = stored(folder), read_record(folder)
@@ -138,15 +145,26 @@ def plan_cycle_of(
         number = 0 if last is None else last.number + 1
         pairs, rates = candidate_pairs(hosts, table, only)
         record = CycleRecord(number, time.time(), asked, (), None, rates)
-    flood = flood_into(hosts.destination, pairs, rates) if FLOOD in wanted else None
+    by_agents = [pair for pair in pairs if is_by_agents((ends[pair[0]], ends[pair[1]]))]
+    flood = flood_into(hosts.destination, by_agents, rates) if FLOOD in wanted else None
     budget = hosts.budget if flood is None else left_of(hosts.budget, flood.cost)
     wires = [*hosts.wires, *found_wires(table)]
-    chosen = choose(pairs, of_pairs, rates, wires, budget, record.number)
+    chosen = choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
+    if not chosen.pairs and not chosen.unpaid:
+        raise ProblemError(
+            f"tools must test some of the hosts, got {', '.join(asked['tools'])}; iperf3 servers "
+            "take part in ping and tcp: name these"
+        )
     if goes_on:
         chosen = replace(chosen, cycle=replace(chosen.cycle, rounds=record.light), unpaid=())
     return Planned(
         replace(record, light=chosen.cycle.rounds), chosen, flood, goes_on, without_agent(hosts)
     )
+
+
+def _address(end: End) -> list[str | int]:
+    """Return where a host is reached; nowhere, if it is this one."""
+    return [] if isinstance(end, ThisHost) else [*end.address]
 
 
 def stored(folder: Path) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from datacollect.measurement.asking.ends import measure_ends
 from datacollect.measurement.asking.flood_tests import measure_at_once, measure_flood
 from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
 from datacollect.measurement.asking.tools import most_bytes
@@ -14,12 +15,14 @@ from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.cycling.choosing import BETWEEN_S
 from datacollect.measurement.probes.shared_wires import CONNECTIONS
 from datacollect.measurement.shared_links import RUNS, SHARED
+from datacollect.net.agent_entries import AgentEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from datacollect.measurement.asking.ends import End
+    from datacollect.measurement.asking.tools import HasCost
     from datacollect.measurement.cycle.rounds import Pair
-    from datacollect.net.agent_entries import AgentEntry
     from datacollect.net.keys import PrivateKey
 
 FLOOD_S = 10.0
@@ -90,30 +93,37 @@ def comparison_of(links: tuple[Pair, Pair], rates: Mapping[Pair, float]) -> Comp
 
 @dataclass(frozen=True)
 class Asking:
-    """Who asks which agents, and how long others are waited for."""
+    """Who asks which hosts, with which key where they have agents, and how long it waits."""
 
-    agents: Mapping[str, AgentEntry]
-    key: PrivateKey
+    ends: Mapping[str, End]
+    key: PrivateKey | None
     patience_s: float
     tell: Callable[[str], None]
 
+    def pair(self, pair: Pair, settings: HasCost) -> Iterable[dict[str, Any]]:
+        """Return the rows of a test of one pair."""
+        ends = self.ends[pair[0]], self.ends[pair[1]]
+        return measure_ends(ends, self.key, settings, self.patience_s, self.tell)
+
     def flood(self, flood: Flood) -> list[dict[str, Any]]:
         """Return the rows of a flood."""
-        ends = [self.ends(pair) for pair in flood.pairs]
-        return measure_flood(ends, self.key, flood.settings, self.patience_s, self.tell)
+        agents, key = self._agents(flood.pairs)
+        return measure_flood(agents, key, flood.settings, self.patience_s, self.tell)
 
     def compare(self, comparison: Comparison, run: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of one of the times that two links are compared."""
-        settings, ends = comparison.settings, [self.ends(pair) for pair in comparison.links]
+        settings, (agents, key) = comparison.settings, self._agents(comparison.links)
         said = asdict(settings) | {"links": comparison.links, "run": f"{comparison.name}-{run}"}
-        alone = [
-            measure_pair(*pair, self.key, settings, self.patience_s, self.tell) for pair in ends
-        ]
-        at_once = measure_at_once(ends, self.key, settings, self.patience_s, self.tell)
+        alone = [measure_pair(*pair, key, settings, self.patience_s, self.tell) for pair in agents]
+        at_once = measure_at_once(agents, key, settings, self.patience_s, self.tell)
         for together, rows in ((False, alone), (True, at_once)):
             text = json.dumps(said | {"together": together})
             yield from ({**row, "tool": SHARED, "settings": text} for row in rows)
 
-    def ends(self, pair: Pair) -> tuple[AgentEntry, AgentEntry]:
-        """Return who sends and who receives."""
-        return self.agents[pair[0]], self.agents[pair[1]]
+    def _agents(
+        self, pairs: Sequence[Pair]
+    ) -> tuple[list[tuple[AgentEntry, AgentEntry]], PrivateKey]:
+        """Return who sends and who receives, which are agents, and the key for them."""
+        agents = {name: end for name, end in self.ends.items() if isinstance(end, AgentEntry)}
+        assert self.key is not None
+        return [(agents[tail], agents[head]) for tail, head in pairs], self.key

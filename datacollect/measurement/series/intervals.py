@@ -1,9 +1,11 @@
-"""How far to trust the bandwidth of a pair: an interval from its own samples.
+"""How far to trust the bandwidth of a pair: what the next collection may find, by its own samples.
 
 Samples that were taken soon after each other are alike, so they are no independent witnesses.
-Whole blocks of time are drawn, with replacement, as many as there are, and averaged anew (Künsch,
-"The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17,
-1989). Of few blocks such draws are too much alike: quantiles further out make up for that
+Whole blocks of time are drawn, with replacement, as many as there are, and averaged anew: that is
+how well the mean is known (Künsch, "The jackknife and the bootstrap for general stationary
+observations", Annals of Statistics 17, 1989). What is sent next finds no mean but a time of its
+own, so that each such mean is taken times what one block more, drawn from all that there are, was
+beside them. Of few blocks such draws are too much alike: quantiles further out make up for that
 (Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69, 2015).
 """
 
@@ -31,19 +33,18 @@ def bandwidth_interval(
     bandwidth_bytes_per_s: npt.ArrayLike,
     time_s: npt.ArrayLike,
     *,
-    block_s: float | None = None,
     weights: npt.ArrayLike | None = None,
     seed: int = 0,
 ) -> tuple[float, float] | None:
-    """Return between which bandwidths a pair's mean lies with 90 % certainty.
+    """Return between which rates what is sent next will find a pair, with 90 % certainty.
+
+    Blocks are as many as the root of n, and so are samples in each. What is sent next is taken to
+    last as long as a block; the mean over a longer time lies closer to the mean of all.
 
     Parameters
     ----------
     bandwidth_bytes_per_s, time_s : array_like of float, shape (n,)
-        The pair's samples.
-    block_s : float, optional
-        Length of a block; by default so that there are as many blocks as the root of n, and samples
-        in each as many.
+        The pair's samples; bandwidths >= 0.
     weights : array_like of float, shape (n,), optional
         Of a weighted mean, such as by age; > 0.
     seed : int
@@ -57,7 +58,7 @@ def bandwidth_interval(
     Raises
     ------
     ProblemError
-        The arrays differ in length, or `block_s` is no length.
+        The arrays differ in length.
 
     Examples
     --------
@@ -74,27 +75,36 @@ def bandwidth_interval(
             f"bandwidths, times and weights must be of the same samples, got shapes {y.shape}, "
             f"{at.shape} and {w.shape}"
         )
-    if block_s is not None and not block_s > 0:
-        raise ProblemError(f"block_s must be > 0, got {block_s!r}")
-    block = _blocks(at, block_s)
-    n_blocks = int(block.max(initial=-1)) + 1
+    n_blocks = int(np.sqrt(len(y)))
     if n_blocks < FEWEST_BLOCKS:
         return None
-    sums = np.bincount(block, w * y, n_blocks)
-    totals = np.bincount(block, w, n_blocks)
-    drawn = np.random.default_rng(seed).integers(0, n_blocks, (DRAWS, n_blocks))
-    means = sums[drawn].sum(axis=1) / totals[drawn].sum(axis=1)
-    low, high = np.quantile(means, _quantiles(n_blocks))
+    if not y.any():
+        return 0.0, 0.0
+    in_time = np.argsort(at, kind="stable")
+    y, w = y[in_time], w[in_time]
+    random = np.random.default_rng(seed)
+    low, high = np.quantile(
+        _means(y, w, n_blocks, random) * _of_a_block(y, n_blocks, random), _quantiles(n_blocks)
+    )
     return float(low), float(high)
 
 
-def _blocks(time_s: FloatArray, block_s: float | None) -> npt.NDArray[np.intp]:
-    """Return the number of the block in which each sample was taken, from 0, none empty."""
-    if block_s is None:
-        place = np.argsort(np.argsort(time_s, kind="stable"))
-        n_blocks = max(int(np.sqrt(len(time_s))), 1)
-        return np.asarray(place * n_blocks // max(len(time_s), 1), dtype=np.intp)
-    return np.unique(np.floor(time_s / block_s), return_inverse=True)[1]
+def _means(y: FloatArray, w: FloatArray, n_blocks: int, random: np.random.Generator) -> FloatArray:
+    """Return the weighted means of draws of as many blocks as there are."""
+    block = np.arange(len(y)) * n_blocks // len(y)
+    sums = np.bincount(block, w * y, n_blocks)
+    totals = np.bincount(block, w, n_blocks)
+    drawn = random.integers(0, n_blocks, (DRAWS, n_blocks))
+    means: FloatArray = sums[drawn].sum(axis=1) / totals[drawn].sum(axis=1)
+    return means
+
+
+def _of_a_block(y: FloatArray, n_blocks: int, random: np.random.Generator) -> FloatArray:
+    """Return what draws of a block, which may begin at any sample, are beside the mean of all."""
+    length = len(y) // n_blocks
+    blocks = np.convolve(y, np.full(length, 1 / length), mode="valid")
+    drawn: FloatArray = blocks[random.integers(0, len(blocks), DRAWS)] / blocks.mean()
+    return drawn
 
 
 def _quantiles(n_blocks: int) -> tuple[float, float]:

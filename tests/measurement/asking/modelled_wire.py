@@ -49,25 +49,25 @@ class ModelledWire:
         self._others, self._is_lost, self._overslept_s = others, is_lost, overslept_s
         self._now_ns = time.monotonic_ns()
         self._free_ns = 0.0
-        self.made: list[int] = []
+        self._sent = 0
         self.left: dict[int, int] = {}
         self._arrived: set[int] = set()
         self._number: int | None = None
         self._changed = threading.Condition()
         clock = SimpleNamespace(monotonic_ns=self._read, monotonic=time.monotonic)
         clock.sleep = self._sleep
-        packet, number_of = pair_sending.packet, pair_receiving.number_of
+        send, number_of = pair_sending._Packets.send, pair_receiving.number_of
 
-        def making(nonce, number, n_bytes):
-            self.made.append(number)
-            return packet(nonce, number, n_bytes)
+        def sending(packets, data):
+            self._sent = number_of(data, packets.test.ticket.nonce)
+            return send(packets, data)
 
         def reading(data, nonce):
             self._number = number_of(data, nonce)
             return self._number
 
         monkeypatch.setattr(pair_sending, "time", clock)
-        monkeypatch.setattr(pair_sending, "packet", making)
+        monkeypatch.setattr(pair_sending._Packets, "send", sending)
         monkeypatch.setattr(pair_sending, "stamp_ns", lambda _: self._leave())
         monkeypatch.setattr(pair_receiving, "number_of", reading)
         monkeypatch.setattr(pair_receiving, "_stamp_ns", lambda _: self._arrive())
@@ -83,7 +83,7 @@ class ModelledWire:
     def _leave(self) -> int:
         """Return when a packet leaves its sender, and put it on the wire."""
         with self._changed:
-            number, left_ns = self.made.pop(0), self._now_ns
+            number, left_ns = self._sent, self._now_ns
             # Whatever the clock says meanwhile, no pair meets the one before.
             begins_ns = max(left_ns, self._free_ns) if number % 2 else left_ns
             self._free_ns = begins_ns + self._others(number) * 1e9 + self._takes_ns
