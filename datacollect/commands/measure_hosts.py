@@ -59,7 +59,8 @@ def hosts(
     from datacollect.measurement.hosts_file import HOSTS, HOSTS_FORMAT, HostsFile
 
     require_new(output, force=force)
-    found = _servers(iperf3)
+    # Who measures nothing but iperf3 servers is the destination.
+    found = _servers(iperf3, None if url else destination)
     with working("asking agents"):
         agents, failed = _introduced(url or ())
     for agent in agents:
@@ -69,9 +70,6 @@ def hosts(
                 "agent's file"
             )
         found[agent.name] = {"url": agent.url, "fingerprint": agent.fingerprint}
-    if iperf3 and not url and destination not in found:
-        # Who measures iperf3 servers is the destination.
-        found[destination] = {}
     tree: dict[str, Any] = {"format": HOSTS_FORMAT, "destination": destination}
     tree |= {"budget": {"bytes": n_bytes, "time": seconds}, "hosts": found}
     if url:
@@ -113,8 +111,8 @@ def _introduced(urls: Sequence[str]) -> tuple[list[Introduction], dict[str, Tran
     return agents, failed
 
 
-def _servers(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
-    """Read the options --iperf3."""
+def _servers(given: Sequence[str] | None, here: str | None) -> dict[str, dict[str, str]]:
+    """Read the options --iperf3; beside servers this host is in the file, unless it is one."""
     servers: dict[str, dict[str, str]] = {}
     for text in given or ():
         name, _, address = text.partition("=")
@@ -125,4 +123,6 @@ def _servers(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
         if name in servers:
             raise ProblemError(f"--iperf3 names {name!r} twice; keep one")
         servers[name] = {"iperf3": address}
+    if servers and here is not None:
+        servers.setdefault(here, {})
     return servers

@@ -50,8 +50,9 @@ def test_json_names_all_and_without_o_the_file_is_the_answer(call, tmp_path):
     assert HostsFile.from_file(tmp_path / "HOSTS.toml").hosts["D"] == ("::1", 5201)
 
 
-def test_who_measures_servers_is_the_destination(call, tmp_path):
+def test_who_measures_servers_is_the_destination(call, tmp_path, monkeypatch):
     """With an empty table: tests are between the servers and the host where they are asked for."""
+    monkeypatch.chdir(tmp_path)
     given = ("--iperf3", "S=s.example:5201", "--destination", "me", "-o", "HOSTS.toml")
     assert call("measure", "hosts", *given)[:2] == (0, "S s.example:5201\nme\n")
     found = HostsFile.from_file("HOSTS.toml")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Stepped(sessions._SessionThread):
     """One session, for a `simulated.pulls.Start`."""
 
+    decides_s = 0.0  # by its own clock
+
     def __init__(self, opening: Any, open_peer: Any, opened: Store, start: Any) -> None:
         super().__init__(opening, open_peer, opened, start._tell, lambda: start.now_s)
         self.start_of = start

@@ -103,6 +103,9 @@ class Sessions:
 class _SessionThread(threading.Thread):
     """One session; what it is to do comes by the queue `wanted`, None ends it."""
 
+    # What the core takes to say what follows an answer; the kernel takes data in meanwhile.
+    decides_s = 0.02
+
     def __init__(
         self,
         opening: OpenSession,
@@ -163,7 +166,12 @@ class _SessionThread(threading.Thread):
     def _work(self, peer: Peer) -> None:
         """Do what is wanted; with nothing wanted receive an answer, or wait."""
         try:
-            wanted = self.wanted.get(block=not self._asked)
+            if len(self._asked) == 1:
+                # What has just been answered is followed by a request, which must not wait for all
+                # of the last answer: the source would have nothing to send meanwhile.
+                wanted = self.wanted.get(timeout=self.decides_s)
+            else:
+                wanted = self.wanted.get(block=not self._asked)
         except queue.Empty:
             self._receive(peer)
             return

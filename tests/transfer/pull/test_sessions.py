@@ -1,0 +1,72 @@
+"""When a session's thread asks, beside what it receives."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+from datacollect.transfer.protocol.source import Verdict
+from datacollect.transfer.pull.core.messages import Answered, OpenSession, Request
+from datacollect.transfer.pull.sessions import _SessionThread
+
+N_PIECES = 6
+
+
+class Peer:
+    """Answers each piece at once, and notes what is done in which order."""
+
+    is_proved, is_waiting, received_bytes = True, False, 0
+
+    def __init__(self):
+        self.done, self._asked = [], []
+
+    def has_room(self, segments):
+        return True
+
+    def request(self, segments):
+        self.done.append(("asks for", segments[0].piece))
+        self._asked.append(segments[0].piece)
+
+    def receive(self, view):
+        self.done.append(("receives", self._asked.pop(0)))
+        return SimpleNamespace(verdict=Verdict.VERIFIED, n_bytes=1, digest=b"")
+
+    def close(self):
+        pass
+
+
+class Store:
+    def segments(self, key):
+        return [SimpleNamespace(piece=key.piece, span=None)]
+
+    def put(self, *_):
+        return True
+
+
+def test_what_follows_an_answer_is_asked_for_before_the_last_one_is_received():
+    """Of two pieces that are asked for one is being sent, and one request lies ready.
+
+    A slow piece takes seconds: whoever asks only when it is there leaves the source idle for a
+    round trip, each time.
+    """
+    peer, numbers = Peer(), iter(range(2, N_PIECES))
+
+    def tell(event):
+        if isinstance(event, Answered):
+            piece = next(numbers, None)
+            wanted = None if piece is None else Request(0, "S", piece)
+            # The core takes a while.
+            threading.Timer(0.01, thread.wanted.put, (wanted,)).start()
+
+    thread = _SessionThread(OpenSession(0, "S", ()), lambda *_: peer, Store(), tell, lambda: 0.0)
+    thread.decides_s = 10.0
+    for piece in range(2):
+        thread.wanted.put(Request(0, "S", piece))
+    thread.start()
+    thread.join(20.0)
+    assert not thread.is_alive()
+    expected = [("asks for", 0)]
+    for piece in range(N_PIECES - 2):
+        expected += [("asks for", piece + 1), ("receives", piece)]
+    expected.append(("asks for", N_PIECES - 1))
+    assert peer.done[: len(expected)] == expected
