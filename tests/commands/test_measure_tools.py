@@ -323,3 +323,34 @@ def test_an_end_that_is_killed_is_named_and_its_bytes_stay_counted(agents, tmp_p
     # Who is killed gives nothing back, and a restarted agent knows it.
     used = json.loads((tmp_path / killed / f"{killed}.measured").read_text())
     assert [n_bytes for _, _, n_bytes in used] == [500_000_000]
+
+
+def test_an_agent_that_is_killed_in_a_cycle_costs_its_own_tests_only(tmp_path):
+    """S and E send to D, one after the other, 100 MB at 50 MB/s; S is killed while it sends."""
+    folder = tmp_path / "samples"
+    with ExitStack() as held:
+        _, at_d = held.enter_context(started(agent_file(tmp_path, "D")))
+        to_d = {"D": at_d["url"].removeprefix("https://")}
+        files = {name: agent_file(tmp_path, name, to_d, rate=50_000_000) for name in "SE"}
+        killed, at_s = held.enter_context(started(files["S"]))
+        _, at_e = held.enter_context(started(files["E"]))
+        others = {"D": entry(at_d), "E": entry(at_e)}
+        hosts = write_hosts(tmp_path, {**others, "S": entry(at_s)})
+        options = ["--only", "matter", "--tools", "tcp", "-o", str(folder)]
+        command = [*DATACOLLECT, "measure", "cycle", hosts, *options]
+        with subprocess.Popen(command) as operator:
+            begun(tmp_path, "S")
+            killed.kill()
+            assert operator.wait(timeout=120) == 1
+        ended = {row["from"]: row["ended"] for row in rows(folder)}
+        assert ended.keys() == {"S", "E"}
+        assert ended["E"] == "done"
+        assert "S: " in ended["S"]
+        # No host is held, and who comes back counts what the killed one may have taken.
+        _, at_s = held.enter_context(started(files["S"]))
+        hosts = write_hosts(tmp_path, {**others, "S": entry(at_s)})
+        assert run(["measure", "cycle", hosts, *options]) == 0
+    assert len(rows(folder)) == 4
+    used = json.loads((tmp_path / "S/S.measured").read_text())
+    assert [n_bytes for _, _, n_bytes in used][0] == 100_000_000
+    assert len(used) == 2

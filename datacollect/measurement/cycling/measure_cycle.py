@@ -241,8 +241,7 @@ class _Run:
 
     def _plan_loading(self, light: Sequence[str], loading: Sequence[str]) -> None:
         """Put the tests that load wires into rounds, by what the light ones have said."""
-        table = stored(self._folder)
-        now = table[table["time_s"] >= self._record.begun_s]
+        table, now = stored(self._folder), self._now()
         pairs, silent = self._planned.chosen.pairs, _silent(now)
         answering = [pair for pair in pairs if pair not in silent]
         rounds: Rounds = ()
@@ -265,6 +264,11 @@ class _Run:
         self._leave_out("no first test was done", [pair for pair in pairs if pair in silent])
         self._record = replace(self._record, loading=rounds)
         write_record(self._folder, self._record)
+
+    def _now(self) -> pd.DataFrame:
+        """Return what this cycle has measured so far."""
+        table = stored(self._folder)
+        return table[table["time_s"] >= self._record.begun_s]
 
     def _left_for_pairs(self) -> Cost:
         flood = self._planned.flood
@@ -300,6 +304,10 @@ class _Run:
         """Compare links that have a router in common, as far as the budget reaches."""
         _, rates = candidate_pairs(self._hosts, stored(self._folder), None)
         left = left_of(self._hosts.budget, self._planned.cost)
+        # What was decided before this start is paid for, too.
+        for decided in compared(self._now()).decided:
+            one, other = sorted(decided)
+            left = left_of(left, comparison_of((one, other), rates).cost)
         tried: set[frozenset[Pair]] = set()
         while True:
             table = stored(self._folder)

@@ -1,0 +1,99 @@
+"""Comparisons of links within a cycle: what the budget pays for, whatever has ended it before."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from instances.measuring import OPERATOR
+
+import datacollect as dc
+from datacollect.measurement.asking.tools import TOOLS, Tool
+from datacollect.measurement.asking.traces import TraceSettings
+from datacollect.measurement.cycling.several_links import Asking
+from datacollect.measurement.hosts_file import HostsFile
+from datacollect.net.keys import write_private_key
+
+# Of a comparison: three times two links alone, and both at once; nothing is known of their rates.
+COST_BYTES = 3 * 4 * 100_000_000
+ROUTER = json.dumps(["9.9.9.9"])
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    """Six hosts, and a budget for one comparison and a half."""
+    write_private_key(tmp_path / "operator.key", OPERATOR)
+    return HostsFile.from_dict(
+        {
+            "format": "datacollect-hosts/1",
+            "destination": "A",
+            "key": str(tmp_path / "operator.key"),
+            "budget": {"bytes": COST_BYTES * 3 // 2},
+            "hosts": {
+                name: {"url": f"https://127.0.0.1:{i + 1}", "fingerprint": f"sha256:{i:064}"}
+                for i, name in enumerate("ABCDEF")
+            },
+        }
+    )
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    """Put tests in place that are done at once, over one router; return what is compared."""
+    asked = []
+
+    def trace(sender, receiver, key, settings, patience_s=0.0, tell=None):
+        row = {"from": sender.name, "to": receiver.name, "time_s": 2e9, "tool": "trace"}
+        yield {**row, "ended": "done", "routers": ROUTER}
+
+    def compare(self, comparison, run):
+        asked.append((comparison.name, run))
+        said = {"links": comparison.links, "run": f"{comparison.name}-{run}"}
+        for together in (False, True):
+            for tail, head in comparison.links:
+                row = {"from": tail, "to": head, "time_s": 2e9, "tool": "shared", "ended": "done"}
+                settings = json.dumps(said | {"together": together})
+                yield {**row, "bandwidth_bytes_per_s": 1e6, "settings": settings}
+
+    monkeypatch.setitem(TOOLS, "trace", Tool(lambda _: TraceSettings(), trace, loads_wires=False))
+    monkeypatch.setattr(Asking, "compare", compare)
+    return asked
+
+
+def measure(hosts, folder, tell=None):
+    return dc.measure_cycle(hosts, folder, tools=["trace", "shared"], tell=tell)
+
+
+def test_the_budget_pays_for_one(tmp_path, hosts, compared):
+    said = []
+    measure(hosts, tmp_path / "samples", said.append)
+    assert len(compared) == 3
+    assert said[-1] == "left out, the budget does not reach so far"
+
+
+@pytest.mark.parametrize("n_runs", [1, 3])
+def test_a_cycle_that_goes_on_has_paid_for_what_was_compared(tmp_path, hosts, compared, n_runs):
+    """It is killed within the first comparison, or when it is decided: none is run twice."""
+
+    original = Asking.compare
+
+    def compare(self, comparison, run):
+        if len(compared) == n_runs:
+            raise Killed
+        return original(self, comparison, run)
+
+    def tell(line):
+        if len(compared) == 3:
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Asking, "compare", compare)
+        with pytest.raises(Killed):
+            measure(hosts, tmp_path / "samples", tell)
+    assert len(compared) == n_runs
+    measure(hosts, tmp_path / "samples")
+    assert len(compared) == len(set(compared)) == 3
