@@ -8,7 +8,6 @@ lines in the order of the walk, so runs are merged with the walk and never held 
 from __future__ import annotations
 
 import csv
-import fcntl
 import hashlib
 import heapq
 import io
@@ -26,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name
 from datacollect.files.kinds import shown
+from datacollect.files.locks import take_lock
 from datacollect.problem.manifest import why_no_path
 
 if TYPE_CHECKING:
@@ -392,13 +392,13 @@ def _noting(path: Path) -> Iterator[IO[bytes]]:
     with _told_of(path):
         notes = path.open("a+b", buffering=0)
     with notes:
-        try:
-            fcntl.flock(notes, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        with _told_of(path):
+            is_free = take_lock(notes.fileno())
+        if not is_free:
             raise ProblemError(
                 f"{document_name(path)}: another process makes this manifest; wait for it, or name "
                 "another file"
-            ) from None
+            )
         yield notes
 
 

@@ -10,6 +10,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+# NFS says the last one.
+_ANOTHERS = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+
+
+def take_lock(number: int) -> bool:
+    """Take the lock of an open file for this process alone; whether it was to be had.
+
+    Raises
+    ------
+    OSError
+        Another process does not have it: the file system has no locks, or fails.
+    """
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _ANOTHERS:
+            return False
+        raise
+    return True
+
 
 def is_locked(path: Path) -> bool:
     """Whether another process has the lock of a file; no file and no locks: none has."""
@@ -20,7 +40,7 @@ def is_locked(path: Path) -> bool:
     try:
         fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno in (errno.EWOULDBLOCK, errno.EAGAIN)
+        return error.errno in _ANOTHERS
     finally:
         os.close(number)
     return False

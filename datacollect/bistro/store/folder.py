@@ -6,7 +6,6 @@ What a database has committed is on the disk: write-ahead log, synchronous=FULL.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
+from datacollect.files.locks import take_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,14 +51,15 @@ class Held:
         except OSError as error:
             raise _unusable(folder, error) from None
         try:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_free = take_lock(self._lock_fd)
         except OSError as error:
             self.close()
-            if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
-                raise _unusable(folder, error) from None
+            raise _unusable(folder, error) from None
+        if not is_free:
+            self.close()
             raise ProblemError(
                 f"{folder}: another process is at work there; end it first, or name another folder"
-            ) from None
+            )
 
     def close(self) -> None:
         """Let others have it; again does nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, RefusedError, TicketError
 from datacollect.files.kinds import shown
+from datacollect.files.locks import take_lock
 from datacollect.measurement.answering.used_bytes import UsedBytes
 from datacollect.measurement.cycle.host_lease import ASK_EVERY_S, Granted, HostLease, Wait
 from datacollect.net.measure_tickets import judge_measure_ticket, read_measure_ticket
@@ -209,14 +209,26 @@ class HostTests:
                 return Wait(LONGEST_LEASE_S, ASK_EVERY_S)
             answer = self._lease.ask(token, seconds, now_s)
             if isinstance(answer, Granted) and not is_held:
-                timer = threading.Timer(answer.seconds, self.give_back, (ticket, attempt))
-                timer.daemon = True
+                timer = self._ending_after(answer.seconds, ticket, attempt)
                 until_s = now_s + answer.seconds
                 self._leased = _Leased(token, ticket.issuer, ticket.nonce, until_s, n_tests, timer)
-                timer.start()
             elif self._leased is None:
                 self._unlock()
             return answer
+
+    def _ending_after(self, seconds: float, ticket: MeasureTicket, attempt: int) -> threading.Timer:
+        """Return what ends a lease that has just been granted; without it there is none."""
+        timer = threading.Timer(seconds, self.give_back, (ticket, attempt))
+        timer.daemon = True
+        try:
+            timer.start()
+        except RuntimeError:  # threads are used up
+            self._lease.give_back(_lease_token(ticket, attempt), time.monotonic())
+            self._unlock()
+            raise RefusedError(
+                "this host can begin nothing more now; ask again later", 503
+            ) from None
+        return timer
 
     def give_back(self, ticket: MeasureTicket, attempt: int) -> None:
         """End a lease and its test, or leave the queue."""
@@ -288,17 +300,16 @@ class HostTests:
         """Take the kernel's lock, which ends with this process; whether it was free."""
         try:
             self._held = os.open(self._config.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            is_free = take_lock(self._held)
         except OSError as error:
+            self._unlock()
             raise RefusedError(
-                f"this host's lock, {self._config.lock.name}, cannot be opened: {error.strerror}",
+                f"this host's lock, {self._config.lock.name}, cannot be taken: {error.strerror}",
                 503,
             ) from None
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not is_free:
             self._unlock()
-            return False
-        return True
+        return is_free
 
     def _unlock(self) -> None:
         if self._held >= 0:

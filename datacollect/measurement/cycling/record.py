@@ -6,7 +6,6 @@ the same name in all starts, so no row is lost and none is there twice.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import written_durably
+from datacollect.files.locks import take_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,24 +114,30 @@ def only_one(folder: Path) -> Iterator[None]:
     ProblemError
         Another cycle is at work there.
     """
-    try:
+    with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        with _writing(folder):
+            is_free = take_lock(held)
+        if not is_free:
+            raise ProblemError(
+                f"{folder}: another cycle is at work there; wait for its end, or name another by -o"
+            )
+        yield
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise NotWrittenError(
             f"{folder}: cannot be written: {error.strerror}; make room, or name another by -o",
             error.errno,
         ) from None
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ProblemError(
-                f"{folder}: another cycle is at work there; wait for its end, or name another by -o"
-            ) from None
-        yield
-    finally:
-        os.close(held)
 
 
 def _rounds(tree: Any) -> Rounds | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -232,4 +234,28 @@ def test_an_operator_whose_key_is_withdrawn_loses_the_test_that_runs(tests, conf
     with pytest.raises(RefusedError, match="none of the agent's operators"):
         ticket(tests)
     tests.trust(frozenset([OPERATOR.public]))
+    assert isinstance(tests.ask(ticket(tests), 1, 30.0), Granted)
+
+
+def test_a_host_whose_lock_fails_says_so_and_makes_nobody_wait(tests, monkeypatch):
+    def failing(_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("datacollect.measurement.answering.host_tests.take_lock", failing)
+    with pytest.raises(RefusedError, match="lock, cannot be taken: No locks available") as caught:
+        tests.ask(ticket(tests), 1, 30.0)
+    assert caught.value.status == 503
+
+
+def test_a_lease_that_nothing_would_end_is_not_given(tests, config, monkeypatch):
+    """Where no thread can be started the host is free again at once."""
+
+    def failing(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Timer, "start", failing)
+        with pytest.raises(RefusedError, match="can begin nothing more"):
+            tests.ask(ticket(tests), 1, 30.0)
+    assert not is_locked(config.lock)
     assert isinstance(tests.ask(ticket(tests), 1, 30.0), Granted)

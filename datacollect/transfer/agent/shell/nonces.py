@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name
+from datacollect.files.locks import take_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,16 +43,16 @@ class UsedNonces:
         except OSError as error:
             raise self._not_written(error) from None
         try:
-            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            is_free = take_lock(self._number)
+        except OSError as error:
+            os.close(self._number)
+            raise self._not_written(error) from None
+        if not is_free:
             os.close(self._number)
             raise ProblemError(
                 f"{document_name(path)}: is in use: an agent with this file is running already; "
                 "stop it first, or give this one another file"
-            ) from None
-        except OSError as error:
-            os.close(self._number)
-            raise self._not_written(error) from None
+            )
         self._until_s: dict[str, float] = {}
         self._lines = self._most_lines = 0
         try:
