@@ -99,12 +99,13 @@ MUTANTS ?= 60
 FAULTS ?=
 FAULTS_FOLDER ?= faults
 
-faults: $(VENV)/.installed-test ## fail the n-th call of a pull, a service, an upload, a bistro, a destination; hours, goes on
+faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, collecting events, measuring; hours, goes on
 	$(BIN)/python tests/faults/run.py --folder $(FAULTS_FOLDER) $(FAULTS) --table docs/faults_table.md
 	$(BIN)/python tests/faults/log_run.py
 	$(BIN)/python tests/faults/client_run.py
 	$(BIN)/python tests/faults/bistro_run.py
 	$(BIN)/python tests/faults/destination_run.py
+	$(BIN)/python tests/faults/measure_run.py
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=
