@@ -49,7 +49,7 @@ def cycle(
     hosts = HostsFile.from_file(hosts_file)
     if dry_run:
         planned = plan_cycle_of(hosts, Path(folder), names or DEFAULT_TOOLS, only)
-        chosen = planned.chosen
+        chosen, comparison = planned.chosen, planned.comparison
         if as_json:
             emit_json(
                 {
@@ -62,6 +62,8 @@ def cycle(
                     "without_agent": list(planned.without_agent),
                     "most_bytes": planned.cost.n_bytes,
                     "most_s": planned.cost.seconds,
+                    "comparison_most_bytes": comparison and comparison.n_bytes,
+                    "comparison_most_s": comparison and comparison.seconds,
                 }
             )
             return

@@ -105,8 +105,8 @@ def write_part(folder: Path, test_id: str, rows: Iterable[Mapping[str, Any]]) ->
     return file
 
 
-def read_parts(folder: Path) -> StoredSamples:
-    """Read all parts of a folder, also while others write.
+def read_parts(folder: Path, begins: str = "") -> StoredSamples:
+    """Read all parts of a folder, or those of tests whose names begin so, also while others write.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def read_parts(folder: Path) -> StoredSamples:
     ...     read_parts(Path(folder)).frame["rtt_s"].tolist()
     [0.1]
     """
-    return PartsReader(folder).read()
+    return PartsReader(folder, begins).read()
 
 
 class PartsReader:
@@ -127,16 +127,20 @@ class PartsReader:
     Parameters
     ----------
     folder : Path
+    begins : str, optional
+        How the names of the parts begin that count.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, begins: str = "") -> None:
+        self._folder, self._begins = folder, begins
         self._parts: dict[str, tuple[tuple[int, int], pa.Table | None]] = {}
 
     def stamps(self) -> dict[str, tuple[int, int]]:
         """Return which parts there are, and of each when it was written and its bytes."""
         found = {}
         for file in sorted(self._folder.glob("*.parquet")):
+            if not file.name.startswith(self._begins):
+                continue
             with suppress(FileNotFoundError):
                 stat = file.stat()
                 found[file.name] = (stat.st_mtime_ns, stat.st_size)

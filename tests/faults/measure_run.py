@@ -186,7 +186,9 @@ def wrong(folder: Path) -> str:
     files = {path.name for path in (folder / "samples").iterdir()}
     strange = {name for name in files if not name.endswith(".parquet")} - KEPT
     # What a process that was killed was writing, or could not remove, stays for a while.
-    if not (folder / "ended").exists() or "os.unlink" in (folder / "hits").read_text():
+    hits = folder / "hits"
+    could_not_remove = hits.exists() and "os.unlink" in hits.read_text()
+    if could_not_remove or not (folder / "ended").exists():
         strange = {name for name in strange if not name.startswith(".")}
     return f"there is left: {strange}" if strange else ""
 

@@ -34,7 +34,7 @@ from datacollect.measurement.cycling.record import only_one, read_record, write_
 from datacollect.measurement.cycling.several_links import Asking, comparison_of
 from datacollect.measurement.host_limits import FLOOD
 from datacollect.measurement.hosts_file import HostsFile
-from datacollect.measurement.sample_store import DONE, write_part
+from datacollect.measurement.sample_store import DONE, read_parts, write_part
 from datacollect.measurement.shared_links import RUNS, SHARED, compared
 from datacollect.net.fan_out import fan_out
 from datacollect.net.keys import read_private_key
@@ -160,12 +160,14 @@ class _Run:
             [name for name in asked if name in TOOLS and TOOLS[name].loads_wires is loads]
             for loads in (False, True)
         )
+        flood_s = self._planned.flood.cost.seconds if self._planned.flood else 0.0
         if light:
-            self._run_rounds(self._record.light, light)
+            later_s = self._cost_of_rounds(self._record.light, loading).seconds + flood_s
+            self._run_rounds(self._record.light, light, later_s)
         if self._record.loading is None:
             self._plan_loading(light, loading)
         if loading:
-            self._run_rounds(self._record.loading or (), loading)
+            self._run_rounds(self._record.loading or (), loading, flood_s)
         if FLOOD in asked:
             self._run_flood()
         if SHARED in asked:
@@ -181,18 +183,18 @@ class _Run:
             self._planned.without_agent,
         )
 
-    def _run_rounds(self, rounds: Rounds, tools: Sequence[str]) -> None:
-        """Run rounds one after the other, of each all pairs at once."""
-        most_s = [max(self._cost(pair, tools).seconds for pair in one) for one in rounds]
+    def _run_rounds(self, rounds: Rounds, tools: Sequence[str], later_s: float) -> None:
+        """Run rounds one after the other, of each all pairs at once; more takes so long after."""
+        but = ", comparisons of links not counted" if self._planned.comparison else ""
         for number, one in enumerate(rounds):
             done = self._run_round(number, one, tools)
             if done:
                 self._done += done
-                left = most_s[number + 1 :]
+                left_s = self._cost_of_rounds(rounds[number + 1 :], tools).seconds + later_s
                 self._asking.tell(
                     f"{', '.join(tools)}: round {number + 1} of {len(rounds)} is done, "
                     f"{counted(self._done.count(False), 'test')} failed so far, at most "
-                    f"{format_duration(sum(left) + BETWEEN_S * len(left))} to go"
+                    f"{format_duration(left_s)} to go{but}"
                 )
 
     def _run_round(self, number: int, one: Sequence[Pair], tools: Sequence[str]) -> list[bool]:
@@ -232,7 +234,8 @@ class _Run:
     ) -> list[bool]:
         """Run a test and keep its rows, unless they are kept; return whether it was done."""
         test_id = self._record.test_id(*name)
-        if (self._folder / f"{test_id}.parquet").exists():
+        file = f"{test_id}.parquet"
+        if (self._folder / file).exists() and file not in self._planned.damaged:
             return []
         with running_test(self._folder, str(name[0]), pairs):
             rows = [{**row, **more} for row in measure()]
@@ -266,9 +269,8 @@ class _Run:
         write_record(self._folder, self._record)
 
     def _now(self) -> pd.DataFrame:
-        """Return what this cycle has measured so far."""
-        table = stored(self._folder)
-        return table[table["time_s"] >= self._record.begun_s]
+        """Return what this cycle has measured so far, whatever clocks have said."""
+        return read_parts(self._folder, self._record.tests_begin).frame
 
     def _left_for_pairs(self) -> Cost:
         flood = self._planned.flood

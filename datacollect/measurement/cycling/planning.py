@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from datacollect.measurement.cycling.choosing import (
     without_agent,
 )
 from datacollect.measurement.cycling.record import CycleRecord, read_record
-from datacollect.measurement.cycling.several_links import Flood, flood_into
+from datacollect.measurement.cycling.several_links import Flood, comparison_of, flood_into
 from datacollect.measurement.host_limits import FLOOD
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.probes.routes import read_route
@@ -32,7 +33,7 @@ from datacollect.measurement.sample_store import read_parts
 from datacollect.measurement.shared_links import SHARED, compared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -62,6 +63,10 @@ class Planned:
         Whether it has begun before.
     without_agent : tuple of str
         Hosts of the file that no cycle tests.
+    comparison : Cost or None
+        What each comparison of two links costs at most, where some may be compared.
+    damaged : tuple of str
+        Files of the folder that cannot be read.
     """
 
     record: CycleRecord
@@ -69,10 +74,12 @@ class Planned:
     flood: Flood | None
     goes_on: bool
     without_agent: tuple[str, ...] = ()
+    comparison: Cost | None = None
+    damaged: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most; comparisons of links get what the budget leaves."""
+        """What it takes at most; comparisons of links come on top, as far as the budget reaches."""
         return self.chosen.cost + (Cost(0, 0.0) if self.flood is None else self.flood.cost)
 
     def lines(self) -> list[str]:
@@ -92,6 +99,16 @@ class Planned:
             lines.append(f"{named(of_cost)}: {at_most(total)} each ({each})")
         if self.flood is not None:
             lines.append(f"flood, {named(self.flood.pairs)}: {at_most(self.flood.cost)}")
+        if self.comparison is not None:
+            lines.append(
+                f"shared, two links that have a router in common: {at_most(self.comparison)} each, "
+                "as many as the budget pays for besides"
+            )
+        if self.damaged:
+            lines.append(
+                f"damaged, and left out: {listed(self.damaged, NAMED)}; tests of this cycle that "
+                "are among them are run again"
+            )
         if self.without_agent:
             hosts = listed(self.without_agent, NAMED)
             lines.append(
@@ -130,13 +147,15 @@ def plan_cycle_of(
     wanted = set(tools)
     of_pairs = list(tools_named(wanted - {*OF_SEVERAL}))
     ends, servers = measured_hosts(hosts), iperf3_hosts(hosts)
+    tests = [*of_pairs, *(name for name in OF_SEVERAL if name in wanted)]
     asked = {
-        "tools": [*of_pairs, *(name for name in OF_SEVERAL if name in wanted)],
+        "tools": tests,
         "only": only,
         "hosts": {name: _address(ends[name]) for name in sorted(ends)},
         "destination": hosts.destination,
     }
-    table, last = stored(folder), read_record(folder)
+    found, last = read_parts(folder), read_record(folder)
+    table = found.frame
     goes_on = last is not None and not last.is_over and last.asked == asked
     if last is not None and goes_on:
         record, rates = last, last.rates_bytes_per_s
@@ -152,14 +171,28 @@ def plan_cycle_of(
     chosen = choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
     if not chosen.pairs and not chosen.unpaid:
         raise ProblemError(
-            f"tools must test some of the hosts, got {', '.join(asked['tools'])}; iperf3 servers "
+            f"tools must test some of the hosts, got {', '.join(tests)}; iperf3 servers "
             "take part in ping and tcp: name these"
         )
     if goes_on:
         chosen = replace(chosen, cycle=replace(chosen.cycle, rounds=record.light), unpaid=())
     return Planned(
-        replace(record, light=chosen.cycle.rounds), chosen, flood, goes_on, without_agent(hosts)
+        replace(record, light=chosen.cycle.rounds),
+        chosen,
+        flood,
+        goes_on,
+        without_agent(hosts),
+        _dearest_comparison(by_agents, rates) if SHARED in wanted else None,
+        found.damaged,
     )
+
+
+def _dearest_comparison(pairs: Sequence[Pair], rates: Mapping[Pair, float]) -> Cost | None:
+    """Return what comparing two links costs at most; None where there are no two."""
+    if len(pairs) < 2:
+        return None
+    one = max(pairs, key=lambda pair: rates.get(pair, math.inf))
+    return comparison_of((one, one), rates).cost
 
 
 def _address(end: End) -> list[str | int]:

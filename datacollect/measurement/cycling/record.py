@@ -63,7 +63,12 @@ class CycleRecord:
         >>> CycleRecord(3, 1.5e9, {}, (), None, {}).test_id("tcp", 0, 2)
         'cycle-3-1500000000-tcp-0-2'
         """
-        return "-".join(map(str, ("cycle", self.number, int(self.begun_s), *parts)))
+        return self.tests_begin + "-".join(map(str, parts))
+
+    @property
+    def tests_begin(self) -> str:
+        """How the names of all its tests begin."""
+        return f"cycle-{self.number}-{int(self.begun_s)}-"
 
 
 def read_record(folder: Path) -> CycleRecord | None:

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 # So often in one start a source whose files have changed is listed and fetched again.
 MOST_RELISTINGS = 3
-# Once a source is ready, others that are as quick may join the first plan.
-SETTLE_S = 0.5
+# Once a source is ready, others that are as quick may join the first plan: for so long, or for as
+# long as the first has taken. Whoever comes later makes all be planned anew, for some seconds.
+SETTLE_S, SETTLE_MOST_S = 0.5, 5.0
 
 
 @dataclass
@@ -134,11 +135,12 @@ class Hosts:
 
         Until an instant of the monotonic clock, and no longer.
         """
-        since_s: float | None = None
+        begun_s, since_s = time.monotonic(), None
         while self.any_awaited() and time.monotonic() < until_s:
             if self.new and not everything:
                 since_s = since_s or time.monotonic()
-                left_s = since_s + SETTLE_S - time.monotonic()
+                settle_s = max(SETTLE_S, min(since_s - begun_s, SETTLE_MOST_S))
+                left_s = since_s + settle_s - time.monotonic()
                 if left_s <= 0:
                     return
             else:

@@ -53,15 +53,32 @@ def test_a_source_that_drips_keeps_no_other_from_its_first_byte(
     assert "the step took longer than" in answer.missing[0].why
 
 
+def planned(into) -> int:
+    """Return how often was planned."""
+    log = map(json.loads, (into / ".datacollect/log.jsonl").read_text().splitlines())
+    return sum(line["what"] == "planned" for line in log)
+
+
+def test_who_is_ready_a_little_later_is_in_the_first_plan(agents, collection_of, into):
+    """S1 needs a second and more, S2 less than twice as long: to plan anew would cost seconds."""
+    one = agents("S1", {"a": b"a" * 2_000_000}, slow_s=1.0)
+    two = agents("S2", {"c": b"c" * 300_000}, slow_s=1.5)
+    limits = {"patience_s": 20.0, "timeout_s": 20.0}
+    answer = dc.pull(collection_of(one, two, limits=limits), into, "coordinated")
+    assert answer.complete
+    assert planned(into) == 1
+
+
 def test_what_is_listed_late_joins_what_is_under_way(agents, collection_of, into):
-    """S1 has data for a while; S2 tells what it has only after two seconds."""
+    """S1 has data for a while; S2 tells what it has only after five seconds."""
     one = agents("S1", {f"{i}": bytes([i]) * 2_000_000 for i in range(8)}, slow_s=0.6)
-    two = agents("S2", {"c": b"c" * 300_000}, slow_s=1.0)
+    two = agents("S2", {"c": b"c" * 300_000}, slow_s=2.5)
     limits = {"patience_s": 20.0, "timeout_s": 20.0, "piece_bytes": 2**20}
     answer = dc.pull(collection_of(one, two, limits=limits), into, "coordinated")
     assert answer.complete
     assert (into / "S2/c").read_bytes() == two.files["c"]
     assert answer.refetched_bytes == 0
+    assert planned(into) == 2
 
 
 def test_an_agent_that_comes_late_is_waited_for(collection_of, into, tmp_path):
