@@ -45,6 +45,21 @@ def test_a_dry_run_says_rounds_and_costs_and_writes_nothing(hosts, tmp_path, cal
     assert not folder.exists()
 
 
+def test_a_dry_run_says_what_comparisons_may_cost(hosts, tmp_path, call):
+    """Two links alone and both at once, 4 s each, three times; nothing is known of their rates."""
+    options = ("-o", str(tmp_path / "samples"), "--tools", "ping,shared", "--dry-run")
+    code, _, err = call("measure", "cycle", hosts, *options)
+    assert code == 0
+    assert "in common: at most 1.2 GB and 1 min 03 s each, as many as" in " ".join(err.split())
+    said = json.loads(call("measure", "cycle", hosts, *options, "--json")[1])
+    assert said["comparison_most_bytes"] == 12 * 100_000_000
+    assert said["comparison_most_s"] == 3 * 3 * (4.0 + 3.0)
+    said = json.loads(
+        call("measure", "cycle", hosts, *options[:-2], "ping", "--dry-run", "--json")[1]
+    )
+    assert (said["comparison_most_bytes"], said["comparison_most_s"]) == (None, None)
+
+
 def test_hosts_without_agents_are_named_before_anything_is_sent(hosts, tmp_path, call):
     file = Path(hosts)
     file.write_text(file.read_text() + '\n[hosts.I]\niperf3 = "127.0.0.1:5201"\n')

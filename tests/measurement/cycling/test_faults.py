@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from instances.measuring import OPERATOR
 
 import datacollect as dc
 from datacollect.errors import NotWrittenError
+from datacollect.files.units import format_duration
 from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
 from datacollect.measurement.asking.tools import TOOLS, Tool
 from datacollect.measurement.cycling import measure_cycle
@@ -133,3 +135,48 @@ def test_whatever_ends_a_cycle_anywhere_it_goes_on(tmp_path, hosts, asked, error
         else:  # its end was kept already, and this is the next one
             assert len(kept.frame) == 12
             assert set(tests.values()) == {2}
+
+
+def test_a_part_that_is_damaged_is_named_and_measured_again(tmp_path, hosts, asked):
+    """Killed near its end; then a file of this cycle is cut, and one of another time."""
+    folder = tmp_path / "samples"
+    with pytest.MonkeyPatch.context() as patched:
+        Failing(patched, n_calls(hosts, tmp_path / "whole") - 2, Killed())
+        with pytest.raises(Killed):
+            run(hosts, folder)
+    first, *_ = sorted(folder.glob("cycle-0-*-ping-*.parquet"))
+    for file in (first, folder / "1-tcp-0.parquet"):
+        file.write_bytes(first.read_bytes()[:99])
+    asked.clear()
+    said = []
+    dc.measure_cycle(hosts, folder, tools=["ping", "tcp"], tell=said.append)
+    (line,) = [line for line in said if line.startswith("damaged, and left out: ")]
+    assert first.name in line
+    assert "1-tcp-0.parquet" in line
+    assert sum(n for (tool, *_), n in asked.items() if tool == "ping") == 1
+    assert read_parts(folder).damaged == ("1-tcp-0.parquet",)
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+def test_what_pings_say_counts_whatever_the_clock_does(tmp_path, hosts, asked, monkeypatch, jump_s):
+    """It is set by an hour when the cycle has begun; a host in a pull is not loaded all the same."""
+    begun_s = time.time()
+
+    def ping(sender, receiver, *_):
+        row = {"from": sender.name, "to": receiver.name, "time_s": begun_s + jump_s, "tool": "ping"}
+        yield {**row, "ended": "done", "rtt_s": 0.01, "beside_pull": True}
+
+    monkeypatch.setitem(TOOLS, "ping", Tool(lambda _: PingSettings(), ping, loads_wires=False))
+    done = run(hosts, tmp_path / "samples")
+    assert not asked
+    assert len(done.left_out) == 6
+
+
+def test_how_long_it_takes_counts_what_comes_after(tmp_path, hosts, asked):
+    """Six pairs in six rounds, each of 10 s and 3 s around after its ping of 10 s and 3 s."""
+    said = []
+    dc.measure_cycle(hosts, tmp_path / "samples", tools=["ping", "tcp"], tell=said.append)
+    rounds = [line for line in said if "round" in line and "to go" in line]
+    assert rounds[0].startswith("ping: round 1 of 6 is done")
+    assert rounds[0].endswith(f"at most {format_duration(5 * 13.0 + 6 * 13.0)} to go")
+    assert rounds[-1].endswith("at most 0 s to go")
