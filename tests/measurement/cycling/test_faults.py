@@ -159,7 +159,7 @@ def test_a_part_that_is_damaged_is_named_and_measured_again(tmp_path, hosts, ask
 
 @pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
 def test_what_pings_say_counts_whatever_the_clock_does(tmp_path, hosts, asked, monkeypatch, jump_s):
-    """It is set by an hour when the cycle has begun; a host in a pull is not loaded all the same."""
+    """It is set by an hour once a cycle has begun; a host in a pull is not loaded all the same."""
     begun_s = time.time()
 
     def ping(sender, receiver, *_):
