@@ -38,6 +38,7 @@ NO_SYSTEMD = "no systemd-analyze here: apt install systemd"
 NO_NAMESPACES = (
     "no test bed here: it needs Linux, gcc, iproute2, and root or namespaces for ordinary users"
 )
+NO_HARDENED = "no hardened unit here: it needs Linux, and root or namespaces for ordinary users"
 NO_IPERF3 = "no iperf3 here: apt install iperf3"
 NO_CURL = "no curl here: apt install curl"
 NO_GO = "no Go here: https://go.dev/dl"
@@ -74,7 +75,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
     *(NO_IPERF3, NO_ROOT, NO_SYSTEMD, NO_GO, NO_FSCK, NO_AGE, NO_POSTGRES),
-    *(NO_NODE, NO_NPM, NO_TUS_JS, NO_TUSD),
+    *(NO_NODE, NO_NPM, NO_TUS_JS, NO_TUSD, NO_HARDENED),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code. The same

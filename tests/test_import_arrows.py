@@ -279,6 +279,13 @@ def test_no_folder_is_crowded():
     assert not crowded, "make a folder of those that belong together"
 
 
+def test_modules_are_called_after_what_they_hold():
+    """Half the package measures, and anything may be a helper: such names say nothing."""
+    empty = {"measure", "utils", "common", "helpers", "misc"}
+    called = [name for name in read_modules() if name.rpartition(".")[2] in empty]
+    assert not called, "name them after their content"
+
+
 @pytest.mark.parametrize("room", MAY_IMPORT)
 def test_no_room_may_import_what_it_does_not(room):
     needless = set(MAY_IMPORT[room].split()) - arrows().get(room, set())

@@ -218,3 +218,33 @@ def test_systemd_takes_the_service(tmp_path, unit, program):
         ["systemd-analyze", "verify", str(file)], check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_packet_pairs_ask_of_the_unit_permits_the_scheduler_and_nothing_else(tmp_path):
+    """Of `@resources` systemd names the first call that is permitted; there are more after it."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip(NO_SYSTEMD)
+    page = (FOLDER.parent / "measuring_packets.md").read_text(encoding="utf-8")
+    [lines] = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
+    unit = (FOLDER / "datacollect-agent.service").read_text(encoding="utf-8")
+    file = tmp_path / "datacollect-agent.service"
+    file.write_text(re.sub("ExecStart=.*", f'ExecStart="{sys.executable}"', unit))
+    before = exposures(file)
+    (tmp_path / f"{file.name}.d").mkdir()
+    (tmp_path / f"{file.name}.d" / "override.conf").write_text(lines)
+    after = exposures(file)
+    assert before.keys() == after.keys()
+    changed = {name: after[name] for name in after if after[name] != before[name]}
+    assert changed.keys() == {"RestrictRealtime=", "SystemCallFilter=~@resources"}
+    assert "sched_setscheduler is allowed" in changed["SystemCallFilter=~@resources"]
+    assert "LimitRTPRIO=1\n" in lines
+
+
+def exposures(file) -> dict[str, str]:
+    """Return what systemd says of each way in which a unit may do less."""
+    command = ["systemd-analyze", "security", "--offline=true", "--json=short", str(file)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    # Before version 250 it reads no units that are not loaded.
+    if not done.stdout:
+        pytest.skip(NO_SYSTEMD)
+    return {row["name"]: row["description"] for row in json.loads(done.stdout)}

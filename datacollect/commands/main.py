@@ -30,7 +30,7 @@ from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
-from datacollect.commands.measure import measure
+from datacollect.commands.measure_commands import measure
 from datacollect.commands.method_options import (
     NAMING,
     brought_methods,

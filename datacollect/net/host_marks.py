@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IN_PULL = "in-pull"
-_LISTED = Path("/proc/net/unix")
+# By the process's own folder: units of systemd with ProcSubset=pid have no /proc/net.
+_LISTED = Path("/proc/self/net/unix")
 
 
 @contextmanager
@@ -40,11 +41,11 @@ def marked(mark: str) -> Iterator[None]:
         yield
 
 
-def is_marked(mark: str) -> bool:
-    """Return whether somebody has set a mark on this host."""
+def is_marked(mark: str) -> bool | None:
+    """Return whether somebody has set a mark on this host; None where the kernel does not tell."""
     with suppress(OSError):
         return f"@{_prefix(mark)}" in _LISTED.read_text(encoding="utf-8", errors="replace")
-    return False
+    return None
 
 
 def _prefix(mark: str) -> str:

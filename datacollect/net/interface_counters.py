@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-COUNTERS = Path("/proc/net/dev")
+# By the process's own folder: units of systemd with ProcSubset=pid have no /proc/net.
+COUNTERS = Path("/proc/self/net/dev")
 # Where they stand behind an interface's name.
 RECEIVED, SENT = 0, 8
 # What one shows of a host with many, such as one of containers.

@@ -51,8 +51,8 @@ class AskedAgent:
 
     Attributes
     ----------
-    is_in_pull : bool
-        Whether its host moved other data when it gave its lease.
+    is_in_pull : bool or None
+        Whether its host moved other data when it gave its lease; None where it does not know.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class AskedAgent:
         self.name, self.place = entry.name, host_port_text(*entry.address)
         self.fingerprint = _fingerprint_at(entry)
         self._key, self._token = key, ""
-        self.is_in_pull = False
+        self.is_in_pull: bool | None = None
         tls, url = client_context(entry.ca), f"https://{self.place}"
         # Of two connections one is the lease's: it ends with the other's troubles, not in them.
         self._leasing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
@@ -97,7 +97,8 @@ class AskedAgent:
         body = {"attempt": attempt, "seconds": seconds, "tests": n_tests}
         found = self._asked(self._leasing, "POST", "lease", body)
         if "granted_s" in found:
-            self.is_in_pull = bool(found.get("in_pull"))
+            in_pull = found.get("in_pull")
+            self.is_in_pull = in_pull if isinstance(in_pull, bool) else None
             return Granted(_number(self.name, found, "granted_s"))
         wait_s = _number(self.name, found, "wait_s")
         return Wait(wait_s, max(_number(self.name, found, "ask_again_s"), 0.1))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.measurement.asking.packet_pairs import PairsSettings
-from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
+from datacollect.measurement.asking.pair_tests import TcpSettings, any_known, measure_pair
 from datacollect.measurement.measured_curves import CURVE
 from datacollect.measurement.probes.connection_curve import competitors, link_rates
 from datacollect.measurement.sample_store import DONE
@@ -139,5 +139,5 @@ def curve_of(
         "per_connection_bytes_per_s": found["bandwidth_bytes_per_s"] if known is None else None,
         "bytes": sum(row["bytes"] for row in rows),
         "duration_s": math.fsum(row["duration_s"] for row in rows),
-        "beside_pull": any(row.get("beside_pull") for row in rows),
+        "beside_pull": any_known(row.get("beside_pull") for row in rows),
     }

@@ -24,7 +24,7 @@ from datacollect.net.safe_text import safe_text
 from datacollect.net.tickets import new_nonce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from datacollect.net.agent_entries import AgentEntry
     from datacollect.net.keys import PrivateKey
@@ -215,8 +215,14 @@ def leased_test(
     """Have a test run whose ends have leases and tickets, and return what its row says of it."""
     body = {"to": receiver.place, "far_token": far_token, **asdict(settings)}
     said = sender.run(settings.tool, body, settings.cost.seconds + 2 * AROUND_S)
-    beside_pull = sender.is_in_pull or receiver.is_in_pull
+    beside_pull = any_known((sender.is_in_pull, receiver.is_in_pull))
     return {**settings.row(sender, receiver, said), "beside_pull": beside_pull}
+
+
+def any_known(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether one of them is yes; None where none is, and one is not known."""
+    found = set(answers)
+    return True if True in found else None if None in found else False
 
 
 def _expected_bytes(row: dict[str, Any]) -> int:

@@ -11,8 +11,8 @@ from instances.measuring import OPERATOR, entry_of, measuring
 from datacollect.errors import RefusedError, TransferError
 from datacollect.measurement.asking import counter_polls
 from datacollect.measurement.asking.agents import AskedAgent
+from datacollect.measurement.asking.counter_polls import EVERY_S, OWN_HOST, CounterPolls
 from datacollect.measurement.asking.counter_polls import OPERATOR as OTHER_END
-from datacollect.measurement.asking.counter_polls import OWN_HOST, CounterPolls
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.keys import PrivateKey
 
@@ -45,6 +45,37 @@ def test_agents_that_name_counters_tell_them_without_a_lease(tmp_path):
         # Nothing is counted as a test's, and this host is among them.
         assert not (tmp_path / "S/S.measured").exists()
         known(polls, OWN_HOST, lambda rows, _: len(rows) > 2)
+
+
+class FiveMinutes:
+    """Stands for the end of a block, which comes after 300 s that nobody waits for."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def is_set(self):
+        return self.now_s >= 300.0
+
+    def wait(self, seconds):
+        self.now_s += seconds
+
+    def set(self):
+        self.now_s = 300.0
+
+
+def test_hosts_are_asked_every_two_seconds_and_120_s_of_it_are_kept(monkeypatch):
+    """Of 150 readings, at 0 to 298 s, the last 61 lie between 178 and 298 s."""
+    monkeypatch.setattr(counter_polls, "EVERY_S", EVERY_S)
+    clock = FiveMinutes()
+    monkeypatch.setattr(counter_polls, "interface_counters", lambda: TOLD | {"at_s": clock.now_s})
+    polls = CounterPolls([], None)
+    polls._over = clock
+    # No block: its end would be that of the five minutes.
+    [thread] = polls._threads
+    thread.start()
+    thread.join(30.0)
+    readings, _ = polls.known()[OWN_HOST]
+    assert [reading["at_s"] for reading in readings] == [178.0 + 2.0 * i for i in range(61)]
 
 
 def test_by_default_nothing_is_told_and_nobody_asks_again(tmp_path):

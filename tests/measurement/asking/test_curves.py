@@ -33,7 +33,10 @@ def test_the_capacity_of_pairs_is_that_of_packets_and_the_curves_of_data():
     assert found["per_connection_bytes_per_s"] is None
     assert json.loads(found["settings"])["rates_bytes_per_s"] == [[1, 4e6], [2, 6e6], [4, 8e6]]
     assert (found["bytes"], found["duration_s"]) == (30, 3.0)
-    assert not found["beside_pull"]
+    # No agent has said whether its host moved other data.
+    assert found["beside_pull"] is None
+    rows = [row | {"beside_pull": False} for row in rows]
+    assert curve_of(rows, CurveSettings(), 12e6 * WIRE)["beside_pull"] is False
     # A test of it beside a pull is none of the path alone, and then neither is the curve.
     rows[1]["beside_pull"] = True
     assert curve_of(rows, CurveSettings(), 12e6 * WIRE)["beside_pull"]

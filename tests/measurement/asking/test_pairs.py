@@ -16,8 +16,14 @@ from instances.agents import running, write_agent
 from instances.measuring import OPERATOR, entry_of, measure_table, measuring, token_of
 
 from datacollect.errors import ProblemError, RefusedError
+from datacollect.measurement.answering import handlers
 from datacollect.measurement.asking.agents import AskedAgent
-from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings, measure_pair
+from datacollect.measurement.asking.pair_tests import (
+    PingSettings,
+    TcpSettings,
+    any_known,
+    measure_pair,
+)
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import PrivateKey
@@ -110,6 +116,26 @@ def test_ping_says_by_what_it_measures(tmp_path, monkeypatch):
         assert json.loads(row["settings"])["by"] == "tcp handshake"
         assert (row["loss"], row["ended"]) == (0.0, "done")
         assert 0 < row["rtt_s"] < 1
+
+
+@pytest.mark.parametrize(
+    ("known", "said"), [(True, True), (False, False), (None, None), ("yes", None)]
+)
+def test_rows_say_whether_hosts_collected_or_that_it_is_not_known(
+    tmp_path, monkeypatch, known, said
+):
+    """Where an agent's kernel does not show marks, "no" would be a guess."""
+    monkeypatch.setattr(handlers, "is_marked", lambda _: known)
+    with pair(tmp_path) as (by, to):
+        assert measured(by, to, TcpSettings(1, 5.0, 10_000))["beside_pull"] is said
+
+
+@pytest.mark.parametrize(
+    ("answers", "whole"),
+    [([False, True], True), ([None, True], True), ([None, False], None), ([False] * 2, False)],
+)
+def test_one_end_that_collects_is_enough_and_both_must_be_known_not_to(answers, whole):
+    assert any_known(answers) is whole
 
 
 def test_names_of_operators_do_not_matter(tmp_path):
