@@ -14,6 +14,7 @@ from datacollect.measurement.cycle.rounds import full_mesh
 from datacollect.measurement.daily import periods_of_day
 from datacollect.measurement.estimates import DAY_S, estimate
 from datacollect.measurement.host_limits import FLOOD, host_limits, with_host_limits
+from datacollect.measurement.mathis_check import compared_with_reno, notes_of
 from datacollect.measurement.measured_curves import with_curves
 from datacollect.measurement.measured_problem import measured_problem
 from datacollect.measurement.outcomes import listed
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.mathis_check import ComparedWithReno
     from datacollect.measurement.shared_links import FoundWire
 
 # A probe, whose rate is none of a connection's.
@@ -66,6 +68,8 @@ class ProblemOfSamples:
         The hours at which bandwidths change every day, where the links have a number for each.
     wires : tuple of FoundWire
         Which links tests have found to share a wire: rows of ``[[shared]]``, too.
+    reno : tuple of ComparedWithReno
+        The links with enough losses to say what Reno's connections would get.
     notes : tuple of str
         What was left out, and what is to be known of the rest.
     """
@@ -77,6 +81,7 @@ class ProblemOfSamples:
     calibration: Calibration | None
     daily: tuple[str, ...]
     wires: tuple[FoundWire, ...]
+    reno: tuple[ComparedWithReno, ...]
     notes: tuple[str, ...]
 
 
@@ -175,10 +180,12 @@ def problem_of_samples(
     limits = host_limits(table[~table["beside_pull"].isin([True])], known)
     tree = with_host_limits(tree, limits)
     notes += map(str, limits)
+    reno = compared_with_reno(table[counting])
+    notes += notes_of(reno)
     untold = dict.fromkeys(_pairs(ahead), "only tested at times that lie ahead")
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)), untold)
     return ProblemOfSamples(
-        tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(notes)
+        tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(reno), tuple(notes)
     )
 
 
@@ -289,7 +296,8 @@ def _unknown(
 ) -> dict[Pair, str]:
     """Return the pairs without a link, each with what became of its tests; else what is given."""
     why = dict(untold)
-    for (tail, head), rows in table.sort_values("time_s").groupby(["from", "to"]):
+    tests: Any = table.sort_values("time_s").groupby(["from", "to"])
+    for (tail, head), rows in tests:
         failed = rows[rows["ended"] != DONE]
         if len(failed):
             why[tail, head] = f"{failed['tool'].iloc[-1]}: {failed['ended'].iloc[-1]}"
