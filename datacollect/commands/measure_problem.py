@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measurement.hosts_file import HostsFile
+    from datacollect.measurement.mathis_check import ComparedWithReno
     from datacollect.measurement.sample_store import StoredSamples
     from datacollect.measurement.samples_to_problem import ProblemOfSamples
 
@@ -185,10 +186,19 @@ def _answer(found: ProblemOfSamples, damaged: Sequence[str]) -> dict[str, Any]:
         "calibration": None if line is None else asdict(line),
         "daily": list(found.daily),
         "shared": [asdict(wire) for wire in found.wires],
+        "reno": [_reno(link) for link in found.reno],
         "n_samples": len(found.samples),
         "damaged": list(damaged),
         "notes": list(found.notes),
     }
+
+
+def _reno(link: ComparedWithReno) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    said = asdict(link)
+    tail, head = said.pop("link")
+    return {"from": tail, "to": head, **said}
 
 
 def _changes(samples: pd.DataFrame, table: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import dataclass
 from itertools import count
@@ -13,6 +14,7 @@ from datacollect.measurement.cycle.rounds import full_mesh
 from datacollect.measurement.daily import periods_of_day
 from datacollect.measurement.estimates import DAY_S, estimate
 from datacollect.measurement.host_limits import FLOOD, host_limits, with_host_limits
+from datacollect.measurement.mathis_check import compared_with_reno, notes_of
 from datacollect.measurement.measured_curves import with_curves
 from datacollect.measurement.measured_problem import measured_problem
 from datacollect.measurement.outcomes import listed
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.mathis_check import ComparedWithReno
     from datacollect.measurement.shared_links import FoundWire
 
 # A probe, whose rate is none of a connection's.
@@ -40,6 +43,9 @@ NOT_OF_LINKS = (SCAN, FLOOD, SHARED)
 # and Navratil, iGrid2002 Demonstration: Bandwidth from the Low Lands, 2003); two points say little.
 LEAST_R_SQUARED = 0.6
 FEWEST_CALIBRATED = 3
+
+# Clocks of hosts differ by minutes, and those that show another zone's time by less than a day.
+MOST_AHEAD_S = DAY_S
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,8 @@ class ProblemOfSamples:
         The hours at which bandwidths change every day, where the links have a number for each.
     wires : tuple of FoundWire
         Which links tests have found to share a wire: rows of ``[[shared]]``, too.
+    reno : tuple of ComparedWithReno
+        The links with enough losses to say what Reno's connections would get.
     notes : tuple of str
         What was left out, and what is to be known of the rest.
     """
@@ -73,6 +81,7 @@ class ProblemOfSamples:
     calibration: Calibration | None
     daily: tuple[str, ...]
     wires: tuple[FoundWire, ...]
+    reno: tuple[ComparedWithReno, ...]
     notes: tuple[str, ...]
 
 
@@ -87,13 +96,15 @@ def problem_of_samples(
     shared: Sequence[Mapping[str, Any]] = (),
     timezone: str = "UTC",
     start: str = "1970-01-01T00:00:00+00:00",
+    now_s: float | None = None,
 ) -> ProblemOfSamples:
     """Return the problem that a table of measurements describes.
 
     Tests with connections count, and packet pairs where a link has nothing else: times the slope of
     the line through the links that have both, where that line fits. Tests beside a pull, and those
     that varied a setting on purpose, do not count. Links with a curve have its rates by
-    connections, and hosts the limits that floods have reached.
+    connections, and hosts the limits that floods have reached. Samples whose time lies ahead by
+    more than a day do not count: means by age would believe them alone.
 
     Parameters
     ----------
@@ -110,6 +121,8 @@ def problem_of_samples(
         Rows of ``[[shared]]``; their links that are not known are left out.
     timezone, start : str
         IANA name of the zone in which day and night are told apart, and the clock time of 0 s.
+    now_s : float, optional
+        The present, in seconds since 1970; by default this host's clock.
 
     Raises
     ------
@@ -131,11 +144,15 @@ def problem_of_samples(
     if hosts is not None and (others := sorted(named - hosts)):
         table = table[table["from"].isin(hosts) & table["to"].isin(hosts)]
         notes.append(f"left out, as the hosts' file has no such hosts: tests of {listed(others)}")
+    table, ahead = _by_now(table, time.time() if now_s is None else now_s)
+    left_out = _said_of_ahead(ahead)
+    notes += left_out
     counting = ~table["beside_pull"].isin([True]) & ~table["tool"].isin(NOT_OF_LINKS)
     samples, calibration, said = _calibrated(samples_of(table[counting]), streams)
     notes += said
     if samples.empty:
-        raise ProblemError("no test that counts has measured a bandwidth; test some links first")
+        nothing = "no test that counts has measured a bandwidth; test some links first"
+        raise ProblemError("; ".join([nothing, *left_out]))
     samples = samples.sort_values(["from", "to", "time_s"], ignore_index=True)
     daily, said = _daily(samples, timezone)
     notes += said
@@ -163,10 +180,32 @@ def problem_of_samples(
     limits = host_limits(table[~table["beside_pull"].isin([True])], known)
     tree = with_host_limits(tree, limits)
     notes += map(str, limits)
-    unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)))
+    reno = compared_with_reno(table[counting])
+    notes += notes_of(reno)
+    untold = dict.fromkeys(_pairs(ahead), "only tested at times that lie ahead")
+    unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)), untold)
     return ProblemOfSamples(
-        tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(notes)
+        tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(reno), tuple(notes)
     )
+
+
+def _by_now(table: pd.DataFrame, now_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows that may have been measured by now, and those whose time lies ahead."""
+    is_ahead = table["time_s"] > now_s + MOST_AHEAD_S
+    return table[~is_ahead], table[is_ahead]
+
+
+def _said_of_ahead(ahead: pd.DataFrame) -> list[str]:
+    """Say of how many rows, of which links, the time lies ahead, if of any."""
+    if ahead.empty:
+        return []
+    links = sorted({f"{tail} -> {head}" for tail, head in _pairs(ahead)})
+    text = (
+        f"left out, as their time lies ahead by more than a day: {counted(len(ahead), 'sample')} "
+        f"of {counted(len(links), 'link')} ({listed(links)}); see that clocks are right, here and "
+        "where they were taken"
+    )
+    return [text]
 
 
 def _rows_of(
@@ -252,10 +291,13 @@ def _daily(samples: pd.DataFrame, timezone: str) -> tuple[tuple[str, ...], list[
     return tuple(hours), []
 
 
-def _unknown(table: pd.DataFrame, pairs: Sequence[Pair], known: Set[Pair]) -> dict[Pair, str]:
-    """Return the pairs without a link, each with what became of its tests."""
-    why = {}
-    for (tail, head), rows in table.sort_values("time_s").groupby(["from", "to"]):
+def _unknown(
+    table: pd.DataFrame, pairs: Sequence[Pair], known: Set[Pair], untold: Mapping[Pair, str]
+) -> dict[Pair, str]:
+    """Return the pairs without a link, each with what became of its tests; else what is given."""
+    why = dict(untold)
+    tests: Any = table.sort_values("time_s").groupby(["from", "to"])
+    for (tail, head), rows in tests:
         failed = rows[rows["ended"] != DONE]
         if len(failed):
             why[tail, head] = f"{failed['tool'].iloc[-1]}: {failed['ended'].iloc[-1]}"

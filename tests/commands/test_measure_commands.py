@@ -76,6 +76,46 @@ def test_json_says_all_that_is_known(samples, call):
     assert dc.Problem.from_dict(answer["problem"]).names == ("D", "S")
 
 
+def test_json_says_what_reno_would_get_at_the_losses_seen(samples, call):
+    """Ten of 1000 pings are lost: 1.22 · 1448 bytes in 0.1 s, by the root of 0.01."""
+    ping = {"tool": "ping", "rtt_s": 0.1, "loss": 0.01, "settings": '{"n": 1000}'}
+    write_part(samples, "ping", [row("S", "D", **ping)])
+    _, out, err = call("measure", "problem", "samples", "--destination", "D", "--json")
+    assert json.loads(out)["reno"] == [
+        {
+            "from": "S",
+            "to": "D",
+            "per_connection_bytes_per_s": 5.0,
+            "reno_bytes_per_s": pytest.approx(176_656.0),
+            "rtt_s": 0.1,
+            "loss": 0.01,
+            "n_lost": 10,
+        }
+    ]
+    assert "S -> D (40 bit/s instead of 1.413 Mbit/s)" in " ".join(err.split())
+
+
+def test_json_says_in_how_many_tests_links_shared_a_wire(samples, call):
+    """Alone 4 each; together 2 each in two runs, and in the third 4 each: it held in two."""
+    links = [["S", "D"], ["X", "E"]]
+    rows = [
+        row(*link, tool="shared", bandwidth_bytes_per_s=2.0 if at_once and run < 2 else 4.0)
+        | {"settings": json.dumps({"links": links, "run": str(run), "together": at_once})}
+        for run in range(3)
+        for link in links
+        for at_once in (False, True)
+    ]
+    write_part(samples, "wire", rows)
+    _, out, err = call("measure", "problem", "samples", "--destination", "D", "--json")
+    answer = json.loads(out)
+    assert answer["shared"] == [
+        {"links": links, "bandwidth_bytes_per_s": 4.0, "held": 2, "n_tests": 3}
+    ]
+    [written] = answer["problem"]["shared"]
+    assert (written["bandwidth_bytes_per_s"], written["links"]) == (4.0, [["S", "D"]])
+    assert "in 2 of 3 tests of two they got less together than alone" in " ".join(err.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -155,6 +156,42 @@ def test_what_measures_nothing_is_refused():
         problem_of_samples(table(row("S", "D", rtt_s=0.1, tool="ping")), "D")
     with pytest.raises(ProblemError, match="destination must be a host that samples name, got 'd'"):
         problem_of_samples(table(row("S", "D", 1.0)), "d")
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "rate", "n_notes"),
+    [(24 * HOUR_S, (2.0 + 64 * 8.0) / 65, 0), (24 * HOUR_S + 1, 2.0, 1)],
+)
+def test_samples_more_than_a_day_ahead_do_not_count(ahead_s, rate, n_notes):
+    """A day after a sample of 2, six half-lives, one of 8 weighs 64 times as much."""
+    rows = [row("S", "D", 2.0), row("S", "D", 8.0, time_s=MONDAY_S + ahead_s)]
+    found = problem_of_samples(table(*rows), "D", now_s=MONDAY_S, half_life_s=4 * HOUR_S)
+    assert rates(found)["S", "D"] == pytest.approx(rate)
+    assert len(found.notes) == n_notes
+
+
+def test_samples_ahead_are_named_and_their_links_are_not_known():
+    ahead_s = MONDAY_S + 400 * 24 * HOUR_S
+    rows = [
+        row("S", "D", 2.0),
+        *(row("S", "D", 8.0, time_s=ahead_s + i) for i in range(2)),
+        row("K", "D", 9.0, time_s=ahead_s),
+        curve([[1, 8.0]], 24.0, 2.0, time_s=ahead_s),
+        flood("S", "D", 1.0, "S", time_s=ahead_s),
+        flood("S", "K", 1.0, "S", time_s=ahead_s),
+    ]
+    found = problem_of_samples(table(*rows), "D", now_s=MONDAY_S)
+    assert found.tree["links"] == [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 2.0}]
+    [text] = found.notes
+    assert "lies ahead by more than a day: 6 samples of 3 links (K -> D, S -> D, S -> K)" in text
+    assert found.unknown["K", "D"] == "only tested at times that lie ahead"
+    with pytest.raises(ProblemError, match="test some links first; left out, as their time lies"):
+        problem_of_samples(table(*rows[1:]), "D", now_s=MONDAY_S)
+
+
+def test_the_present_is_that_of_the_clock():
+    rows = [row("S", "D", 2.0, time_s=time.time()), row("S", "D", 8.0, time_s=time.time() + 1e6)]
+    assert rates(problem_of_samples(table(*rows), "D"))["S", "D"] == 2.0
 
 
 # Curves and floods ---------------------------------------------------------------------------
