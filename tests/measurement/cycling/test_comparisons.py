@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from instances.measuring import OPERATOR
@@ -47,7 +48,7 @@ def compared(monkeypatch):
     asked = []
 
     def trace(sender, receiver, key, settings, patience_s=0.0, tell=None):
-        row = {"from": sender.name, "to": receiver.name, "time_s": 2e9, "tool": "trace"}
+        row = {"from": sender.name, "to": receiver.name, "time_s": time.time(), "tool": "trace"}
         yield {**row, "ended": "done", "routers": ROUTER}
 
     def compare(self, comparison, run):
@@ -55,9 +56,10 @@ def compared(monkeypatch):
         said = {"links": comparison.links, "run": f"{comparison.name}-{run}"}
         for together in (False, True):
             for tail, head in comparison.links:
-                row = {"from": tail, "to": head, "time_s": 2e9, "tool": "shared", "ended": "done"}
+                row = {"from": tail, "to": head, "time_s": time.time(), "tool": "shared"}
                 settings = json.dumps(said | {"together": together})
-                yield {**row, "bandwidth_bytes_per_s": 1e6, "settings": settings}
+                row |= {"ended": "done", "bandwidth_bytes_per_s": 1e6, "settings": settings}
+                yield row
 
     monkeypatch.setitem(TOOLS, "trace", Tool(lambda _: TraceSettings(), trace, loads_wires=False))
     monkeypatch.setattr(Asking, "compare", compare)

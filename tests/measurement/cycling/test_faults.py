@@ -64,8 +64,14 @@ def asked(monkeypatch):
 
     def measure(sender, receiver, key, settings, patience_s=0.0, tell=None):
         counts[settings.tool, sender.name, receiver.name] += 1
-        row = {"from": sender.name, "to": receiver.name, "time_s": 2e9, "tool": settings.tool}
-        yield {**row, "ended": "done", "bandwidth_bytes_per_s": 1e6, "beside_pull": False}
+        row = {"from": sender.name, "to": receiver.name, "time_s": time.time()}
+        yield {
+            **row,
+            "tool": settings.tool,
+            "ended": "done",
+            "bandwidth_bytes_per_s": 1e6,
+            "beside_pull": False,
+        }
 
     def one_by_one(names, call):
         return {name: Outcome(name, call(name), None) for name in names}
