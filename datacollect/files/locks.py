@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+LOOKED_AT_S = 0.05
 # NFS says the last one.
 _ANOTHERS = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
@@ -22,13 +24,19 @@ def take_lock(number: int) -> bool:
     OSError
         Another process does not have it: the file system has no locks, or fails.
     """
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _ANOTHERS:
-            return False
-        raise
-    return True
+    # Whoever looks whether it is taken has it for an instant.
+    until_s = time.monotonic() + LOOKED_AT_S
+    while True:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _ANOTHERS:
+                raise
+            if time.monotonic() >= until_s:
+                return False
+            time.sleep(LOOKED_AT_S / 10)
+        else:
+            return True
 
 
 def is_locked(path: Path) -> bool:

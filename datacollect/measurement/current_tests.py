@@ -87,11 +87,11 @@ def running_tests(folder: Path) -> list[dict[str, Any]]:
 
 def _remove_left(folder: Path) -> None:
     """Remove the words of tests whose processes were killed."""
-    for path in folder.glob(f"{BEGINS}*"):
-        with suppress(OSError):
+    with suppress(OSError):
+        for path in folder.glob(f"{BEGINS}*"):
             # A word that was just left has no lock yet.
             if time.time() - path.stat().st_mtime > LEFT_S and not is_locked(path):
-                path.unlink()
+                _remove(path)
 
 
 def _remove(path: Path) -> None:

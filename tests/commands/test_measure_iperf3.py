@@ -21,6 +21,7 @@ from instances.measuring import OPERATOR
 from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
 from datacollect.measurement.asking.tools import TOOLS, Tool
 from datacollect.measurement.sample_store import read_parts
+from datacollect.net.host_marks import IN_PULL, marked
 from datacollect.net.keys import write_private_key
 
 RECORDED = Path(__file__).parents[1] / "measurement/iperf3"
@@ -368,3 +369,48 @@ def test_without_an_end_here_servers_are_tested_by_nobody(tmp_path, call):
     code, _, err = call("measure", "cycle", hosts, "-o", str(tmp_path / "samples"))
     assert code == 2
     assert "with an empty table [hosts.D]" in " ".join(err.split())
+
+
+def test_a_server_beside_an_agent_is_one_machine(tmp_path, call):
+    """S is where A's agent is: no lease keeps D's test of S away from B's of A."""
+    write_private_key(tmp_path / "operator.key", OPERATOR)
+    agents = "".join(
+        f'[hosts.{name}]\nurl = "https://127.0.0.{i}:1"\nfingerprint = "sha256:{i:064}"\n'
+        for i, name in ((2, "A"), (3, "B"))
+    )
+    hosts = Path(write_hosts(tmp_path, more=agents))
+    text = hosts.read_text().replace("2 min", "1 h")
+    hosts.write_text(text.replace("budget", 'key = "operator.key"\nbudget', 1))
+    options = ("-o", str(tmp_path / "samples"), "--tools", "tcp", "--dry-run", "--json")
+    code, out, err = call("measure", "cycle", str(hosts), *options)
+    assert code == 0, err
+    assert [len(rows) for rows in json.loads(out)["rounds"]] == [1, 1, 1, 1]
+
+
+def test_agents_that_no_test_joins_to_the_destination_are_named(tmp_path, call):
+    write_private_key(tmp_path / "operator.key", OPERATOR)
+    agents = "".join(
+        f'[hosts.{name}]\nurl = "https://127.0.0.{i}:1"\nfingerprint = "sha256:{i:064}"\n'
+        for i, name in ((7, "A"), (8, "B"))
+    )
+    hosts = Path(write_hosts(tmp_path, more=agents))
+    hosts.write_text(hosts.read_text().replace("budget", 'key = "operator.key"\nbudget', 1))
+    options = ("-o", str(tmp_path / "samples"), "--only", "matter", "--dry-run")
+    code, out, err = call("measure", "cycle", str(hosts), *options)
+    assert code == 0
+    assert "S → D" in out
+    assert "left out, no test that matters has them: A, B" in " ".join(err.split())
+    hosts.write_text(hosts.read_text().replace("[hosts.D]", '[hosts.D]\niperf3 = "127.0.0.9:1"'))
+    code, _, err = call("measure", "cycle", str(hosts), *options)
+    assert code == 2
+    assert "no test leads to the destination, 'D'" in " ".join(err.split())
+
+
+def test_a_row_says_that_this_host_collects_meanwhile(tmp_path, call, fake):
+    fake(recorded("reverse", bytes=5_000_000, seconds=5.0, bits_per_second=8e6))
+    with marked(IN_PULL):
+        assert (
+            call("measure", "tcp", write_hosts(tmp_path), "-o", str(tmp_path / "samples"))[0] == 0
+        )
+    (row,) = kept(tmp_path)
+    assert row["beside_pull"] is True

@@ -42,6 +42,8 @@ class Trial:
         Raises `AssertionError` where something is wrong after a run, however it has ended.
     is_ended : bool
         Whether the process is ended at each call, too.
+    first : int
+        Where a sample begins, so that those of several trials are not of the same calls.
     """
 
     name: str
@@ -50,12 +52,13 @@ class Trial:
     wrong: Callable[[Path], str] = lambda _: ""
     check: Callable[[Path], None] = lambda _: None
     is_ended: bool = False
+    first: int = 0
 
     def carry_out(self) -> int:
         """Carry out all experiments, or each so manieth; return 1 where a rule was broken."""
         step = int(sys.argv[1]) if len(sys.argv) > 1 else 1
         with tempfile.TemporaryDirectory(prefix=f"{self.name}-faults-") as scratch:
-            plan = self._plan(Path(scratch) / "clean")[::step]
+            plan = self._plan(Path(scratch) / "clean")[self.first % step :: step]
             n_broken = n_reached = 0
             for number, experiment in enumerate(plan):
                 folder = Path(scratch) / str(number)

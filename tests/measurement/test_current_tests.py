@@ -44,6 +44,17 @@ def test_a_test_whose_process_is_killed_is_none(tmp_path):
             assert not left.exists()
 
 
+def test_no_test_fails_for_what_others_have_left(tmp_path, monkeypatch):
+    def failing(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "glob", failing)
+        with running_test(tmp_path, "tcp", [("S", "D")]):
+            pass
+    assert running_tests(tmp_path) == []
+
+
 def test_no_test_fails_for_what_it_leaves(tmp_path, monkeypatch):
     def failing(*_):
         raise OSError(errno.EIO, "Input/output error")

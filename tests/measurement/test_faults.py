@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 RUN = Path(__file__).parents[1] / "faults" / "measure_run.py"
-# Of some 270 experiments with each tool so manieth; the number is prime, so that all kinds come.
+# Of some 270 experiments with each tool so manieth, with another first one for each.
 EACH = "151"
 
 

@@ -24,6 +24,7 @@ from datacollect.measurement.sample_store import DONE
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import dial
+from datacollect.net.host_marks import IN_PULL, is_marked
 from datacollect.net.names import host_port_text
 from datacollect.net.safe_text import safe_text
 
@@ -135,6 +136,7 @@ def measure_by_iperf3(sender: End, receiver: End, settings: HasCost) -> dict[str
     server = sender if isinstance(sender, Iperf3Server) else receiver
     assert isinstance(server, Iperf3Server)
     assert isinstance(settings, TcpSettings | PingSettings)
+    is_beside_pull = is_marked(IN_PULL)
     row: dict[str, Any] = {
         "from": sender.name,
         "to": receiver.name,
@@ -145,10 +147,13 @@ def measure_by_iperf3(sender: End, receiver: End, settings: HasCost) -> dict[str
     }
     try:
         if isinstance(settings, PingSettings):
-            return row | _ping(server, settings)
-        return row | _tcp(server, settings, is_from_server=sender is server)
+            row |= _ping(server, settings)
+        else:
+            row |= _tcp(server, settings, is_from_server=sender is server)
     except TransferError as error:
         return row | {"ended": str(error)}
+    # A pull that ends meanwhile counts, and one that begins.
+    return row | {"beside_pull": is_beside_pull or is_marked(IN_PULL)}
 
 
 def _ping(server: Iperf3Server, settings: PingSettings) -> dict[str, Any]:

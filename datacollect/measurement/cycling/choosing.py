@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError, DatacollectWarning, ProblemError
 from datacollect.measurement.asking.ends import ends_of, is_by_agents, is_by_iperf3
-from datacollect.measurement.asking.iperf3_tests import affordable
+from datacollect.measurement.asking.iperf3_tests import ThisHost, affordable
 from datacollect.measurement.asking.tools import tools_named
 from datacollect.measurement.cycle.budget import Cost, cost_of_cycle, cycle_within
 from datacollect.measurement.cycle.matter import pairs_that_matter
@@ -89,6 +90,22 @@ def without_agent(hosts: HostsFile) -> tuple[str, ...]:
     return tuple(name for name in hosts.hosts if name not in tested)
 
 
+def own_wires(hosts: HostsFile) -> list[frozenset[Pair]]:
+    """Return of each machine with an iperf3 server, and an agent beside it, all its pairs.
+
+    By their addresses: no lease keeps tests of one away from those of the other.
+    """
+    ends, at = ends_of(hosts), defaultdict(set)
+    for name, end in ends.items():
+        if not isinstance(end, ThisHost):
+            at[end.address[0]].add(name)
+    machines = [names for names in at.values() if len({type(ends[name]) for name in names}) > 1]
+    testable = _testable(ends)
+    return [
+        frozenset(pair for pair in testable if not names.isdisjoint(pair)) for names in machines
+    ]
+
+
 def iperf3_hosts(hosts: HostsFile) -> set[str]:
     """Return the hosts that are iperf3 servers."""
     return {name for name, host in hosts.hosts.items() if isinstance(host, tuple)}
@@ -128,7 +145,13 @@ def candidate_pairs(
     testable = _testable(ends_of(hosts))
     others = testable if only == ALL else []
     wanted = set(testable)
-    return [pair for pair in dict.fromkeys([*matter, *others]) if pair in wanted], rates
+    pairs = [pair for pair in dict.fromkeys([*matter, *others]) if pair in wanted]
+    if not pairs:
+        raise ProblemError(
+            f"no test leads to the destination, {hosts.destination!r}, and only pairs that matter "
+            "are tested: run an agent there, or ask for --only all"
+        )
+    return pairs, rates
 
 
 def choose(
@@ -166,11 +189,13 @@ def choose(
         pair: _settings_of(chosen, rates.get(pair), by_iperf3=not by_iperf3.isdisjoint(pair))
         for pair in pairs
     }
-    pairs = [pair for pair in pairs if settings[pair]]
+    # Agents take part in what tests several links at once, too.
+    pairs = [
+        pair for pair in pairs if settings[pair] or (not chosen and by_iperf3.isdisjoint(pair))
+    ]
     costs = {
         pair: sum((one.cost for one in of_pair.values()), Cost(0, 0.0))
         for pair, of_pair in settings.items()
-        if of_pair
     }
     cycle = cycle_within(
         pairs, costs, budget, wires, between_s=between_s, cycle=number, in_pull=in_pull

@@ -18,6 +18,7 @@ from datacollect.measurement.cycling.choosing import (
     iperf3_hosts,
     left_of,
     measured_hosts,
+    own_wires,
 )
 from datacollect.measurement.cycling.planning import (
     DEFAULT_TOOLS,
@@ -36,6 +37,7 @@ from datacollect.measurement.host_limits import FLOOD
 from datacollect.measurement.hosts_file import HostsFile
 from datacollect.measurement.sample_store import DONE, read_parts, write_part
 from datacollect.measurement.shared_links import RUNS, SHARED, compared
+from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.fan_out import fan_out
 from datacollect.net.keys import read_private_key
 from datacollect.problem.with_units import DURATION, in_units
@@ -131,7 +133,8 @@ def measure_cycle(
     if not isinstance(hosts, HostsFile):
         hosts = HostsFile.from_file(hosts)
     ends, folder = measured_hosts(hosts), Path(folder)
-    key = None if hosts.key is None else read_private_key(hosts.key)
+    has_agents = any(isinstance(end, AgentEntry) for end in ends.values())
+    key = read_private_key(hosts.key) if hosts.key is not None and has_agents else None
     asking = Asking(ends, key, patience_s, tell or (lambda _: None))
     # What cannot be asked for leaves no folder behind.
     planned = None if folder.exists() else plan_cycle_of(hosts, folder, tools, only)
@@ -253,7 +256,12 @@ class _Run:
                 answering,
                 loading,
                 self._record.rates_bytes_per_s,
-                [*self._hosts.wires, *found_wires(table), *possible_wires(table)],
+                [
+                    *self._hosts.wires,
+                    *own_wires(self._hosts),
+                    *found_wires(table),
+                    *possible_wires(table),
+                ],
                 left_of(self._left_for_pairs(), self._cost_of_rounds(self._record.light, light)),
                 self._record.number,
                 in_pull=_in_pull(now),
@@ -311,9 +319,10 @@ class _Run:
             one, other = sorted(decided)
             left = left_of(left, comparison_of((one, other), rates).cost)
         tried: set[frozenset[Pair]] = set()
+        links_of_agents = {pair for pair in self._tested if self._asking.is_by_agents(pair)}
         while True:
             table = stored(self._folder)
-            candidates = [wire & self._tested for wire in routers_in_common(table)]
+            candidates = [wire & links_of_agents for wire in routers_in_common(table)]
             links = compared(table).next_comparison(candidates, tried)
             if links is None:
                 return

@@ -22,6 +22,7 @@ from datacollect.measurement.cycling.choosing import (
     iperf3_hosts,
     left_of,
     measured_hosts,
+    own_wires,
     without_agent,
 )
 from datacollect.measurement.cycling.record import CycleRecord, read_record
@@ -67,6 +68,8 @@ class Planned:
         What each comparison of two links costs at most, where some may be compared.
     damaged : tuple of str
         Files of the folder that cannot be read.
+    untested : tuple of str
+        Hosts that could be tested, in none of the pairs.
     """
 
     record: CycleRecord
@@ -76,6 +79,7 @@ class Planned:
     without_agent: tuple[str, ...] = ()
     comparison: Cost | None = None
     damaged: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -109,6 +113,8 @@ class Planned:
                 f"damaged, and left out: {listed(self.damaged, NAMED)}; tests of this cycle that "
                 "are among them are run again"
             )
+        if self.untested:
+            lines.append(f"left out, no test that matters has them: {listed(self.untested, NAMED)}")
         if self.without_agent:
             hosts = listed(self.without_agent, NAMED)
             lines.append(
@@ -167,12 +173,12 @@ def plan_cycle_of(
     by_agents = [pair for pair in pairs if is_by_agents((ends[pair[0]], ends[pair[1]]))]
     flood = flood_into(hosts.destination, by_agents, rates) if FLOOD in wanted else None
     budget = hosts.budget if flood is None else left_of(hosts.budget, flood.cost)
-    wires = [*hosts.wires, *found_wires(table)]
+    wires = [*hosts.wires, *own_wires(hosts), *found_wires(table)]
     chosen = choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
     if not chosen.pairs and not chosen.unpaid:
         raise ProblemError(
-            f"tools must test some of the hosts, got {', '.join(tests)}; iperf3 servers "
-            "take part in ping and tcp: name these"
+            f"tools must test some of the hosts, got {', '.join(tests) or 'none'}; iperf3 "
+            "servers take part in ping and tcp: name these"
         )
     if goes_on:
         chosen = replace(chosen, cycle=replace(chosen.cycle, rounds=record.light), unpaid=())
@@ -184,6 +190,7 @@ def plan_cycle_of(
         without_agent(hosts),
         _dearest_comparison(by_agents, rates) if SHARED in wanted else None,
         found.damaged,
+        tuple(name for name in ends if not any(name in pair for pair in pairs)),
     )
 
 

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.measurement.asking.ends import measure_ends
+from datacollect.measurement.asking.ends import is_by_agents, measure_ends
 from datacollect.measurement.asking.flood_tests import measure_at_once, measure_flood
 from datacollect.measurement.asking.pair_tests import TcpSettings, measure_pair
 from datacollect.measurement.asking.tools import most_bytes
@@ -99,6 +99,10 @@ class Asking:
     key: PrivateKey | None
     patience_s: float
     tell: Callable[[str], None]
+
+    def is_by_agents(self, pair: Pair) -> bool:
+        """Whether both hosts of a pair have agents."""
+        return is_by_agents((self.ends[pair[0]], self.ends[pair[1]]))
 
     def pair(self, pair: Pair, settings: HasCost) -> Iterable[dict[str, Any]]:
         """Return the rows of a test of one pair."""

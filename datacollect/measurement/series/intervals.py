@@ -39,7 +39,7 @@ def bandwidth_interval(
     """Return between which rates what is sent next will find a pair, with 90 % certainty.
 
     Blocks are as many as the root of n, and so are samples in each. What is sent next is taken to
-    last as long as a block; the mean over a longer time lies closer to the mean of all.
+    be spread over as much time as a block; what is over sooner may find any of the samples.
 
     Parameters
     ----------
@@ -86,7 +86,8 @@ def bandwidth_interval(
     low, high = np.quantile(
         _means(y, w, n_blocks, random) * _of_a_block(y, n_blocks, random), _quantiles(n_blocks)
     )
-    return float(low), float(high)
+    # Where rates drift, the draws of both go beyond all that was ever measured.
+    return float(max(low, y.min())), float(min(high, y.max()))
 
 
 def _means(y: FloatArray, w: FloatArray, n_blocks: int, random: np.random.Generator) -> FloatArray:

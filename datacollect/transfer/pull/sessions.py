@@ -120,7 +120,7 @@ class _SessionThread(threading.Thread):
         self.wanted: queue.SimpleQueue[Request | Ask | None] = queue.SimpleQueue()
         self._asked: deque[tuple[Request, list[Segment]]] = deque()
         self._peer: Peer | None = None
-        self._has_ended = False
+        self._has_ended = self._is_answered = False
         self._buffer = bytearray()
 
     @property
@@ -165,8 +165,9 @@ class _SessionThread(threading.Thread):
 
     def _work(self, peer: Peer) -> None:
         """Do what is wanted; with nothing wanted receive an answer, or wait."""
+        is_answered, self._is_answered = self._is_answered, False
         try:
-            if len(self._asked) == 1:
+            if is_answered and len(self._asked) == 1:
                 # What has just been answered is followed by a request, which must not wait for all
                 # of the last answer: the source would have nothing to send meanwhile.
                 wanted = self.wanted.get(timeout=self.decides_s)
@@ -199,6 +200,7 @@ class _SessionThread(threading.Thread):
 
     def _receive(self, peer: Peer) -> None:
         wanted, segments = self._asked.popleft()
+        self._is_answered = True
         if not self._buffer:
             self._buffer = bytearray(MOST_BYTES)
         view = memoryview(self._buffer)

@@ -11,6 +11,7 @@ from instances.measuring import OPERATOR
 import datacollect as dc
 from datacollect.measurement.asking.tools import TOOLS, Tool
 from datacollect.measurement.asking.traces import TraceSettings
+from datacollect.measurement.cycling.planning import plan_cycle_of
 from datacollect.measurement.cycling.several_links import Asking
 from datacollect.measurement.hosts_file import HostsFile
 from datacollect.net.keys import write_private_key
@@ -75,6 +76,34 @@ def test_the_budget_pays_for_one(tmp_path, hosts, compared):
     measure(hosts, tmp_path / "samples", said.append)
     assert len(compared) == 3
     assert said[-1] == "left out, the budget does not reach so far"
+
+
+def test_links_of_hosts_whose_agents_have_gone_are_compared_no_more(tmp_path, compared):
+    """A and B had agents once, and a router in common with E and F; now A is an iperf3 server."""
+    hosts = {
+        name: {"url": f"https://127.0.0.1:{i + 1}", "fingerprint": f"sha256:{i:064}"}
+        for i, name in enumerate("ABEF")
+    }
+    write_private_key(tmp_path / "operator.key", OPERATOR)
+    tree = {"format": "datacollect-hosts/1", "destination": "B", "key": f"{tmp_path}/operator.key"}
+    folder = tmp_path / "samples"
+    measure(HostsFile.from_dict(tree | {"hosts": hosts}), folder)
+    assert compared
+    for part in folder.glob("*-shared-*"):
+        part.unlink()
+    compared.clear()
+    now = hosts | {"A": {"iperf3": "127.0.0.2:5201"}, "B": {}}
+    said = []
+    measure(HostsFile.from_dict(tree | {"hosts": now}), folder, said.append)
+    assert not compared
+    assert not any("share a wire" in line for line in said)
+
+
+@pytest.mark.parametrize("tools", [["shared"], ["flood"], ["flood", "shared"]])
+def test_tests_of_several_links_may_be_all_that_is_asked_for(tmp_path, hosts, tools):
+    planned = plan_cycle_of(hosts, tmp_path, tools)
+    assert len(planned.chosen.pairs) == 30
+    assert (planned.flood is None) == ("flood" not in tools)
 
 
 @pytest.mark.parametrize("n_runs", [1, 3])

@@ -63,6 +63,13 @@ def test_rates_are_never_below_none():
     assert 0 <= low <= high
 
 
+def test_drift_promises_nothing_that_was_never_measured():
+    """The newest count most, and were the highest: times what they were beside all is too much."""
+    y = np.array([1e6] * 32 + [9e6] * 32)
+    low, high = bandwidth_interval(y, range(64), weights=2.0 ** (np.arange(64) / 4))
+    assert 1e6 <= low <= high <= 9e6
+
+
 def test_weights_count():
     y = np.array([1.0, 9.0] * 50)
     low, high = bandwidth_interval(y, range(100), weights=np.array([1.0, 3.0] * 50))

@@ -43,6 +43,24 @@ class Store:
         return True
 
 
+def test_who_has_asked_for_one_piece_waits_for_no_other():
+    """Where no more may be under way the next request comes with the answer, and not before."""
+    peer, numbers = Peer(), iter(range(1, N_PIECES))
+
+    def tell(event):
+        if isinstance(event, Answered):
+            piece = next(numbers, None)
+            thread.wanted.put(None if piece is None else Request(0, "S", piece))
+
+    thread = _SessionThread(OpenSession(0, "S", ()), lambda *_: peer, Store(), tell, lambda: 0.0)
+    thread.decides_s = 600.0
+    thread.wanted.put(Request(0, "S", 0))
+    thread.start()
+    thread.join(20.0)
+    assert not thread.is_alive()
+    assert peer.done[-1] == ("receives", N_PIECES - 1)
+
+
 def test_what_follows_an_answer_is_asked_for_before_the_last_one_is_received():
     """Of two pieces that are asked for one is being sent, and one request lies ready.
 
