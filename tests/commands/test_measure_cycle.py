@@ -76,6 +76,7 @@ def test_hosts_without_agents_are_named_before_anything_is_sent(hosts, tmp_path,
     [
         (("--only", "some"), "'some' is not one of 'all', 'matter'"),
         (("--tools", "ping,tpc"), "unknown tool 'tpc'; tools of a cycle are ping, trace"),
+        (("--tools", "flod"), "are ping, trace, pairs, tcp, curve, flood, shared; did you mean"),
     ],
 )
 def test_wrong_options_are_two(hosts, tmp_path, call, options, expected):

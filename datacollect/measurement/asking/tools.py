@@ -18,7 +18,7 @@ from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings,
 from datacollect.measurement.asking.traces import TraceSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from datacollect.measurement.asking.pair_tests import Settings
     from datacollect.measurement.cycle.budget import Cost
@@ -106,8 +106,14 @@ TOOLS = {
 }
 
 
-def tools_named(names: Iterable[str]) -> dict[str, Tool]:
+def tools_named(names: Iterable[str], besides: Sequence[str] = ()) -> dict[str, Tool]:
     """Return some of the tools, in the order of the table.
+
+    Parameters
+    ----------
+    names : iterable of str
+    besides : sequence of str
+        What may be named, too, where all of it is asked for: messages list it.
 
     Raises
     ------
@@ -121,8 +127,9 @@ def tools_named(names: Iterable[str]) -> dict[str, Tool]:
     """
     wanted = set(names)
     for name in sorted(wanted - TOOLS.keys()):
+        known = [*TOOLS, *besides]
         raise ProblemError(
-            f"unknown tool {name!r}; tools of a cycle are {', '.join(TOOLS)}"
-            + nearest_hint(name, TOOLS)
+            f"unknown tool {name!r}; tools of a cycle are {', '.join(known)}"
+            + nearest_hint(name, known)
         )
     return {name: tool for name, tool in TOOLS.items() if name in wanted}

@@ -151,7 +151,7 @@ def plan_cycle_of(
         There is no such tool, or the budget pays for no pair.
     """
     wanted = set(tools)
-    of_pairs = list(tools_named(wanted - {*OF_SEVERAL}))
+    of_pairs = list(tools_named(wanted - {*OF_SEVERAL}, OF_SEVERAL))
     ends, servers = measured_hosts(hosts), iperf3_hosts(hosts)
     tests = [*of_pairs, *(name for name in OF_SEVERAL if name in wanted)]
     asked = {
