@@ -11,7 +11,7 @@ from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import Force, Json, Output, require_new
 from datacollect.commands.reading import write_text
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ def problem(
             stored.frame,
             _destination(known, destination),
             hosts=None if known is None else known.hosts.keys(),
-            backlog_bytes=_backlogs(backlog),
+            backlog_bytes=_backlogs(backlog, _names(stored.frame, known)),
             half_life_s=half_life_s,
             streams=streams,
             shared=() if known is None else known.shared,
@@ -128,13 +128,21 @@ def stored_samples(folder: Path) -> StoredSamples:
         what = "is a file" if folder.exists() else "no such folder"
         raise ProblemError(f"{folder}: {what}; name the folder that tests have written into")
     stored = read_parts(folder)
-    if stored.frame.empty:
-        damaged = f", and damaged are {listed(stored.damaged)}" if stored.damaged else ""
+    if stored.frame.empty and stored.damaged:
         raise ProblemError(
-            f"{folder}: holds no samples (NAME.parquet){damaged}; name the folder that tests have "
-            "written into"
+            f"{folder}: {_all_of(len(stored.damaged))} damaged ({listed(stored.damaged)}); measure "
+            "anew, or restore what was there"
+        )
+    if stored.frame.empty:
+        raise ProblemError(
+            f"{folder}: holds no samples (NAME.parquet); name the folder that tests have written "
+            "into"
         )
     return stored
+
+
+def _all_of(n_files: int) -> str:
+    return "its only file of samples is" if n_files == 1 else f"all {n_files} files of samples are"
 
 
 def _destination(hosts: HostsFile | None, given: str | None) -> str:
@@ -147,9 +155,15 @@ def _destination(hosts: HostsFile | None, given: str | None) -> str:
     return hosts.destination
 
 
-def _backlogs(given: Sequence[str] | None) -> dict[str, int]:
-    """Read the options --backlog."""
+def _names(table: pd.DataFrame, hosts: HostsFile | None) -> list[str]:
+    """Return all hosts that the samples, or the hosts' file, name."""
+    return sorted({*table["from"], *table["to"], *(() if hosts is None else hosts.hosts)})
+
+
+def _backlogs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, int]:
+    """Read the options --backlog, whose hosts are among some names."""
     from datacollect.files.kinds import Whole
+    from datacollect.measurement.outcomes import listed
 
     backlogs: dict[str, int] = {}
     for text in given or ():
@@ -160,6 +174,11 @@ def _backlogs(given: Sequence[str] | None) -> dict[str, int]:
             )
         if host in backlogs:
             raise ProblemError(f"--backlog names {host!r} twice; keep one")
+        if host not in names:
+            raise ProblemError(
+                f"--backlog: no host is called {host!r}; there are {listed(names, MOST_NAMED)}"
+                + nearest_hint(host, names)
+            )
         backlogs[host] = Whole("bytes").read(number_in(amount), f"--backlog {host}")
     return backlogs
 

@@ -122,11 +122,15 @@ def test_json_says_in_how_many_tests_links_shared_a_wire(samples, call):
         (["none", "--destination", "D"], "none: no such folder; name the folder that tests"),
         (["HOSTS.toml", "--destination", "D"], "HOSTS.toml: is a file; name the folder"),
         (["empty", "--destination", "D"], "empty: holds no samples (NAME.parquet); name the"),
-        (["cut", "--destination", "D"], "holds no samples (NAME.parquet), and damaged are a.parq"),
+        (["cut", "--destination", "D"], "cut: its only file of samples is damaged (a.parquet); m"),
+        (["torn", "--destination", "D"], "torn: all 2 files of samples are damaged (a.parquet, b."),
         (["samples"], "where do all data go? Give --hosts, a file that says it, or --destination"),
         (["samples", "--destination", "d"], "destination must be a host that samples name, got"),
         (["samples", "--destination", "D", "--backlog", "S"], "--backlog must be HOST=BYTES"),
         (["samples", "--destination", "D", "--backlog", "S=x"], "--backlog S must be"),
+        (["samples", "--destination", "D", "--backlog", "S7=1"], "no host is called 'S7'; there a"),
+        (["samples", "--destination", "D", "--backlog", "s=1"], "D, S, X; did you mean 'S'?"),
+        (["samples", "--hosts", "HOSTS.toml", "--backlog", "K=1"], "'K'; there are D, S, X"),
         (["samples", "--destination", "D", *["--backlog", "S=1"] * 2], "names 'S' twice; keep one"),
         (["samples", "--destination", "D", "--half-life", "0"], "--half-life must be"),
         (["samples", "--destination", "D", "--streams", "8"], "no test had 8 connections"),
@@ -135,9 +139,10 @@ def test_json_says_in_how_many_tests_links_shared_a_wire(samples, call):
     ],
 )
 def test_wrong_input_is_two_and_nothing_is_written(arguments, expected, samples, call, tmp_path):
-    for name in ("empty", "cut"):
+    for name in ("empty", "cut", "torn"):
         (tmp_path / name).mkdir()
-    (tmp_path / "cut" / "a.parquet").write_bytes(b"PAR1")
+    for file in ("cut/a", "torn/a", "torn/b"):
+        (tmp_path / f"{file}.parquet").write_bytes(b"PAR1")
     code, out, err = call("measure", "problem", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
