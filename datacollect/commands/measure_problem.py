@@ -103,19 +103,23 @@ def problem(
             streams=streams,
             shared=() if known is None else known.shared,
             timezone=timezone,
-            start=_now(timezone) if start is None else start,
+            start=_start(start, timezone),
         )
         Problem.from_dict(found.tree)
     if output is not None or not as_json:
         write_text(toml_of(PROBLEM, found.tree).rstrip("\n"), output)
     changed = _changes(found.samples, stored.frame) if changes else {}
+    unchanged = _said_of_none(changed, found.samples) if changes else []
     if as_json:
-        emit_json(_answer(found, stored.damaged) | changed)
+        answer = _answer(found, stored.damaged) | changed
+        emit_json(answer | {"notes": [*found.notes, *unchanged]})
     elif output is not None:
         _emit_links(found)
     for file in stored.damaged:
         note_text(f"note: {samples}/{file} is damaged and left out")
     _note_changes(changed)
+    for text in unchanged:
+        note_text(f"note: {text}")
     _note_what_is_known(found)
 
 
@@ -183,13 +187,19 @@ def _backlogs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, in
     return backlogs
 
 
-def _now(timezone: str) -> str:
-    """Return what clocks of the zone show, in whole minutes."""
+def _start(given: str | None, timezone: str) -> str:
+    """Return what clocks of the zone show at 0 s; by default at the last whole minute."""
     from datetime import datetime
 
-    from datacollect.files.clock import zone_of
+    from datacollect.files.clock import Clock, parsed, zone_of
 
-    return datetime.now(zone_of(timezone)).replace(second=0, microsecond=0).isoformat()
+    zone = zone_of(timezone)
+    if given is None:
+        return datetime.now(zone).replace(second=0, microsecond=0).isoformat()
+    # An offset says the instant by itself; files want that of their zone.
+    is_local = parsed(given, "--start").tzinfo is None
+    start = Clock.of(given, timezone if is_local else None, "--start").start
+    return start.astimezone(zone).isoformat()
 
 
 def _answer(found: ProblemOfSamples, damaged: Sequence[str]) -> dict[str, Any]:
@@ -234,6 +244,29 @@ def _changes(samples: pd.DataFrame, table: pd.DataFrame) -> dict[str, list[dict[
         "changes": [named(each) for each in bandwidth_changes(samples)],
         "route_changes": [named(each) for each in changed_routes(table)],
     }
+
+
+def _said_of_none(
+    changed: Mapping[str, Sequence[Mapping[str, Any]]], samples: pd.DataFrame
+) -> list[str]:
+    """Say where no change was found, and of which links too few samples would show one."""
+    from datacollect.files.units import counted
+    from datacollect.measurement.outcomes import listed
+    from datacollect.measurement.series.changes import LEAST_SAMPLES
+
+    n_samples = samples.groupby(["from", "to"]).size()
+    few = [f"{tail} → {head}" for tail, head in n_samples.index[n_samples < LEAST_SAMPLES]]
+    said = []
+    if not changed["changes"] and len(few) < len(n_samples):
+        said.append("no bandwidth was found to have changed")
+    if few:
+        said.append(
+            f"whether bandwidths have changed is not known of {counted(len(few), 'link')} with "
+            f"fewer than {LEAST_SAMPLES} samples: {listed(few, MOST_NAMED)}"
+        )
+    if not changed["route_changes"]:
+        said.append("no route was found to have changed")
+    return said
 
 
 def _note_changes(changed: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:

@@ -135,6 +135,7 @@ def test_json_says_in_how_many_tests_links_shared_a_wire(samples, call):
         (["samples", "--destination", "D", "--half-life", "0"], "--half-life must be"),
         (["samples", "--destination", "D", "--streams", "8"], "no test had 8 connections"),
         (["samples", "--destination", "D", "--timezone", "Mars"], "Mars"),
+        (["samples", "--destination", "D", "--start", "tomorrow"], "--start must be a date and ti"),
         (["samples", "--destination", "D", "-o", "HOSTS.toml"], "HOSTS.toml: exists already"),
     ],
 )
@@ -169,6 +170,42 @@ def test_changes_are_said_with_their_time(samples, call):
     [change] = answer["changes"]
     assert (change["from"], change["to"], change["confirmed"]) == ("K", "D", True)
     assert answer["route_changes"] == []
+    few = "of 2 links with fewer than 22 samples: S → D, X → D"
+    for text in (f"whether bandwidths have changed is not known {few}", "no route was found to"):
+        assert text in said
+        assert any(text in note for note in answer["notes"])
+    assert "no bandwidth was found to have changed" not in said
+
+
+def test_that_nothing_has_changed_is_said(samples, call):
+    rates = [9.0, 10.0, 11.0] * 8
+    steady = [
+        row("K", "D", bandwidth_bytes_per_s=rate, streams=1, time_s=1.7e9 + 60 * i)
+        for i, rate in enumerate(rates)
+    ]
+    write_part(samples, "steady", steady)
+    options = ("--destination", "D", "--changes", "-o", "p.toml")
+    _, _, err = call("measure", "problem", "samples", *options)
+    assert "note: no bandwidth was found to have changed" in err
+    _, _, err = call("measure", "problem", "samples", "--destination", "D", "--json")
+    assert "changed" not in err
+
+
+def test_the_start_may_have_another_offset_than_the_zone(samples, call):
+    """Twice as fast by night, for eight days; 8 h in Zurich are 7 h in UTC in January."""
+    every_hour = [
+        row("K", "D", streams=1, time_s=1.7e9 - 1.7e9 % 86_400 + 3600 * i)
+        | {"bandwidth_bytes_per_s": (5.0 if 8 <= i % 24 < 20 else 10.0) + 0.01 * (i % 3)}
+        for i in range(8 * 24)
+    ]
+    for name in ("a", "b", "c"):
+        (samples / f"{name}.parquet").unlink()
+    write_part(samples, "daily", every_hour)
+    options = ("--destination", "D", "--start", "2026-01-12T08:00+01:00", "--json")
+    code, out, _ = call("measure", "problem", "samples", *options)
+    answer = json.loads(out)
+    assert (code, len(answer["daily"])) == (0, 2)
+    assert answer["problem"]["start"] == "2026-01-12T07:00:00+00:00"
 
 
 def test_the_page_is_written_and_damaged_parts_are_named(samples, call):

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 WINDOW = 60
 DEVIATIONS = 3.0
 
-# Fewer samples do not tell what is usual.
+# Fewer samples do not tell what is usual; two more may deviate from it.
 FEWEST = 20
+LEAST_SAMPLES = FEWEST + 2
 
 # The median absolute deviation of the normal distribution is its standard deviation by this; rates
 # that are written in few digits may not deviate at all, and a hundredth is no change.
@@ -63,7 +64,7 @@ def flag_changes(bandwidth_bytes_per_s: npt.ArrayLike) -> list[int]:
     """
     y = np.asarray(bandwidth_bytes_per_s, dtype=float)
     tested = np.flatnonzero(~np.isnan(y))
-    if len(tested) <= FEWEST + 1:
+    if len(tested) < LEAST_SAMPLES:
         return []
     log = np.log(np.maximum(y[tested], NOTHING_BYTES_PER_S))
     second = np.arange(FEWEST + 1, len(log))
