@@ -12,7 +12,7 @@ from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from datacollect.transfer.protocol.introduction import Introduction
 
@@ -63,13 +63,13 @@ def hosts(
     found = _servers(iperf3, None if url else destination)
     with working("asking agents"):
         agents, failed = _introduced(url or ())
+    for one, why in failed.items():
+        complain_text(f"{one} is left out: {why}")
     for agent in agents:
         if agent.name in found:
-            raise ProblemError(
-                f"two hosts are called {agent.name!r}, one is {agent.url}; rename one in its "
-                "agent's file"
-            )
+            raise _two_of_one_name(agent, found[agent.name])
         found[agent.name] = {"url": agent.url, "fingerprint": agent.fingerprint}
+    _require_destination(destination, list(found))
     tree: dict[str, Any] = {"format": HOSTS_FORMAT, "destination": destination}
     tree |= {"budget": {"bytes": n_bytes, "time": seconds}, "hosts": found}
     if url:
@@ -78,7 +78,7 @@ def hosts(
     if output is not None or not as_json:
         write_text(toml_of(HOSTS, tree).rstrip("\n"), output)
     if as_json:
-        missing = [{"url": one, "why": str(error)} for one, error in failed.items()]
+        missing = [{"url": one, "why": why} for one, why in failed.items()]
         named = [{"name": name, **said} for name, said in found.items()]
         emit_json({"hosts": named, "failed": missing})
     elif output is not None:
@@ -88,13 +88,13 @@ def hosts(
         note_text("compare each fingerprint with what its agent says when it is ready")
         if output is not None and not (folder_of(output) / key).exists():
             note_text(f"agents ask for {key} beside {output}: `datacollect keys new` makes one")
-    for one, error in failed.items():
-        complain_text(f"{one} is left out: {error}")
+    if iperf3:
+        note_text("iperf3 servers are taken as given: nobody asks them before the first test does")
     if failed:
         raise typer.Exit(NOT_ALL_FOUND)
 
 
-def _introduced(urls: Sequence[str]) -> tuple[list[Introduction], dict[str, TransferError]]:
+def _introduced(urls: Sequence[str]) -> tuple[list[Introduction], dict[str, str]]:
     """Ask all agents who they are at once; return who answers, and why others do not."""
     from datacollect.net.fan_out import fan_out
     from datacollect.transfer.sources.agent.introducing import introduction_by
@@ -108,7 +108,44 @@ def _introduced(urls: Sequence[str]) -> tuple[list[Introduction], dict[str, Tran
             failed[url] = error
     if failed and not agents:
         raise next(iter(failed.values()))
-    return agents, failed
+    # Errors begin with the address, which is in the URL.
+    place = {url: f"{url.removeprefix('https://').rstrip('/')}: " for url in failed}
+    return agents, {url: str(error).removeprefix(place[url]) for url, error in failed.items()}
+
+
+def _two_of_one_name(agent: Introduction, other: Mapping[str, str]) -> ProblemError:
+    """Return what is wrong where an agent has the name of another host."""
+    if "iperf3" in other:
+        return ProblemError(
+            f"two hosts are called {agent.name!r}: the agent {agent.url} and --iperf3 "
+            f"{agent.name}={other['iperf3']}; give the one of --iperf3 another name"
+        )
+    if other["fingerprint"] == agent.fingerprint:
+        return ProblemError(
+            f"{other['url']} and {agent.url} are the same agent, {agent.name!r}, by its "
+            "fingerprint; name it once"
+        )
+    return ProblemError(
+        f"two hosts are called {agent.name!r}: {other['url']} and {agent.url}; rename one in its "
+        "agent's file"
+    )
+
+
+def _require_destination(destination: str, names: Sequence[str]) -> None:
+    """Refuse too few hosts, and a destination that is none of them; options mend both."""
+    from datacollect.measurement.hosts_file import MOST_NAMED
+    from datacollect.measurement.outcomes import listed
+
+    if len(names) < 2:
+        raise ProblemError(
+            f"hosts must be at least two, got {', '.join(names) or 'none'}; name more by the URLs "
+            "of their agents, or by --iperf3"
+        )
+    if destination not in names:
+        raise ProblemError(
+            f"destination must be one of the hosts, got {destination!r}; there are "
+            f"{listed(names, MOST_NAMED)}: say which by --destination"
+        )
 
 
 def _servers(given: Sequence[str] | None, here: str | None) -> dict[str, dict[str, str]]:

@@ -12,6 +12,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import Number, Text, Whole, join, shown
 from datacollect.measurement.cycle.budget import Cost
+from datacollect.measurement.outcomes import listed
 from datacollect.net.agent_entries import AgentEntry, agent_of
 from datacollect.net.kinds import Address
 from datacollect.problem.fields import SHARED
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Reached: TypeAlias = "AgentEntry | tuple[str, int] | None"
 
 HOSTS_FORMAT = "datacollect-hosts/1"
+# So many hosts are named in a message.
+MOST_NAMED = 20
 
 BUDGET = Table(
     "the budget",
@@ -133,7 +136,8 @@ class HostsFile:
             raise ProblemError(f"hosts must name at least two, got {', '.join(hosts) or 'none'}")
         if values["destination"] not in hosts:
             raise ProblemError(
-                f"destination must be one of the hosts, got {shown(values['destination'])}"
+                f"destination must be one of the hosts, got {shown(values['destination'])}; there "
+                f"are {listed([*hosts], MOST_NAMED)}"
                 + nearest_hint(values["destination"], hosts)
             )
         if agents and values["key"] is None:

@@ -120,9 +120,11 @@ def dial(
                 ) from None
         except OSError as error:
             why = error.strerror or str(error)
+    where = host_port_text(*addresses[0])
+    at = "" if where == name else f" at {where}"
     raise TransferError(
-        f"{name}: cannot be reached at {host_port_text(*addresses[0])}: {why}; is its {what} "
-        "running, and may this host connect to it?"
+        f"{name}: cannot be reached{at}: {why}; is its {what} running, and may this host connect "
+        "to it?"
     )
 
 

@@ -59,6 +59,8 @@ class Asker:
         How long connecting, and each answer, may take.
     fingerprint : str, optional
         Of its certificate, where that is pinned, and not verified by `tls`.
+    what : str, optional
+        What runs there, as messages call it.
 
     Raises
     ------
@@ -73,8 +75,9 @@ class Asker:
         tls: ssl.SSLContext | None = None,
         timeout_s: float = ANSWER_S,
         fingerprint: str | None = None,
+        what: str = "server",
     ) -> None:
-        self._fingerprint = fingerprint
+        self._fingerprint, self._what = fingerprint, what
         parts = urlsplit(url)
         self._is_tls = parts.scheme == "https"
         self._address = address_of(url)
@@ -226,7 +229,7 @@ class Asker:
         return Answer(head.status, body, again_s, head.headers)
 
     def _connected(self, deadline: Deadline) -> socket.socket:
-        plain = dial([self._address], self._name, deadline, what="server")
+        plain = dial([self._address], self._name, deadline, what=self._what)
         if not self._is_tls:
             return plain
         try:

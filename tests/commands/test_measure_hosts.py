@@ -38,13 +38,14 @@ def test_agents_are_asked_and_servers_are_taken_as_given(agents, call):
         assert f"{each.name} https://{each.place} {each.agent.fingerprint}\n" in out
     assert "compare each fingerprint with what its agent says" in " ".join(err.split())
     assert "`datacollect keys new` makes one" in " ".join(err.split())
+    assert "iperf3 servers are taken as given: nobody asks them" in " ".join(err.split())
     assert call("measure", "hosts", *urls, *options)[0] == 2  # it is there already
 
 
 def test_json_names_all_and_without_o_the_file_is_the_answer(call, tmp_path):
     given = ("measure", "hosts", "--iperf3", "D=[::1]:5201", "--iperf3", "S=s.example:5201")
     code, out, err = call(*given, "--json")
-    assert (code, err) == (0, "")
+    assert (code, "taken as given" in err) == (0, True)
     assert json.loads(out)["hosts"][0] == {"name": "D", "iperf3": "[::1]:5201"}
     (tmp_path / "HOSTS.toml").write_text(call(*given)[1])
     assert HostsFile.from_file(tmp_path / "HOSTS.toml").hosts["D"] == ("::1", 5201)
@@ -66,13 +67,48 @@ def test_two_agents_of_one_name_are_refused(agents, call, tmp_path):
         urls = [f"https://{each.place}" for each in (*agents, third)]
         code, _, err = call("measure", "hosts", *urls)
     assert code == 2
-    assert f"two hosts are called 'S', one is https://{third.place}" in " ".join(err.split())
+    said = " ".join(err.split())
+    both = f"{urls[1]} and {urls[2]}"
+    assert f"two hosts are called 'S': {both}; rename one in its agent's file" in said
+
+
+def test_an_agent_under_two_addresses_is_said_to_be_one(agents, call):
+    urls = [f"https://{each.place}" for each in agents]
+    again = urls[1].replace("127.0.0.1", "localhost")
+    code, _, err = call("measure", "hosts", *urls, again)
+    assert code == 2
+    said = " ".join(err.split())
+    assert f"{urls[1]} and {again} are the same agent, 'S', by its fingerprint; name it" in said
+
+
+def test_a_server_with_the_name_of_an_agent_gets_another(agents, call):
+    urls = [f"https://{each.place}" for each in agents]
+    code, _, err = call("measure", "hosts", *urls, "--iperf3", "S=s.example:5201")
+    assert code == 2
+    said = " ".join(err.split())
+    both = f"the agent {urls[1]} and --iperf3 S=s.example:5201"
+    assert f"two hosts are called 'S': {both}; give the one of --iperf3 another name" in said
+
+
+def test_a_destination_that_is_no_host_is_mended_by_an_option(agents, call, tmp_path):
+    """D does not answer: that is said, too."""
+    (tmp_path / "other").mkdir()
+    with running(write_agent(tmp_path / "other", "T", serve="data")) as third:
+        urls = [f"https://{each.place}" for each in (agents[1], third)]
+        away = "https://127.0.0.1:1"
+        code, _, err = call("measure", "hosts", *urls, away)
+        said = " ".join(err.split())
+        assert code == 2
+        assert "one of the hosts, got 'D'; there are S, T: say which by --destination" in said
+        assert f"{away} is left out: cannot be reached: Connection refused; is its agent" in said
+        assert said.count("127.0.0.1:1 ") == 1
+        assert call("measure", "hosts", *urls, "--destination", "T")[0] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "hosts must name at least two, got none"),
+        ([], "hosts must be at least two, got none; name more by the URLs of their agents, or by"),
         (["http://s.example:1"], "URL must be https://HOST:PORT"),
         (["--iperf3", "S"], "--iperf3 must be NAME=HOST:PORT, got 'S'"),
         (["--iperf3", "S=s:1", "--iperf3", "S=s:2"], "--iperf3 names 'S' twice; keep one"),

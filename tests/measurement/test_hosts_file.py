@@ -115,7 +115,7 @@ def test_a_wire_is_of_links_between_the_hosts(host, message, read):
     [
         ('format = "datacollect-hosts/1"', "", "key format is missing; add it to the hosts' file"),
         ("hosts/1", "hosts/2", "format"),
-        ('"D"\n', '"d"\n', "destination must be one of the hosts, got 'd'; did you mean 'D'?"),
+        ('"D"\n', '"d"\n', "one of the hosts, got 'd'; there are D, R, S; did you mean 'D'?"),
         ('key = "operator.key"', "", "key is missing, and the agent of hosts.D asks for one"),
         ("2 GB", "2 Mbit/s", "budget.bytes"),
         ("90 min", "0 s", "budget.time"),

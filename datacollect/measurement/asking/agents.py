@@ -67,8 +67,8 @@ class AskedAgent:
         self.is_in_pull: bool | None = None
         tls, url = client_context(entry.ca), f"https://{self.place}"
         # Of two connections one is the lease's: it ends with the other's troubles, not in them.
-        self._leasing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
-        self._testing = Asker(url, tls, TIMEOUT_S, self.fingerprint)
+        self._leasing = Asker(url, tls, TIMEOUT_S, self.fingerprint, "agent")
+        self._testing = Asker(url, tls, TIMEOUT_S, self.fingerprint, "agent")
         try:
             self._ahead_s = self._clock_ahead_s()
         except BaseException:
@@ -112,7 +112,7 @@ class AskedAgent:
         """Have it run a test, and return what it says of it."""
         self._testing.close()
         tls = client_context()
-        self._testing = Asker(f"https://{self.place}", tls, longest_s, self.fingerprint)
+        self._testing = Asker(f"https://{self.place}", tls, longest_s, self.fingerprint, "agent")
         return self._asked(self._testing, "POST", tool, body)
 
     def received_bytes(self, expected_bytes: int) -> int:

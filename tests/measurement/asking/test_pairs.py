@@ -315,7 +315,8 @@ def test_an_end_that_is_away_is_named(tmp_path):
     with pair(tmp_path) as (by, _):
         gone = AgentEntry("D", ("127.0.0.1", 1), "sha256:" + "0" * 64)
         row = measure_pair(entry_of(by), gone, OPERATOR, SHORT)
-        assert row["ended"].startswith("D: 127.0.0.1:1: cannot be reached")
+        why = "Connection refused; is its agent running"
+        assert row["ended"].startswith(f"D: 127.0.0.1:1: cannot be reached: {why}")
 
 
 # Ends that lie ------------------------------------------------------------------------------
