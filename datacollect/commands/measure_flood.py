@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,6 +29,9 @@ from datacollect.commands.measure_tools import (
     say_tests,
 )
 from datacollect.commands.options import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Of the time of a test: who is done before was not beside the others for all of it.
 AT_ONCE = 0.8
@@ -82,7 +86,22 @@ def flood(
     if any((row.get("duration_s") or seconds) < AT_ONCE * seconds for row in rows):
         note_text(
             "note: some tests had sent all their bytes before the time was over, and then the "
-            "others had more for themselves: give more --bytes"
+            f"others had more for themselves: give more --bytes{_enough(rates, seconds)}"
         )
     together = {"host": host, "together_bytes_per_s": sum(rates), "n_done": len(rates)}
     finish(folder, rows, as_json=as_json, **together)
+
+
+def _enough(rates_bytes_per_s: Sequence[float], seconds: float) -> str:
+    """Say how many bytes the fastest test would have sent in all its time, in two digits.
+
+    >>> _enough([1e6, 1_234_567.0], 10.0), _enough([], 10.0)
+    (', 13 MB or more', '')
+    """
+    from datacollect.files.units import format_bytes
+
+    most = max(rates_bytes_per_s, default=0.0) * seconds
+    if most < 1:
+        return ""
+    digit = 10.0 ** (math.floor(math.log10(most)) - 1)
+    return f", {format_bytes(math.ceil(most / digit) * digit)} or more"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from instances.measuring import star, write_hosts
 
 from datacollect.commands.main import run
+from datacollect.files.kinds import Whole
 from datacollect.measurement.sample_store import read_parts
 
 
@@ -81,7 +83,12 @@ def test_a_flood_into_a_host(hosts, tmp_path, capsys):
     # Of 100 kB each is done long before its time: they were hardly beside each other.
     few = ["--bytes", "100 kB", "--seconds", "5", "-o", str(tmp_path / "t")]
     assert run([*command, *few]) == 0
-    assert "give more --bytes" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    rates = [float(row["bandwidth_bytes_per_s"]) for row in rows(tmp_path / "t")]
+    said = " ".join(captured.err.split())
+    assert "give more --bytes, " in said
+    enough = Whole("bytes").read(re.search(r"--bytes, (.*) or more", said)[1], "--bytes")
+    assert 5 * max(rates) <= enough < 1.1 * 5 * max(rates) + 1
 
 
 def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
@@ -100,7 +107,10 @@ def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
     (link,) = json.loads(capsys.readouterr().out)["problem"]["links"]
     assert link["per_connection_bytes_per_s"] == curve["per_connection_bytes_per_s"]
     assert run([*command, "--seconds", "0.4"]) == 0
-    assert "S → D: one connection gets " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "S → D: one connection gets " in said
+    for streams in ("1 stream", "2 streams", "4 streams", "8 streams"):
+        assert f"\n{streams}: S → D: " in f"\n{said}"
 
 
 def test_dry_runs_ask_nobody(hosts, tmp_path, capsys):
