@@ -220,7 +220,7 @@ def _measure(
                 keep(folder, [row])
                 rows.append(row)
                 if not as_json:
-                    emit(line_of(row))
+                    emit(_with_streams(row) if settings.tool == "curve" else line_of(row))
     finish(folder, rows, as_json=as_json)
 
 
@@ -373,7 +373,7 @@ def require_budget(
 
 def line_of(row: dict[str, Any]) -> str:
     """Say what a row says."""
-    from datacollect.files.units import format_duration, format_rate
+    from datacollect.files.units import format_rate, format_short_duration
 
     pair = f"{row['from']} → {row['to']}"
     if row.get("tool") == "curve" and row["ended"] == "done":
@@ -389,10 +389,18 @@ def line_of(row: dict[str, Any]) -> str:
     elif row.get("routers") is not None:
         said = _route_line(json.loads(row["routers"]))
     elif row.get("rtt_s") is not None:
-        said = f"{format_duration(row['rtt_s'])}, loss {row['loss']:.0%}"
+        said = f"{format_short_duration(row['rtt_s'])}, loss {row['loss']:.0%}"
     else:
         return f"{pair}: {row['ended']}"
     return f"{pair}: {said}" if row["ended"] == "done" else f"{pair}: {said}; {row['ended']}"
+
+
+def _with_streams(row: dict[str, Any]) -> str:
+    """Say what a row of a curve says; a test of it begins with its number of connections."""
+    from datacollect.files.units import counted
+
+    streams = json.loads(row["settings"]).get("streams")
+    return line_of(row) if streams is None else f"{counted(streams, 'stream')}: {line_of(row)}"
 
 
 def _capacity_line(row: dict[str, Any]) -> str:

@@ -81,6 +81,19 @@ def format_duration(duration_s: float) -> str:
     return f"{float(f'{hours / 24:.3g}'):.15g} days"
 
 
+def format_short_duration(duration_s: float) -> str:
+    """Write a duration for people that may be far below a second, such as a round trip.
+
+    >>> format_short_duration(2.15e-05), format_short_duration(0.02), format_short_duration(75)
+    ('21.5 µs', '20 ms', '1 min 15 s')
+    """
+    for power, prefix in ((1, "m"), (2, "µ"), (3, "n")):
+        # As above: 999.96 µs is 1 ms.
+        if 0.9995 > abs(duration_s) >= 0.9995 * 1000**-power:
+            return f"{duration_s * 1000**power:.4g} {prefix}s"
+    return format_duration(duration_s)
+
+
 def format_significant(value: float) -> str:
     """Write a number with four significant digits, up to 10^15 without an exponent.
 

@@ -226,7 +226,7 @@ def test_ping_asks_the_program(tmp_path, call, fake):
     program.chmod(0o755)
     options = ("-o", str(tmp_path / "samples"), "--count", "2", "--every", "0.2")
     code, out, _ = call("measure", "ping", write_hosts(tmp_path), *options)
-    assert (code, out) == (0, "S → D: 0.02 s, loss 50%\n")
+    assert (code, out) == (0, "S → D: 20 ms, loss 50%\n")
 
 
 # The real one --------------------------------------------------------------------------------

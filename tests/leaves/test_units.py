@@ -12,6 +12,7 @@ from datacollect.files.units import (
     format_bytes,
     format_duration,
     format_rate,
+    format_short_duration,
 )
 
 
@@ -74,6 +75,23 @@ def test_rates_are_written_in_bits(rate_bytes_per_s, text):
 )
 def test_durations_are_written_in_the_units_people_use(duration_s, text):
     assert format_duration(duration_s) == text
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "text"),
+    [
+        (0.0, "0 s"),
+        (4.4e-05, "44 µs"),
+        (2.5e-09, "2.5 ns"),
+        (0.00099996, "1 ms"),
+        (0.0012345, "1.234 ms"),
+        (0.9994, "999.4 ms"),
+        (0.99996, "1 s"),
+        (math.inf, "never"),
+    ],
+)
+def test_short_durations_have_units_of_their_own(duration_s, text):
+    assert format_short_duration(duration_s) == text
 
 
 def test_not_a_number_is_not_hidden():

@@ -7,6 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import format_short_duration
 from datacollect.measurement.probes.packet_pairs import (
     FEWEST_PAIRS,
     MOST_PAIRS,
@@ -92,9 +93,9 @@ def capacity_by_train(
     sent_s = statistics.median(left_s)
     if sent_s > MOST_SENT_GAP * packet_bytes / capacity:
         raise ProblemError(
-            f"pairs arrived {packet_bytes / capacity:.2g} s apart, hardly more than the "
-            f"{sent_s:.2g} s with which they left: the path is faster than its sender tells; test "
-            "with connections instead"
+            f"pairs arrived {format_short_duration(packet_bytes / capacity)} apart, hardly more "
+            f"than the {format_short_duration(sent_s)} with which they left: the sending host "
+            "cannot space packets closely enough for this path; use `datacollect measure tcp`"
         )
     return capacity
 
