@@ -52,17 +52,20 @@ class HostLimit:
 
     def __str__(self) -> str:
         """Say what was measured, and what follows."""
-        does = "sends" if self.key == "uplink_bytes_per_s" else "receives"
-        begun = (
-            f"{self.host} {does} {format_rate(self.together_bytes_per_s)} in all, with "
-            f"{counted(self.n, 'host')} at once"
-        )
+        together = format_rate(self.together_bytes_per_s)
+        does, wire = f"give {self.host} {together}", "downlink"
+        if self.key == "uplink_bytes_per_s":
+            does, wire = f"get {together} from {self.host}", "uplink"
+        begun = f"{counted(self.n, 'host')} at once {does}"
         if self.alone_bytes_per_s is None:
-            return f"{begun}; whether that is its limit is not known: test each alone by tcp, too"
-        alone = f"{format_rate(self.alone_bytes_per_s)} with each alone, added up"
+            return (
+                f"{begun}; whether that is the limit of its {wire} is not known: test each alone "
+                "by tcp, too"
+            )
+        begun += f"; alone they add up to {format_rate(self.alone_bytes_per_s)}"
         if self.binds:
-            return f"{begun}, {alone}: its limit"
-        return f"{begun}, {alone}: its limit was not reached, and lies above"
+            return f"{begun}: the {wire} of {self.host} is taken as {together}"
+        return f"{begun}: the limit of its {wire} was not reached, and lies above"
 
 
 def host_limits(table: pd.DataFrame, links: Mapping[Pair, float]) -> list[HostLimit]:

@@ -67,7 +67,8 @@ def test_a_flood_says_what_a_host_sends_in_all(hosts, tmp_path, capsys):
     found = json.loads(captured.out[captured.out.index("{") :])
     limit = found["problem"]["hosts"]["S"]["uplink_bytes_per_s"]
     assert limit == pytest.approx(tree["together_bytes_per_s"])
-    assert any("S sends" in note and "its limit" in note for note in found["notes"])
+    begun, ended = "3 hosts at once get ", ": the uplink of S is taken as "
+    assert any(note.startswith(begun) and ended in note for note in found["notes"])
     assert f"uplink_bytes_per_s = {limit!r}" in Path(problem).read_text()
 
 

@@ -275,16 +275,19 @@ def test_a_host_that_is_slower_to_all_at_once_than_to_each_has_a_limit():
     assert limits(found) == {"S": {"uplink_bytes_per_s": 6.0}}
     dc.Problem.from_dict(found.tree)
     to_d = [flood("S", "D", 2.5, "D"), flood("E", "D", 2.5, "D")]
-    assert limits(problem_of_samples(table(*alone, *to_d), "D")) == {
-        "D": {"downlink_bytes_per_s": 5.0}
-    }
+    found = problem_of_samples(table(*alone, *to_d), "D")
+    assert limits(found) == {"D": {"downlink_bytes_per_s": 5.0}}
+    assert (
+        "2 hosts at once give D 40 bit/s; alone they add up to 80 bit/s: the downlink of D is "
+        "taken as 40 bit/s"
+    ) in found.notes
 
 
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
         ([flood("S", "D", 4.6, "S"), flood("S", "E", 4.6, "S")], "was not reached"),
-        ([flood("S", "D", 2.0, "S"), flood("S", "F", 2.0, "S")], "whether that is its limit"),
+        ([flood("S", "D", 2.0, "S"), flood("S", "F", 2.0, "S")], "whether that is the limit of its uplink"),
         ([flood("S", "D", 2.0, "S"), flood("S", "E", None, "S", ended="away")], ""),
         ([flood("S", "D", 2.0, "X"), flood("S", "E", 2.0, "X")], ""),
         ([row("S", "D", 2.0, tool="flood"), row("S", "E", 2.0, tool="flood")], ""),
