@@ -17,7 +17,7 @@ from instances.measuring import OPERATOR, measure_table
 
 from datacollect.commands.main import run
 from datacollect.commands.measure_tools import line_of
-from datacollect.measurement.sample_store import read_parts
+from datacollect.measurement.sample_store import read_parts, write_part
 from datacollect.net.keys import PrivateKey, write_private_key
 
 HOSTS = """
@@ -199,6 +199,59 @@ def test_operators_are_read_again_on_a_signal(agents, tmp_path, capsys):
     receiver.send_signal(signal.SIGHUP)
     while run(command) != 0:
         assert time.monotonic() < until_s
+
+
+# Interrupted at work -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (0, "nothing was measured, and the same command begins again"),
+        (1, "what was measured is in {folder}; the same command measures all anew"),
+    ],
+)
+def test_tests_that_are_interrupted_say_where_the_rows_are(
+    tmp_path, capsys, monkeypatch, done, said
+):
+    """Of two tests of ping `done` are over; a row of another day is there in either case."""
+    hosts = write_hosts(tmp_path, {"S": nowhere(1), "R": nowhere(2), "D": nowhere(3)})
+    folder, over = tmp_path / "samples", []
+    folder.mkdir()
+    row = {"to": "D", "time_s": 1.7e9, "tool": "ping", "ended": "done"}
+    write_part(folder, "before", [{**row, "from": "S"}])
+
+    def measured(pair, *_):
+        if len(over) == done:
+            raise KeyboardInterrupt
+        over.append(pair)
+        yield {**row, "from": pair[0].name, "rtt_s": 0.02, "loss": 0.0}
+
+    monkeypatch.setattr("datacollect.measurement.asking.ends.measure_ends", measured)
+    with pytest.raises(SystemExit):
+        run(["measure", "ping", hosts, "-o", str(folder)])
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == f"interrupted; {said.format(folder=folder)}"
+    assert len(rows(folder)) == 1 + done
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_a_cycle_that_is_interrupted_says_that_it_goes_on(tmp_path, capsys, monkeypatch, done):
+    hosts = write_hosts(tmp_path, {"S": nowhere(1), "D": nowhere(2)})
+    folder = tmp_path / "samples"
+    folder.mkdir()
+
+    def measured(*_, **__):
+        row = {"from": "S", "to": "D", "time_s": 1.7e9, "tool": "ping", "ended": "done"}
+        for i in range(done):
+            write_part(folder, str(i), [row])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("datacollect.measurement.cycling.measure_cycle.measure_cycle", measured)
+    with pytest.raises(SystemExit):
+        run(["measure", "cycle", hosts, "-o", str(folder)])
+    said = f"what was measured is in {folder}; the same command goes on"
+    assert (f"interrupted; {said}\n" in capsys.readouterr().err) == (done == 1)
 
 
 # Killed at work ------------------------------------------------------------------------------
