@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -31,6 +33,16 @@ def test_rows_come_back_with_all_columns(tmp_path):
     assert found.frame["streams"].tolist()[2] == 4
     assert found.frame["settings"].tolist()[2] == '{"n": 4}'
     assert found.frame["loss"].isna().all()
+
+
+def test_pandas_reads_the_parts_of_a_folder(tmp_path):
+    """As the documentation says, whatever lies beside them, and whichever columns are null."""
+    write_part(tmp_path, "a", [row(bandwidth_bytes_per_s=5.0)])
+    write_part(tmp_path, "b", [row(tool="trace", routers="[null]")])
+    (tmp_path / "cycle.json").write_text("{}")
+    table = pd.read_parquet(glob.glob(f"{tmp_path}/*.parquet"))  # noqa: PTH207 - as it is written
+    assert list(table.columns) == list(COLUMNS)
+    assert sorted(table["tool"]) == ["tcp", "trace"]
 
 
 def test_an_empty_folder_has_no_rows(tmp_path):
