@@ -12,7 +12,7 @@ from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError, TransferError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.transfer.protocol.introduction import Introduction
 
@@ -65,10 +65,7 @@ def hosts(
         agents, failed = _introduced(url or ())
     for one, why in failed.items():
         complain_text(f"{one} is left out: {why}")
-    for agent in agents:
-        if agent.name in found:
-            raise _two_of_one_name(agent, found[agent.name])
-        found[agent.name] = {"url": agent.url, "fingerprint": agent.fingerprint}
+    _add_agents(agents, found)
     _require_destination(destination, list(found))
     tree: dict[str, Any] = {"format": HOSTS_FORMAT, "destination": destination}
     tree |= {"budget": {"bytes": n_bytes, "time": seconds}, "hosts": found}
@@ -111,6 +108,14 @@ def _introduced(urls: Sequence[str]) -> tuple[list[Introduction], dict[str, str]
     # Errors begin with the address, which is in the URL.
     place = {url: f"{url.removeprefix('https://').rstrip('/')}: " for url in failed}
     return agents, {url: str(error).removeprefix(place[url]) for url, error in failed.items()}
+
+
+def _add_agents(agents: Iterable[Introduction], found: dict[str, dict[str, str]]) -> None:
+    """Add agents to the hosts that were found; refuse a second one of a name."""
+    for agent in agents:
+        if agent.name in found:
+            raise _two_of_one_name(agent, found[agent.name])
+        found[agent.name] = {"url": agent.url, "fingerprint": agent.fingerprint}
 
 
 def _two_of_one_name(agent: Introduction, other: Mapping[str, str]) -> ProblemError:

@@ -137,8 +137,7 @@ class HostsFile:
         if values["destination"] not in hosts:
             raise ProblemError(
                 f"destination must be one of the hosts, got {shown(values['destination'])}; there "
-                f"are {listed([*hosts], MOST_NAMED)}"
-                + nearest_hint(values["destination"], hosts)
+                f"are {listed([*hosts], MOST_NAMED)}" + nearest_hint(values["destination"], hosts)
             )
         if agents and values["key"] is None:
             raise ProblemError(

@@ -270,6 +270,4 @@ def test_a_live_page_is_served_until_the_signal(samples):
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == (
-        "interrupted; the page is shown no more, and the same command shows it again\n"
-    )
+    assert err == ("interrupted; the page is shown no more, and the same command shows it again\n")

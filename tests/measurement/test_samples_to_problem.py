@@ -287,7 +287,10 @@ def test_a_host_that_is_slower_to_all_at_once_than_to_each_has_a_limit():
     ("rows", "why"),
     [
         ([flood("S", "D", 4.6, "S"), flood("S", "E", 4.6, "S")], "was not reached"),
-        ([flood("S", "D", 2.0, "S"), flood("S", "F", 2.0, "S")], "whether that is the limit of its uplink"),
+        (
+            [flood("S", "D", 2.0, "S"), flood("S", "F", 2.0, "S")],
+            "whether that is the limit of its uplink",
+        ),
         ([flood("S", "D", 2.0, "S"), flood("S", "E", None, "S", ended="away")], ""),
         ([flood("S", "D", 2.0, "X"), flood("S", "E", 2.0, "X")], ""),
         ([row("S", "D", 2.0, tool="flood"), row("S", "E", 2.0, tool="flood")], ""),

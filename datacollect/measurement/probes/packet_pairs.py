@@ -92,7 +92,8 @@ def capacity_bytes_per_s(packet_bytes: int, gap_s: Iterable[float]) -> float:
     if gap * MOST_CAPACITY_BYTES_PER_S < packet_bytes:
         raise ProblemError(
             f"pairs do not tell capacities above {format_rate(MOST_CAPACITY_BYTES_PER_S)}: "
-            f"{packet_bytes} bytes came {format_short_duration(gap)} apart; test with connections instead"
+            f"{packet_bytes} bytes came {format_short_duration(gap)} apart; test with connections "
+            "instead"
         )
     return packet_bytes / gap
 
@@ -154,8 +155,8 @@ def available_bandwidth(
     if sum(near) < LEAST_NEAR * len(near):
         raise ProblemError(
             f"only {sum(near)} of {len(sent)} pairs left within {NEAR:.0%} of the wanted gap of "
-            f"{format_short_duration(wanted_s)}, and {LEAST_NEAR:.0%} must; the sender is too busy: try again when "
-            "it is not"
+            f"{format_short_duration(wanted_s)}, and {LEAST_NEAR:.0%} must; the sender is too "
+            "busy: try again when it is not"
         )
     # The rate of the others while each pair that counts was on its way.
     others = [

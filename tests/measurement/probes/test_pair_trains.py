@@ -47,7 +47,7 @@ def test_a_sender_that_spreads_pairs_itself_tells_no_capacity():
     """1500 bytes arrive 0.1 ms apart, 120 Mbit/s; that counts if they left closer together."""
     arrivals = [(2 * k + i, k * 10**9 + i * 100_000) for k in range(20) for i in (0, 1)]
     assert capacity_by_train(1500, [7e-5] * 20, arrivals) == 15e6
-    with pytest.raises(ProblemError, match="arrived 100 µs apart, .* the 90 µs .* cannot space"):
+    with pytest.raises(ProblemError, match=r"arrived 100 µs apart, .* the 90 µs .* cannot space"):
         capacity_by_train(1500, [9e-5] * 20, arrivals)
     with pytest.raises(ProblemError, match="at least 20 pairs that arrived, got 10"):
         capacity_by_train(1500, [7e-5, None] * 10, arrivals)
