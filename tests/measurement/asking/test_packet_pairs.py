@@ -172,7 +172,7 @@ def test_a_sender_that_oversleeps_is_refused_and_its_capacity_kept(tmp_path, mon
     ModelledWire(monkeypatch, 5 * MBIT, overslept_s=lambda: next(late))
     with pair(tmp_path) as (by, to):
         row = measured(by, to)
-        assert "pairs left within 10% of the wanted gap of 0.0024 s, and 90% must" in row["ended"]
+        assert "pairs left within 10% of the wanted gap of 2.4 ms, and 90% must" in row["ended"]
         assert row["capacity_bytes_per_s"] == pytest.approx(5 * MBIT)
         assert "bandwidth_bytes_per_s" not in row
 
