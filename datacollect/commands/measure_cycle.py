@@ -10,6 +10,7 @@ import typer
 from datacollect.commands.console import emit, emit_json, note_text
 from datacollect.commands.measure_tools import NOT_ALL_DONE, DryRun, Folder, Hosts, Patience
 from datacollect.commands.options import Json
+from datacollect.errors import ProblemError
 from datacollect.files.choices import MeasuredPairs
 
 
@@ -41,11 +42,13 @@ def cycle(
 
     Killed anywhere and started again it goes on with what is not done yet.
     """
-    from datacollect.measurement.cycling.measure_cycle import measure_cycle
+    from datacollect.measurement.cycling.measure_cycle import lines_of, measure_cycle
     from datacollect.measurement.cycling.planning import DEFAULT_TOOLS, plan_cycle_of
     from datacollect.measurement.hosts_file import HostsFile
 
     names = [name for text in tools or () for name in text.replace(",", " ").split()]
+    if tools and not names:
+        raise ProblemError(f"--tools names none; leave it out for {', '.join(DEFAULT_TOOLS)}")
     hosts = HostsFile.from_file(hosts_file)
     if dry_run:
         planned = plan_cycle_of(hosts, Path(folder), names or DEFAULT_TOOLS, only)
@@ -89,9 +92,15 @@ def cycle(
                 "failed": done.failed,
                 "left_out": [{"from": tail, "to": head} for tail, head in done.left_out],
                 "without_agent": list(done.without_agent),
+                "failures": [
+                    {"tool": one.tool, "from": one.pair[0], "to": one.pair[1], "ended": one.why}
+                    for one in done.failures
+                ],
             }
         )
     else:
+        for line in lines_of(done.failures):
+            note_text(line)
         emit(f"cycle {done.number}: {done.tests} tests, {done.failed} of them failed")
     if done.failed:
         raise typer.Exit(NOT_ALL_DONE)

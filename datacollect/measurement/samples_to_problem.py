@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectWarning, ProblemError
-from datacollect.files.units import counted
+from datacollect.files.units import counted, format_rate
 from datacollect.measurement.cycle.rounds import full_mesh
 from datacollect.measurement.daily import periods_of_day
 from datacollect.measurement.estimates import DAY_S, estimate
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.host_limits import HostLimit
     from datacollect.measurement.mathis_check import ComparedWithReno
     from datacollect.measurement.shared_links import FoundWire
 
 # A probe, whose rate is none of a connection's.
 PROBE = "pairs"
+# Tests that measure no bandwidth.
+LIGHT = ("ping", "trace")
 # Rates for settings that were varied on purpose, and of several links at once.
 NOT_OF_LINKS = (SCAN, FLOOD, SHARED)
 
@@ -152,7 +155,7 @@ def problem_of_samples(
     notes += said
     if samples.empty:
         nothing = "no test that counts has measured a bandwidth; test some links first"
-        raise ProblemError("; ".join([nothing, *left_out]))
+        raise ProblemError("; ".join([nothing, *_last_failure(table), *left_out]))
     samples = samples.sort_values(["from", "to", "time_s"], ignore_index=True)
     daily, said = _daily(samples, timezone)
     notes += said
@@ -180,6 +183,7 @@ def problem_of_samples(
     limits = host_limits(table[~table["beside_pull"].isin([True])], known)
     tree = with_host_limits(tree, limits)
     notes += map(str, limits)
+    notes += _sum_of_links(destination, known, limits)
     reno = compared_with_reno(table[counting])
     notes += notes_of(reno)
     untold = dict.fromkeys(_pairs(ahead), "only tested at times that lie ahead")
@@ -187,6 +191,35 @@ def problem_of_samples(
     return ProblemOfSamples(
         tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(reno), tuple(notes)
     )
+
+
+def _last_failure(table: pd.DataFrame) -> list[str]:
+    """Say why tests with connections failed, by the last one; nothing where none has failed."""
+    failed = table[(table["ended"] != DONE) & ~table["tool"].isin(LIGHT)].sort_values("time_s")
+    if failed.empty:
+        failed = table[table["ended"] != DONE].sort_values("time_s")
+    if failed.empty:
+        return []
+    row = failed.iloc[-1]
+    last = f"{row['tool']} {row['from']} → {row['to']}, so: {row['ended']}"
+    return [f"{counted(len(failed), 'test')} failed, the last one, {last}"]
+
+
+def _sum_of_links(
+    destination: str, known: Mapping[Pair, float], limits: Sequence[HostLimit]
+) -> list[str]:
+    """Say that a plan counts on the sum of all links, where no flood has shown what comes of it."""
+    into = [rate for (_, head), rate in known.items() if head == destination]
+    if len(into) < 2 or any(
+        (limit.host, limit.key) == (destination, "downlink_bytes_per_s") for limit in limits
+    ):
+        return []
+    text = (
+        f"what {destination} receives in all was not measured: plans count on the sum of its "
+        f"links, {format_rate(sum(into))}, which one wire or the host itself may not carry; "
+        "`measure flood` tells, between agents"
+    )
+    return [text]
 
 
 def _by_now(table: pd.DataFrame, now_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -10,6 +10,7 @@ from instances.measuring import OPERATOR, star, write_hosts
 
 from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
 from datacollect.measurement.asking.tools import TOOLS, Tool
+from datacollect.measurement.cycling.record import CycleRecord, write_record
 from datacollect.measurement.hosts_file import HostsFile
 from datacollect.net.keys import write_private_key
 
@@ -104,3 +105,38 @@ def test_a_cycle_says_what_it_has_done(tmp_path, call, monkeypatch):
     assert out == "cycle 1: 18 tests, 6 of them failed\n"
     problem = call("measure", "problem", str(tmp_path / "samples"), "--hosts", file, "--json")
     assert len(json.loads(problem[1])["problem"]["links"]) == 6
+
+
+def test_a_cycle_says_why_tests_failed(hosts, tmp_path, call):
+    """Nobody is there: one line for each host that is away, with the pairs that it cost."""
+    folder = ("-o", str(tmp_path / "samples"), "--tools", "ping")
+    code, out, err = call("measure", "cycle", hosts, *folder)
+    assert code == 1
+    assert "6 of them failed" in out
+    told = " ".join(err.split())
+    assert "failed, ping " in told
+    assert "cannot be reached" in told
+    code, out, _ = call("measure", "cycle", hosts, *folder, "--json")
+    failures = json.loads(out)["failures"]
+    assert len(failures) == 6
+    assert {one["tool"] for one in failures} == {"ping"}
+    assert all("127.0.0.1" in one["ended"] for one in failures)
+
+
+def test_a_cycle_that_is_another_one_says_what_becomes_of_the_last(hosts, tmp_path, call):
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    asked = {"tools": ["tcp"], "only": None, "hosts": {}, "destination": "D"}
+    write_record(samples, CycleRecord(3, 1e9, asked, (), None, {}))
+    options = ("-o", str(samples), "--tools", "ping", "--dry-run")
+    code, _, err = call("measure", "cycle", hosts, *options)
+    assert code == 0
+    told = " ".join(err.split())
+    assert "cycle 4: " in told
+    assert "cycle 3, which had not ended, was for other tools or hosts" in told
+
+
+def test_tools_that_are_none_are_refused(hosts, tmp_path, call):
+    code, _, err = call("measure", "cycle", hosts, "-o", str(tmp_path / "samples"), "--tools", ",")
+    assert code == 2
+    assert "--tools names none; leave it out for ping, trace, tcp" in " ".join(err.split())

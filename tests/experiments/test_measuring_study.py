@@ -41,12 +41,13 @@ def test_a_scan_is_told_as_it_was_run(study, ours):
 )
 def test_choices_of_scans_are_those_of_all_runs(study, ours, row, case):
     runs = study.Kept().of("scan")[case]
-    parts = {f"{run['chosen part']:.0%}".removesuffix("%") for run in runs}
-    [streams] = {run["chosen streams"] for run in runs}
-    assert {run["chosen window"] for run in runs} == {0}
-    span = " to ".join(sorted(parts, key=float))
-    plural = "s" if streams > 1 else ""
-    assert ours[row] == f"`auto`, {streams:.0f} stream{plural}: {span} % of the most"
+    parts = [round(100 * run["chosen part"]) for run in runs]
+    streams = sorted({int(run["chosen streams"]) for run in runs})
+    windows = sorted({run["chosen window"] for run in runs})
+    named = " or ".join(f"{size / 1000:.0f} kB" if size else "`auto`" for size in windows)
+    plural = "" if streams == [1] else "s"
+    expected = f"{named}, {' or '.join(map(str, streams))} stream{plural}"
+    assert ours[row] == f"{expected}: {min(parts)} to {max(parts)} % of the most"
 
 
 def test_pairs_explain_tcp_as_in_all_runs(study, ours):

@@ -44,6 +44,8 @@ class Trial:
         Whether the process is ended at each call, too.
     first : int
         Where a sample begins, so that those of several trials are not of the same calls.
+    kills_only : bool
+        Whether nothing else is tried than the end of the process.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Trial:
     check: Callable[[Path], None] = lambda _: None
     is_ended: bool = False
     first: int = 0
+    kills_only: bool = False
 
     def carry_out(self) -> int:
         """Carry out all experiments, or each so manieth; return 1 where a rule was broken."""
@@ -84,7 +87,8 @@ class Trial:
         counts = {site: n for site, n in counts.items() if not site.startswith("clock")}
         plan = [each for each in shimmed(self.name, counts, 3) if each.error not in LEFT_OUT]
         ends = {replace(each, error="SIGKILL", onward=False) for each in plan} - {*plan}
-        return [*plan, *sorted(ends if self.is_ended else (), key=lambda each: each.key)]
+        kills = sorted(ends if self.is_ended or self.kills_only else (), key=lambda each: each.key)
+        return kills if self.kills_only else [*plan, *kills]
 
     def _judged(self, experiment: Experiment, folder: Path) -> str:
         """Carry out an experiment; return what is wrong, if anything is."""

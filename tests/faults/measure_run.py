@@ -5,6 +5,9 @@ with agents and a command of ``datacollect measure``, of which one call fails. T
 what is wrong, by its exit code, in words, and in the rows that it keeps, each there once and whole.
 Then, beside the same agents, the same command without a fault: no host may still be held, no agent
 be out of service. And once more after all have been started again.
+
+Then either side alone is killed there, whoever asks or the agents: no host stays held, no row is
+lost or there twice.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import socket
 import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -67,6 +71,9 @@ echo '2 packets transmitted, 2 received, 0% packet loss, time 200ms'
 WIRE_BYTES_PER_S = 625_000.0
 # The last one only where a person's file or folder cannot be used.
 FAILED_CODES, USELESS = (1, 2, 3), "cannot be "
+OPERATOR_ALONE, AGENTS = "operator", "agents"
+# Who is killed alone: with these tools, one of each kind.
+APART = ("tcp", "cycle")
 KEPT = {"cycle.json", "cycle.lock"}
 
 
@@ -120,6 +127,74 @@ def run(tool: str, folder: Path, generation: int) -> int:
             return BROKEN
     if generation == 0:
         (folder / "ended").touch()
+    shim.ARMED.fault = fault
+    return code
+
+
+def start_agents(folder: Path, names: str, fault: dict | None = None) -> None:
+    """Run agents in a process of their own, until `stop_agents`; with a fault of theirs."""
+    (folder / "stop").unlink(missing_ok=True)
+    (folder / "hosts.toml").unlink(missing_ok=True)
+    (folder / "pid").unlink(missing_ok=True)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with agents_of(folder, names):
+                (folder / "pid").write_text(str(os.getpid()))
+                shim.ARMED.fault = fault
+                while folder.exists() and not (folder / "stop").exists():
+                    time.sleep(0.01)
+                shim.ARMED.fault = None
+            (folder / "agents.counts").write_text(json.dumps(shim.ARMED.counts))
+        finally:
+            os._exit(0)
+    until_s = time.monotonic() + 30.0
+    while not (folder / "pid").exists():
+        assert time.monotonic() < until_s, "no agents come"
+        time.sleep(0.01)
+
+
+def are_there(folder: Path) -> bool:
+    """Whether the agents of a folder run."""
+    try:
+        os.kill(int((folder / "pid").read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def stop_agents(folder: Path) -> None:
+    """Let the agents of a folder end, if any runs, and wait for that."""
+    (folder / "stop").touch()
+    until_s = time.monotonic() + 30.0
+    while are_there(folder):
+        assert time.monotonic() < until_s, "the agents do not end"
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        time.sleep(0.01)
+
+
+def run_apart(tool: str, killed: str, folder: Path, generation: int) -> int:
+    """Run a command beside agents in another process, of which one is killed; then again.
+
+    Agents go on where the command is killed: their hosts must be free for the next one.
+    """
+    os.environ["PATH"] = f"{folder / 'bin'}:/usr/bin:/bin"
+    names = "DES" if tool == "flood" else "DS"
+    fault, shim.ARMED.fault = shim.ARMED.fault, None
+    theirs = killed == AGENTS
+    if not are_there(folder):
+        start_agents(folder, names, fault if theirs else None)
+    code = measured(tool, folder, None if theirs else fault)
+    if theirs and generation == 0:
+        stop_agents(folder)
+        start_agents(folder, names)
+        if measured(tool, folder) != DONE:
+            return BROKEN
+    if theirs or generation:
+        stop_agents(folder)
+    if theirs and fault is not None and "record" in fault:
+        shim.ARMED.counts.update(json.loads((folder / "agents.counts").read_text()))
     shim.ARMED.fault = fault
     return code
 
@@ -196,10 +271,17 @@ def wrong(folder: Path) -> str:
 def trials(tools: Sequence[str]) -> list[Trial]:
     """Return a trial of each tool, or of some."""
     chosen = tools or COMMANDS
-    return [
+    faults = [
         Trial(f"measure-{tool}", prepare, partial(run, tool), wrong, first=13 * number)
         for number, tool in enumerate(chosen)
     ]
+    kills = [
+        Trial(f"measure-{tool}-{who}", prepare, partial(run_apart, tool, who), kills_only=True)
+        for tool in APART
+        if tool in chosen
+        for who in (OPERATOR_ALONE, AGENTS)
+    ]
+    return [*faults, *kills]
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ def test_links_that_were_tested_in_one_part_alone_keep_one_number_and_are_named(
     found = problem_of_samples(table(*rows), "D")
     assert found.daily == ()
     assert rates(found)["K", "D"] == pytest.approx(8.0)
-    [text] = found.notes
+    text, _ = found.notes
     assert text.startswith("bandwidths change every day at 08:00 and 20:00, but links have one")
     assert text.endswith("were not tested in both parts: K -> D")
 
@@ -320,3 +320,20 @@ def test_the_newest_flood_counts():
         *(flood("S", to, 1.0, "S", 1) for to in "DE"),
     ]
     assert limits(problem_of_samples(table(*alone, *rows), "D"))["S"]["uplink_bytes_per_s"] == 6.0
+
+
+def test_what_a_destination_receives_in_all_is_said_to_be_unknown_until_it_is_flooded():
+    """Two links of 8 and 4 MB/s may lead over one wire."""
+    rows = [*by_hour("S", range(3)), *by_hour("K", range(3))]
+    assert any(
+        "what D receives in all was not measured" in text
+        for text in problem_of_samples(table(*rows), "D").notes
+    )
+    one = problem_of_samples(table(*by_hour("S", range(3))), "D")
+    assert not any("receives in all" in text for text in one.notes)
+
+
+def test_where_every_test_has_failed_the_last_reason_is_told():
+    failed = {"from": "S", "to": "D", "time_s": 7.0, "tool": "tcp", "ended": "S: refuses: no"}
+    with pytest.raises(ProblemError, match="1 test failed, the last one, tcp S → D, so: S: refus"):
+        problem_of_samples(table(failed, failed | {"tool": "ping", "time_s": 9.0}), "D")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError, DatacollectWarning, ProblemError
+from datacollect.files.units import format_bytes, format_duration
 from datacollect.measurement.asking.ends import ends_of, is_by_agents, is_by_iperf3
 from datacollect.measurement.asking.iperf3_tests import ThisHost, affordable
 from datacollect.measurement.asking.tools import tools_named
@@ -204,9 +205,11 @@ def choose(
     if pairs and not tested and not cycle.left_out:
         cheapest = min(costs.values(), key=lambda cost: (cost.n_bytes, cost.seconds))
         raise ProblemError(
-            f"{budget.n_bytes:g} bytes and {budget.seconds:g} s of the budget pay for no pair: "
-            f"tests of one take up to {cheapest.n_bytes:g} bytes and "
-            f"{cheapest.seconds + between_s:g} s; allow more, or name fewer tools"
+            f"{format_bytes(budget.n_bytes)} and {format_duration(budget.seconds)} of the budget "
+            "are left for tests of pairs, and pay for none: one takes up to "
+            f"{format_bytes(cheapest.n_bytes)} and "
+            f"{format_duration(cheapest.seconds + between_s)}; allow more, or name fewer tools: a "
+            "flood is paid for first"
         )
     unpaid = tuple(pair for pair in pairs if pair not in tested and pair not in cycle.left_out)
     return Chosen(cycle, settings, cost_of_cycle(cycle, costs, between_s), unpaid)

@@ -53,6 +53,25 @@ if TYPE_CHECKING:
     from datacollect.measurement.cycle.rounds import Pair
     from datacollect.measurement.cycling.record import Rounds
 
+# So many reasons of failed tests are told.
+MOST_REASONS = 10
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A test of a pair that was not done.
+
+    Attributes
+    ----------
+    tool : str
+    pair : (str, str)
+    why : str
+    """
+
+    tool: str
+    pair: Pair
+    why: str
+
 
 @dataclass(frozen=True)
 class CycleAnswer:
@@ -70,6 +89,8 @@ class CycleAnswer:
         Pairs that the budget did not reach, that moved other data, or whose first tests failed.
     without_agent : tuple of str
         Hosts of the file that no cycle tests.
+    failures : tuple of Failure
+        Of the tests that were not done each pair, and why.
     """
 
     folder: Path
@@ -78,6 +99,7 @@ class CycleAnswer:
     failed: int
     left_out: tuple[Pair, ...]
     without_agent: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
 
 def measure_cycle(
@@ -152,6 +174,7 @@ class _Run:
         self._record = planned.record
         self._left_out = [*planned.chosen.unpaid]
         self._done: list[bool] = []
+        self._failures: list[Failure] = []
 
     def carry_out(self) -> CycleAnswer:
         """Run all that is not done yet, and say what became of it."""
@@ -184,18 +207,21 @@ class _Run:
             failed,
             tuple(self._left_out),
             self._planned.without_agent,
+            tuple(self._failures),
         )
 
     def _run_rounds(self, rounds: Rounds, tools: Sequence[str], later_s: float) -> None:
         """Run rounds one after the other, of each all pairs at once; more takes so long after."""
         but = ", comparisons of links not counted" if self._planned.comparison else ""
+        settings = self._planned.chosen.settings
         for number, one in enumerate(rounds):
-            done = self._run_round(number, one, tools)
+            used = [name for name in tools if any(name in settings[pair] for pair in one)]
+            done = self._run_round(number, one, used)
             if done:
                 self._done += done
                 left_s = self._cost_of_rounds(rounds[number + 1 :], tools).seconds + later_s
                 self._asking.tell(
-                    f"{', '.join(tools)}: round {number + 1} of {len(rounds)} is done, "
+                    f"{', '.join(used)}: round {number + 1} of {len(rounds)} is done, "
                     f"{counted(self._done.count(False), 'test')} failed so far, at most "
                     f"{format_duration(left_s)} to go{but}"
                 )
@@ -243,6 +269,11 @@ class _Run:
         with running_test(self._folder, str(name[0]), pairs):
             rows = [{**row, **more} for row in measure()]
         write_part(self._folder, test_id, rows)
+        self._failures += [
+            Failure(row["tool"], (row["from"], row["to"]), row["ended"])
+            for row in rows
+            if row["ended"] != DONE
+        ]
         return [bool(rows) and all(row["ended"] == DONE for row in rows)]
 
     def _plan_loading(self, light: Sequence[str], loading: Sequence[str]) -> None:
@@ -325,6 +356,11 @@ class _Run:
             candidates = [wire & links_of_agents for wire in routers_in_common(table)]
             links = compared(table).next_comparison(candidates, tried)
             if links is None:
+                if not tried:
+                    self._asking.tell(
+                        "shared: no two links have a router in common of which it is not known; "
+                        "addresses of private networks do not count"
+                    )
                 return
             tried.add(frozenset(links))
             comparison = comparison_of(links, rates)
@@ -337,6 +373,21 @@ class _Run:
             for run in range(RUNS):
                 compare = partial(self._asking.compare, comparison, run)
                 self._done += self._keep((SHARED, comparison.name, run), links, compare, {})
+
+
+def lines_of(failures: Sequence[Failure]) -> list[str]:
+    """Say why tests were not done: of each reason its tools and pairs.
+
+    >>> lines_of([Failure("tcp", (name, "D"), "D: is away") for name in "SK"])
+    ['failed, tcp S → D, K → D: D: is away']
+    """
+    by_reason: dict[tuple[str, str], list[Pair]] = {}
+    for one in failures:
+        by_reason.setdefault((one.why, one.tool), []).append(one.pair)
+    lines = [f"failed, {tool} {named(pairs)}: {why}" for (why, tool), pairs in by_reason.items()]
+    if len(lines) <= MOST_REASONS:
+        return lines
+    return [*lines[:MOST_REASONS], f"and {len(lines) - MOST_REASONS} more reasons: --json has them"]
 
 
 def _silent(rows: pd.DataFrame) -> set[Pair]:

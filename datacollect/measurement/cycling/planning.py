@@ -70,6 +70,8 @@ class Planned:
         Files of the folder that cannot be read.
     untested : tuple of str
         Hosts that could be tested, in none of the pairs.
+    given_up : int or None
+        The cycle before, where it has not ended and this is another one.
     """
 
     record: CycleRecord
@@ -80,6 +82,7 @@ class Planned:
     comparison: Cost | None = None
     damaged: tuple[str, ...] = ()
     untested: tuple[str, ...] = ()
+    given_up: int | None = None
 
     @property
     def cost(self) -> Cost:
@@ -107,6 +110,11 @@ class Planned:
             lines.append(
                 f"shared, two links that have a router in common: {at_most(self.comparison)} each, "
                 "as many as the budget pays for besides"
+            )
+        if self.given_up is not None:
+            lines.append(
+                f"cycle {self.given_up}, which had not ended, was for other tools or hosts: it "
+                "stays as it is"
             )
         if self.damaged:
             lines.append(
@@ -191,6 +199,7 @@ def plan_cycle_of(
         _dearest_comparison(by_agents, rates) if SHARED in wanted else None,
         found.damaged,
         tuple(name for name in ends if not any(name in pair for pair in pairs)),
+        None if last is None or last.is_over or goes_on else last.number,
     )
 
 

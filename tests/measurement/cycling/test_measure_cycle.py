@@ -134,7 +134,7 @@ def test_an_agent_that_dies_in_a_cycle_costs_its_own_tests_only(tmp_path):
 def test_a_budget_that_pays_for_no_pair_is_refused_before_anything_is_sent(tmp_path):
     with star(tmp_path) as agents:
         hosts = write_hosts(tmp_path, agents, budget="299 kB")
-        with pytest.raises(ProblemError, match="299000 bytes and 120 s of the budget pay for no"):
+        with pytest.raises(ProblemError, match="299 kB and 2 min 00 s of the budget are left"):
             dc.measure_cycle(hosts, tmp_path / "samples", tools=["tcp"])
         assert not list((tmp_path / "samples").glob("*.parquet"))
 
