@@ -58,8 +58,7 @@ def cycle(
                 {
                     "cycle": planned.record.number,
                     "rounds": [
-                        [{"from": tail, "to": head} for tail, head in one]
-                        for one in chosen.cycle.rounds
+                        [{"from": tail, "to": head} for tail, head in one] for one in planned.rounds
                     ],
                     "left_out": [{"from": tail, "to": head} for tail, head in chosen.unpaid],
                     "without_agent": list(planned.without_agent),
@@ -72,7 +71,7 @@ def cycle(
             return
         for line in planned.lines():
             note_text(line)
-        for number, one in enumerate(chosen.cycle.rounds):
+        for number, one in enumerate(planned.rounds):
             emit(f"round {number + 1}: {', '.join(f'{tail} → {head}' for tail, head in one)}")
         return
     done = measure_cycle(

@@ -147,7 +147,7 @@ def problem_of_samples(
     if hosts is not None and (others := sorted(named - hosts)):
         table = table[table["from"].isin(hosts) & table["to"].isin(hosts)]
         notes.append(f"left out, as the hosts' file has no such hosts: tests of {listed(others)}")
-    table, ahead = _by_now(table, time.time() if now_s is None else now_s)
+    table, ahead = by_now(table, time.time() if now_s is None else now_s)
     left_out = _said_of_ahead(ahead)
     notes += left_out
     counting = ~table["beside_pull"].isin([True]) & ~table["tool"].isin(NOT_OF_LINKS)
@@ -222,7 +222,7 @@ def _sum_of_links(
     return [text]
 
 
-def _by_now(table: pd.DataFrame, now_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+def by_now(table: pd.DataFrame, now_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows that may have been measured by now, and those whose time lies ahead."""
     is_ahead = table["time_s"] > now_s + MOST_AHEAD_S
     return table[~is_ahead], table[is_ahead]

@@ -135,7 +135,7 @@ def test_a_problem_has_the_comparison_and_notes_name_a_few_links():
     ]
     found = problem_of_samples(table(*rows), "D")
     assert [link.link for link in found.reno] == [(tail, "D") for tail in got]
-    above, below = found.notes
+    *_, above, below = found.notes
     assert above.startswith(
         "connections of 4 links get more than twice what Reno's would at the losses seen: A -> D "
         "(8 Mbit/s instead of 1.413 Mbit/s), B -> D (8 "

@@ -99,7 +99,7 @@ def own_wires(hosts: HostsFile) -> list[frozenset[Pair]]:
     ends, at = ends_of(hosts), defaultdict(set)
     for name, end in ends.items():
         if not isinstance(end, ThisHost):
-            at[end.address[0]].add(name)
+            at[end.address[0].casefold()].add(name)
     machines = [names for names in at.values() if len({type(ends[name]) for name in names}) > 1]
     testable = _testable(ends)
     return [
@@ -203,13 +203,13 @@ def choose(
     )
     tested = {pair for one in cycle.rounds for pair in one}
     if pairs and not tested and not cycle.left_out:
-        cheapest = min(costs.values(), key=lambda cost: (cost.n_bytes, cost.seconds))
+        dearness = [(costs[pair].n_bytes, costs[pair].seconds, costs[pair]) for pair in pairs]
+        cheapest = min(dearness, key=lambda one: one[:2])[2]
         raise ProblemError(
             f"{format_bytes(budget.n_bytes)} and {format_duration(budget.seconds)} of the budget "
             "are left for tests of pairs, and pay for none: one takes up to "
             f"{format_bytes(cheapest.n_bytes)} and "
-            f"{format_duration(cheapest.seconds + between_s)}; allow more, or name fewer tools: a "
-            "flood is paid for first"
+            f"{format_duration(cheapest.seconds + between_s)}; allow more, or name fewer tools"
         )
     unpaid = tuple(pair for pair in pairs if pair not in tested and pair not in cycle.left_out)
     return Chosen(cycle, settings, cost_of_cycle(cycle, costs, between_s), unpaid)

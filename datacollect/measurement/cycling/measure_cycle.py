@@ -13,7 +13,6 @@ from datacollect.measurement.current_tests import running_test
 from datacollect.measurement.cycle.budget import Cost
 from datacollect.measurement.cycling.choosing import (
     BETWEEN_S,
-    candidate_pairs,
     choose,
     iperf3_hosts,
     left_of,
@@ -333,7 +332,9 @@ class _Run:
         flood = self._planned.flood
         if flood is not None:
             tested = tuple(pair for pair in flood.pairs if pair in self._tested)
-            if len(tested) > 1:
+            if len(tested) < 2:
+                self._asking.tell("left out, fewer than two hosts are left for it: the flood")
+            else:
                 flood = replace(flood, pairs=tested)
                 self._done += self._keep((FLOOD,), tested, partial(self._asking.flood, flood), {})
 
@@ -343,7 +344,7 @@ class _Run:
 
     def _compare_links(self) -> None:
         """Compare links that have a router in common, as far as the budget reaches."""
-        _, rates = candidate_pairs(self._hosts, stored(self._folder), None)
+        rates = self._record.rates_bytes_per_s
         left = left_of(self._hosts.budget, self._planned.cost)
         # What was decided before this start is paid for, too.
         for decided in compared(self._now()).decided:
@@ -357,10 +358,11 @@ class _Run:
             links = compared(table).next_comparison(candidates, tried)
             if links is None:
                 if not tried:
-                    self._asking.tell(
-                        "shared: no two links have a router in common of which it is not known; "
-                        "addresses of private networks do not count"
-                    )
+                    why = "no two links have a router in common of which it is not known; "
+                    why += "addresses of private networks do not count"
+                    if not table["routers"].notna().any():
+                        why = "no routes are known; name the tool trace, too"
+                    self._asking.tell(f"shared: {why}")
                 return
             tried.add(frozenset(links))
             comparison = comparison_of(links, rates)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from datacollect.measurement.asking.ends import End
     from datacollect.measurement.cycle.rounds import Pair
+    from datacollect.measurement.cycling.record import Rounds
     from datacollect.measurement.hosts_file import HostsFile
 
 # Of several links at once, after those of pairs.
@@ -89,15 +90,22 @@ class Planned:
         """What it takes at most; comparisons of links come on top, as far as the budget reaches."""
         return self.chosen.cost + (Cost(0, 0.0) if self.flood is None else self.flood.cost)
 
+    @property
+    def rounds(self) -> Rounds:
+        """The rounds of tests of pairs; none where only several links at once are tested."""
+        has_tests = any(self.chosen.settings[pair] for pair in self.chosen.pairs)
+        return self.chosen.cycle.rounds if has_tests else ()
+
     def lines(self) -> list[str]:
         """Say what is tested, at what cost at most."""
-        pairs, rounds = len(self.chosen.pairs), len(self.chosen.cycle.rounds)
+        rounds = len(self.rounds)
+        pairs = sum(map(len, self.rounds))
         on = ", which goes on" if self.goes_on else ""
         first = f"cycle {self.record.number}{on}: {counted(pairs, 'pair')} in "
         rest = f"{counted(rounds, 'round')}: {at_most(self.cost)}, without waiting for others"
         lines = [first + rest]
         by_cost: dict[tuple[tuple[str, Cost], ...], list[Pair]] = {}
-        for pair in self.chosen.pairs:
+        for pair in (pair for one in self.rounds for pair in one):
             costs = tuple((name, one.cost) for name, one in self.chosen.settings[pair].items())
             by_cost.setdefault(costs, []).append(pair)
         for costs, of_cost in by_cost.items():
@@ -182,7 +190,12 @@ def plan_cycle_of(
     flood = flood_into(hosts.destination, by_agents, rates) if FLOOD in wanted else None
     budget = hosts.budget if flood is None else left_of(hosts.budget, flood.cost)
     wires = [*hosts.wires, *own_wires(hosts), *found_wires(table)]
-    chosen = choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
+    try:
+        chosen = choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
+    except ProblemError as error:
+        if flood is None:
+            raise
+        raise ProblemError(f"{error}; the flood is paid for first: {at_most(flood.cost)}") from None
     if not chosen.pairs and not chosen.unpaid:
         raise ProblemError(
             f"tools must test some of the hosts, got {', '.join(tests) or 'none'}; iperf3 "

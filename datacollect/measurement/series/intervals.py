@@ -87,7 +87,8 @@ def bandwidth_interval(
         _means(y, w, n_blocks, random) * _of_a_block(y, n_blocks, random), _quantiles(n_blocks)
     )
     # Where rates drift, the draws of both go beyond all that was ever measured.
-    return float(max(low, y.min())), float(min(high, y.max()))
+    low, high = np.clip((low, high), y.min(), y.max())
+    return float(low), float(high)
 
 
 def _means(y: FloatArray, w: FloatArray, n_blocks: int, random: np.random.Generator) -> FloatArray:

@@ -87,6 +87,7 @@ class Hosts:
     _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
     _preparing: dict[str, Begun[bool]] = field(default_factory=dict)
     _relistings: Counter[str] = field(default_factory=Counter)
+    _most_settle_s: float = SETTLE_MOST_S
 
     def __post_init__(self) -> None:
         self._telling = Notices(self.collection.limits, self.tell)
@@ -136,10 +137,12 @@ class Hosts:
         Until an instant of the monotonic clock, and no longer.
         """
         begun_s, since_s = time.monotonic(), None
+        # Later nobody knows how long who is to come will take.
+        most_s, self._most_settle_s = self._most_settle_s, SETTLE_S
         while self.any_awaited() and time.monotonic() < until_s:
             if self.new and not everything:
                 since_s = since_s or time.monotonic()
-                settle_s = max(SETTLE_S, min(since_s - begun_s, SETTLE_MOST_S))
+                settle_s = max(SETTLE_S, min(since_s - begun_s, most_s))
                 left_s = since_s + settle_s - time.monotonic()
                 if left_s <= 0:
                     return

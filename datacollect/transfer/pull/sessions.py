@@ -120,7 +120,7 @@ class _SessionThread(threading.Thread):
         self.wanted: queue.SimpleQueue[Request | Ask | None] = queue.SimpleQueue()
         self._asked: deque[tuple[Request, list[Segment]]] = deque()
         self._peer: Peer | None = None
-        self._has_ended = self._is_answered = False
+        self._has_ended = self._asks_ahead = False
         self._buffer = bytearray()
 
     @property
@@ -165,15 +165,16 @@ class _SessionThread(threading.Thread):
 
     def _work(self, peer: Peer) -> None:
         """Do what is wanted; with nothing wanted receive an answer, or wait."""
-        is_answered, self._is_answered = self._is_answered, False
+        # The core asks for several pieces at a time, and is about to: its request must not wait
+        # for all of the last answer, or the source has nothing to send meanwhile.
+        is_awaited = self._asks_ahead and len(self._asked) == 1
         try:
-            if is_answered and len(self._asked) == 1:
-                # What has just been answered is followed by a request, which must not wait for all
-                # of the last answer: the source would have nothing to send meanwhile.
+            if is_awaited:
                 wanted = self.wanted.get(timeout=self.decides_s)
             else:
                 wanted = self.wanted.get(block=not self._asked)
         except queue.Empty:
+            self._asks_ahead = self._asks_ahead and not is_awaited
             self._receive(peer)
             return
         match wanted:
@@ -193,6 +194,7 @@ class _SessionThread(threading.Thread):
         if segments:
             peer.request(segments)
             self._asked.append((wanted, segments))
+            self._asks_ahead = self._asks_ahead or len(self._asked) > 1
         else:  # all its files are waited for no more
             while self._asked:
                 self._receive(peer)
@@ -200,11 +202,12 @@ class _SessionThread(threading.Thread):
 
     def _receive(self, peer: Peer) -> None:
         wanted, segments = self._asked.popleft()
-        self._is_answered = True
         if not self._buffer:
             self._buffer = bytearray(MOST_BYTES)
         view = memoryview(self._buffer)
         answer = peer.receive(view)
+        # A request that has come before the core knows of this answer was for more at a time.
+        self._asks_ahead = self._asks_ahead or not self.wanted.empty()
         if answer.verdict is Verdict.VERIFIED:
             self._put(wanted, segments, view[: answer.n_bytes], answer.digest)
         else:

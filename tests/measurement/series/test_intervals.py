@@ -70,6 +70,14 @@ def test_drift_promises_nothing_that_was_never_measured():
     assert 1e6 <= low <= high <= 9e6
 
 
+def test_an_interval_is_one_whatever_is_drawn():
+    """Rates that fell by a thousand, the old ones forgotten: draws may lie below all samples."""
+    random = np.random.default_rng(1)
+    y = np.concatenate([np.full(5, 1e9), random.normal(1e6, 5e4, 195)])
+    low, high = bandwidth_interval(y, range(200), weights=2.0 ** np.linspace(-50, 0, 200))
+    assert y.min() <= low <= high <= y.max()
+
+
 def test_weights_count():
     y = np.array([1.0, 9.0] * 50)
     low, high = bandwidth_interval(y, range(100), weights=np.array([1.0, 3.0] * 50))

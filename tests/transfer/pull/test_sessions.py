@@ -61,6 +61,40 @@ def test_who_has_asked_for_one_piece_waits_for_no_other():
     assert peer.done[-1] == ("receives", N_PIECES - 1)
 
 
+def test_a_core_that_was_late_once_asks_ahead_again():
+    """The third request comes only while the second piece is received; then all is as before."""
+    peer, numbers = Peer(), iter(range(2, N_PIECES))
+    late = threading.Event()
+    receive = peer.receive
+
+    def receiving(view):
+        answer = receive(view)
+        if len(peer.done) and peer.done[-1] == ("receives", 1):
+            thread.wanted.put(Request(0, "S", 2))
+            thread.decides_s = 10.0
+            late.set()
+        return answer
+
+    peer.receive = receiving
+
+    def tell(event):
+        if isinstance(event, Answered) and late.is_set():
+            piece = next(numbers, None)
+            wanted = None if piece is None else Request(0, "S", piece)
+            threading.Timer(0.01, thread.wanted.put, (wanted,)).start()
+
+    next(numbers)
+    thread = _SessionThread(OpenSession(0, "S", ()), lambda *_: peer, Store(), tell, lambda: 0.0)
+    thread.decides_s = 0.0
+    for piece in range(2):
+        thread.wanted.put(Request(0, "S", piece))
+    thread.start()
+    thread.join(20.0)
+    assert not thread.is_alive()
+    assert peer.done.index(("asks for", 4)) < peer.done.index(("receives", 3))
+    assert peer.done.index(("asks for", 5)) < peer.done.index(("receives", 4))
+
+
 def test_what_follows_an_answer_is_asked_for_before_the_last_one_is_received():
     """Of two pieces that are asked for one is being sent, and one request lies ready.
 
