@@ -16,8 +16,8 @@ LOOKED_AT_S = 0.05
 _ANOTHERS = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
-def take_lock(number: int) -> bool:
-    """Take the lock of an open file for this process alone; whether it was to be had.
+def take_lock(number: int, within_s: float = LOOKED_AT_S) -> bool:
+    """Take the lock of an open file for this process alone; whether it was to be had in time.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def take_lock(number: int) -> bool:
         Another process does not have it: the file system has no locks, or fails.
     """
     # Whoever looks whether it is taken has it for an instant.
-    until_s = time.monotonic() + LOOKED_AT_S
+    until_s = time.monotonic() + within_s
     while True:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -34,7 +34,7 @@ def take_lock(number: int) -> bool:
                 raise
             if time.monotonic() >= until_s:
                 return False
-            time.sleep(LOOKED_AT_S / 10)
+            time.sleep(within_s / 20)
         else:
             return True
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import FULL, NotWrittenError, ProblemError
+from datacollect.files.locks import take_lock
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.store.folder.paths import FOLDER_FLAGS, mount_of, sub_folder
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 INCOMING = "incoming"
 # Whoever asks for the status holds the lock for an instant; a pull holds it for longer.
 LOCK_S = 1.0
-_LOCKED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class Opened(NamedTuple):
@@ -79,20 +76,10 @@ def unusable(folder: Path, error: OSError) -> NotWrittenError:
 
 
 def _take(lock_fd: int, folder: Path) -> None:
-    until_s = time.monotonic() + LOCK_S
-    while True:
-        try:
-            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _LOCKED:
-                raise
-        else:
-            return
-        if time.monotonic() >= until_s:
-            raise ProblemError(
-                f"{folder}: another pull is at work there; wait for its end, or name another folder"
-            )
-        time.sleep(LOCK_S / 20)
+    if not take_lock(lock_fd, LOCK_S):
+        raise ProblemError(
+            f"{folder}: another pull is at work there; wait for its end, or name another folder"
+        )
 
 
 class Staging:
