@@ -18,6 +18,7 @@ import pytest
 from conftest import need
 from instances.measuring import OPERATOR
 
+from datacollect.measurement.asking import iperf3_tests
 from datacollect.measurement.asking.pair_tests import PingSettings, TcpSettings
 from datacollect.measurement.asking.tools import TOOLS, Tool
 from datacollect.measurement.sample_store import read_parts
@@ -330,16 +331,22 @@ def test_a_cycle_measures_servers_from_the_destination(tmp_path, call, fake, mon
     assert (code, json.loads(out)["makespan_s"]) == (0, 5000.0)
 
 
+def write_mixed(folder: Path, **hosts: str) -> Path:
+    """Write a file of an iperf3 server S, this host D, and agents at some addresses."""
+    write_private_key(folder / "operator.key", OPERATOR)
+    agents = "".join(
+        f'[hosts.{name}]\nurl = "https://{address}"\nfingerprint = "sha256:{i:064}"\n'
+        for i, (name, address) in enumerate(hosts.items())
+    )
+    path = Path(write_hosts(folder, more=agents))
+    text = path.read_text().replace("2 min", "1 h")
+    path.write_text(text.replace("budget", 'key = "operator.key"\nbudget', 1))
+    return path
+
+
 def test_a_cycle_asks_each_pair_for_what_can_test_it(tmp_path, call):
     """Agents A and B test each other, S and this host D by iperf3; nobody else can meet."""
-    write_private_key(tmp_path / "operator.key", OPERATOR)
-    agents = "".join(
-        f'[hosts.{name}]\nurl = "https://127.0.0.1:{i + 1}"\nfingerprint = "sha256:{i:064}"\n'
-        for i, name in enumerate("AB")
-    )
-    hosts = Path(write_hosts(tmp_path, more=agents))
-    text = hosts.read_text().replace("2 min", "1 h")
-    hosts.write_text(text.replace("budget", 'key = "operator.key"\nbudget', 1))
+    hosts = write_mixed(tmp_path, A="127.0.0.1:1", B="127.0.0.1:2")
     options = ("-o", str(tmp_path / "samples"), "--dry-run", "--json")
     code, out, err = call("measure", "cycle", str(hosts), *options, "--tools", "ping,trace,pairs")
     assert code == 0, err
@@ -373,14 +380,7 @@ def test_without_an_end_here_servers_are_tested_by_nobody(tmp_path, call):
 
 def test_a_server_beside_an_agent_is_one_machine(tmp_path, call):
     """S is where A's agent is: no lease keeps D's test of S away from B's of A."""
-    write_private_key(tmp_path / "operator.key", OPERATOR)
-    agents = "".join(
-        f'[hosts.{name}]\nurl = "https://127.0.0.{i}:1"\nfingerprint = "sha256:{i:064}"\n'
-        for i, name in ((2, "A"), (3, "B"))
-    )
-    hosts = Path(write_hosts(tmp_path, more=agents))
-    text = hosts.read_text().replace("2 min", "1 h")
-    hosts.write_text(text.replace("budget", 'key = "operator.key"\nbudget', 1))
+    hosts = write_mixed(tmp_path, A="127.0.0.2:1", B="127.0.0.3:1")
     options = ("-o", str(tmp_path / "samples"), "--tools", "tcp", "--dry-run", "--json")
     code, out, err = call("measure", "cycle", str(hosts), *options)
     assert code == 0, err
@@ -388,13 +388,7 @@ def test_a_server_beside_an_agent_is_one_machine(tmp_path, call):
 
 
 def test_agents_that_no_test_joins_to_the_destination_are_named(tmp_path, call):
-    write_private_key(tmp_path / "operator.key", OPERATOR)
-    agents = "".join(
-        f'[hosts.{name}]\nurl = "https://127.0.0.{i}:1"\nfingerprint = "sha256:{i:064}"\n'
-        for i, name in ((7, "A"), (8, "B"))
-    )
-    hosts = Path(write_hosts(tmp_path, more=agents))
-    hosts.write_text(hosts.read_text().replace("budget", 'key = "operator.key"\nbudget', 1))
+    hosts = write_mixed(tmp_path, A="127.0.0.7:1", B="127.0.0.8:1")
     options = ("-o", str(tmp_path / "samples"), "--only", "matter", "--dry-run")
     code, out, err = call("measure", "cycle", str(hosts), *options)
     assert code == 0
@@ -414,3 +408,19 @@ def test_a_row_says_that_this_host_collects_meanwhile(tmp_path, call, fake):
         )
     (row,) = kept(tmp_path)
     assert row["beside_pull"] is True
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [(None, False, None), (False, None, None), (None, True, True), (False, False, False)],
+)
+def test_what_the_kernel_does_not_tell_is_no_answer(
+    tmp_path, call, fake, monkeypatch, before, after, said
+):
+    answers = iter((before, after))
+    monkeypatch.setattr(iperf3_tests, "is_marked", lambda _: next(answers))
+    fake(recorded("reverse", bytes=5_000_000, seconds=5.0, bits_per_second=8e6))
+    command = ("measure", "tcp", write_hosts(tmp_path), "-o", str(tmp_path / "samples"), "--json")
+    code, out, _ = call(*command)
+    (row,) = json.loads(out)["samples"]
+    assert (code, row["beside_pull"]) == (0, said)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from datacollect.measurement.asking.tools import HasCost
-    from datacollect.measurement.hosts_file import HostsFile
+    from datacollect.measurement.hosts_file import HostsFile, Reached
     from datacollect.net.keys import PrivateKey
 
 End: TypeAlias = AgentEntry | Iperf3Server | ThisHost
@@ -35,14 +35,13 @@ def ends_of(hosts: HostsFile) -> dict[str, End]:
     >>> ends["D"], is_by_iperf3((ends["S"], ends["D"]))
     (ThisHost(name='D'), True)
     """
-    return {
-        name: ThisHost(name)
-        if host is None
-        else Iperf3Server(name, host)
-        if isinstance(host, tuple)
-        else host
-        for name, host in hosts.hosts.items()
-    }
+    return {name: _end(name, host) for name, host in hosts.hosts.items()}
+
+
+def _end(name: str, host: Reached) -> End:
+    if host is None:
+        return ThisHost(name)
+    return Iperf3Server(name, host) if isinstance(host, tuple) else host
 
 
 def is_by_agents(ends: Ends) -> bool:

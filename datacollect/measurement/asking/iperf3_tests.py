@@ -17,6 +17,7 @@ from datacollect.measurement.asking.pair_tests import (
     AROUND_S,
     PingSettings,
     TcpSettings,
+    any_known,
     ping_row,
 )
 from datacollect.measurement.iperf3_results import outcome_of_iperf3
@@ -153,7 +154,7 @@ def measure_by_iperf3(sender: End, receiver: End, settings: HasCost) -> dict[str
     except TransferError as error:
         return row | {"ended": str(error)}
     # A pull that ends meanwhile counts, and one that begins.
-    return row | {"beside_pull": is_beside_pull or is_marked(IN_PULL)}
+    return row | {"beside_pull": any_known((is_beside_pull, is_marked(IN_PULL)))}
 
 
 def _ping(server: Iperf3Server, settings: PingSettings) -> dict[str, Any]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from datacollect.files.quantities import Seconds
     from datacollect.measurement.cycle.rounds import Pair
     from datacollect.measurement.cycling.record import Rounds
+    from datacollect.measurement.cycling.several_links import Flood
 
 # So many reasons of failed tests are told.
 MOST_REASONS = 10
@@ -185,16 +186,17 @@ class _Run:
             [name for name in asked if name in TOOLS and TOOLS[name].loads_wires is loads]
             for loads in (False, True)
         )
-        flood_s = self._planned.flood.cost.seconds if self._planned.flood else 0.0
         if light:
-            later_s = self._cost_of_rounds(self._record.light, loading).seconds + flood_s
+            later_s = self._cost_of_rounds(self._record.light, loading).seconds
+            later_s += _seconds_of(self._planned.flood)
             self._run_rounds(self._record.light, light, later_s)
         if self._record.loading is None:
             self._plan_loading(light, loading)
+        flood = self._flood_of_tested()
         if loading:
-            self._run_rounds(self._record.loading or (), loading, flood_s)
-        if FLOOD in asked:
-            self._run_flood()
+            self._run_rounds(self._record.loading or (), loading, _seconds_of(flood))
+        if flood is not None:
+            self._done += self._keep((FLOOD,), flood.pairs, partial(self._asking.flood, flood), {})
         if SHARED in asked:
             self._compare_links()
         write_record(self._folder, replace(self._record, is_over=True))
@@ -327,16 +329,16 @@ class _Run:
             self._left_out += pairs
             self._asking.tell(f"left out, {why}: {named(pairs)}")
 
-    def _run_flood(self) -> None:
-        """Run all tested pairs into the destination at once."""
+    def _flood_of_tested(self) -> Flood | None:
+        """Return the test of all tested pairs into the destination at once, if two are left."""
         flood = self._planned.flood
-        if flood is not None:
-            tested = tuple(pair for pair in flood.pairs if pair in self._tested)
-            if len(tested) < 2:
-                self._asking.tell("left out, fewer than two hosts are left for it: the flood")
-            else:
-                flood = replace(flood, pairs=tested)
-                self._done += self._keep((FLOOD,), tested, partial(self._asking.flood, flood), {})
+        if flood is None:
+            return None
+        tested = tuple(pair for pair in flood.pairs if pair in self._tested)
+        if len(tested) < 2:
+            self._asking.tell("left out, fewer than two hosts are left for it: the flood")
+            return None
+        return replace(flood, pairs=tested)
 
     @property
     def _tested(self) -> set[Pair]:
@@ -358,11 +360,7 @@ class _Run:
             links = compared(table).next_comparison(candidates, tried)
             if links is None:
                 if not tried:
-                    why = "no two links have a router in common of which it is not known; "
-                    why += "addresses of private networks do not count"
-                    if not table["routers"].notna().any():
-                        why = "no routes are known; name the tool trace, too"
-                    self._asking.tell(f"shared: {why}")
+                    self._asking.tell(f"shared: {_why_none(table)}")
                 return
             tried.add(frozenset(links))
             comparison = comparison_of(links, rates)
@@ -390,6 +388,20 @@ def lines_of(failures: Sequence[Failure]) -> list[str]:
     if len(lines) <= MOST_REASONS:
         return lines
     return [*lines[:MOST_REASONS], f"and {len(lines) - MOST_REASONS} more reasons: --json has them"]
+
+
+def _seconds_of(flood: Flood | None) -> float:
+    return 0.0 if flood is None else flood.cost.seconds
+
+
+def _why_none(table: pd.DataFrame) -> str:
+    """Say why no two links are to be compared."""
+    if not table["routers"].notna().any():
+        return "no routes are known; name the tool trace, too"
+    return (
+        "no two links have a router in common of which it is not known; addresses of private "
+        "networks do not count"
+    )
 
 
 def _silent(rows: pd.DataFrame) -> set[Pair]:

@@ -186,3 +186,20 @@ def test_how_long_it_takes_counts_what_comes_after(tmp_path, hosts, asked):
     assert rounds[0].startswith("ping: round 1 of 6 is done")
     assert rounds[0].endswith(f"at most {format_duration(5 * 13.0 + 6 * 13.0)} to go")
     assert rounds[-1].endswith("at most 0 s to go")
+
+
+def test_a_flood_that_is_left_out_takes_no_time(tmp_path, hosts, asked, monkeypatch):
+    """Nobody hears of B, so that C alone is left to send to A."""
+
+    def ping(sender, receiver, *_):
+        ended = "B: is away" if "B" in (sender.name, receiver.name) else "done"
+        row = {"from": sender.name, "to": receiver.name, "time_s": time.time(), "tool": "ping"}
+        yield {**row, "ended": ended}
+
+    monkeypatch.setitem(TOOLS, "ping", Tool(lambda _: PingSettings(), ping, loads_wires=False))
+    said = []
+    tools = ["ping", "tcp", "flood"]
+    dc.measure_cycle(hosts, tmp_path / "samples", tools=tools, tell=said.append)
+    assert "left out, fewer than two hosts are left for it: the flood" in said
+    (*_, last) = (line for line in said if line.startswith("tcp: round"))
+    assert last.endswith("at most 0 s to go")

@@ -43,21 +43,36 @@ class Store:
         return True
 
 
+def begun(peer, tell, decides_s):
+    """Return a thread that has yet to be started."""
+    thread = _SessionThread(OpenSession(0, "S", ()), lambda *_: peer, Store(), tell, lambda: 0.0)
+    thread.decides_s = decides_s
+    return thread
+
+
+def run(thread, n_pieces):
+    """Have it work from some pieces on that are asked for at once, to its end."""
+    for piece in range(n_pieces):
+        thread.wanted.put(Request(0, "S", piece))
+    thread.start()
+    thread.join(20.0)
+    assert not thread.is_alive()
+
+
+def request_of(piece):
+    return None if piece is None else Request(0, "S", piece)
+
+
 def test_who_has_asked_for_one_piece_waits_for_no_other():
     """Where no more may be under way the next request comes with the answer, and not before."""
     peer, numbers = Peer(), iter(range(1, N_PIECES))
 
     def tell(event):
         if isinstance(event, Answered):
-            piece = next(numbers, None)
-            thread.wanted.put(None if piece is None else Request(0, "S", piece))
+            thread.wanted.put(request_of(next(numbers, None)))
 
-    thread = _SessionThread(OpenSession(0, "S", ()), lambda *_: peer, Store(), tell, lambda: 0.0)
-    thread.decides_s = 600.0
-    thread.wanted.put(Request(0, "S", 0))
-    thread.start()
-    thread.join(20.0)
-    assert not thread.is_alive()
+    thread = begun(peer, tell, decides_s=600.0)
+    run(thread, 1)
     assert peer.done[-1] == ("receives", N_PIECES - 1)
 
 
@@ -69,7 +84,7 @@ def test_a_core_that_was_late_once_asks_ahead_again():
 
     def receiving(view):
         answer = receive(view)
-        if len(peer.done) and peer.done[-1] == ("receives", 1):
+        if peer.done[-1] == ("receives", 1):
             thread.wanted.put(Request(0, "S", 2))
             thread.decides_s = 10.0
             late.set()
@@ -79,18 +94,12 @@ def test_a_core_that_was_late_once_asks_ahead_again():
 
     def tell(event):
         if isinstance(event, Answered) and late.is_set():
-            piece = next(numbers, None)
-            wanted = None if piece is None else Request(0, "S", piece)
+            wanted = request_of(next(numbers, None))
             threading.Timer(0.01, thread.wanted.put, (wanted,)).start()
 
     next(numbers)
-    thread = _SessionThread(OpenSession(0, "S", ()), lambda *_: peer, Store(), tell, lambda: 0.0)
-    thread.decides_s = 0.0
-    for piece in range(2):
-        thread.wanted.put(Request(0, "S", piece))
-    thread.start()
-    thread.join(20.0)
-    assert not thread.is_alive()
+    thread = begun(peer, tell, decides_s=0.0)
+    run(thread, 2)
     assert peer.done.index(("asks for", 4)) < peer.done.index(("receives", 3))
     assert peer.done.index(("asks for", 5)) < peer.done.index(("receives", 4))
 
@@ -105,18 +114,12 @@ def test_what_follows_an_answer_is_asked_for_before_the_last_one_is_received():
 
     def tell(event):
         if isinstance(event, Answered):
-            piece = next(numbers, None)
-            wanted = None if piece is None else Request(0, "S", piece)
+            wanted = request_of(next(numbers, None))
             # The core takes a while.
             threading.Timer(0.01, thread.wanted.put, (wanted,)).start()
 
-    thread = _SessionThread(OpenSession(0, "S", ()), lambda *_: peer, Store(), tell, lambda: 0.0)
-    thread.decides_s = 10.0
-    for piece in range(2):
-        thread.wanted.put(Request(0, "S", piece))
-    thread.start()
-    thread.join(20.0)
-    assert not thread.is_alive()
+    thread = begun(peer, tell, decides_s=10.0)
+    run(thread, 2)
     expected = [("asks for", 0)]
     for piece in range(N_PIECES - 2):
         expected += [("asks for", piece + 1), ("receives", piece)]
