@@ -108,7 +108,7 @@ def pull(
     else:
         _show(answer, into, plan_only)
         if plan_only:
-            _show_to_come(into)
+            _show_to_come(answer)
     if plan_only:
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
@@ -183,6 +183,8 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
         facts.append(("took", format_duration(answer.makespan_s)))
         again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
         facts.append(("came in vain", again or "nothing"))
+    if answer.narrowed_to is not None:
+        facts.append(("asked for", f"{answer.narrowed_to.options}; the rest was not asked for"))
     facts.append(("folder", into))
     emit_facts(facts)
     if answer.routes:
@@ -210,16 +212,10 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
             emit(f"and {len(lines) - SHOWN_MISSING} more; --json lists all")
 
 
-def _show_to_come(into: str) -> None:
+def _show_to_come(answer: Pulled) -> None:
     """Show what a start without --plan-only would fetch."""
-    from datacollect.transfer.store.status import status_of
-
     emit("")
-    rows = [
-        (source.name, str(source.waiting_files), format_bytes(source.waiting_bytes))
-        for source in status_of(into).sources
-        if source.wanted
-    ]
+    rows = [(each.source, str(each.n_files), format_bytes(each.n_bytes)) for each in answer.to_come]
     emit_table(("source", "files to come", "bytes to come"), rows, "<>>")
 
 

@@ -47,6 +47,12 @@ def status(
         bool,
         typer.Option("--verify", help="Read all that is there again; name what is not as it came."),
     ] = False,
+    as_asked: Annotated[
+        bool,
+        typer.Option(
+            "--as-asked", help="Judge by what the last start asked for, not by the whole."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Say how far a collection is; exit 0 if every source was listed and all is there, else 1.
@@ -57,7 +63,7 @@ def status(
 
     if plot is not None:
         _draw(folder, plot, force=force)
-    found = status_of(folder)
+    found = status_of(folder, as_asked=as_asked)
     verified = _verified(folder) if verify else None
     is_sound = verified is None or (verified.is_sound and not verified.unverifiable)
     found = replace(found, complete=found.complete and is_sound)
@@ -98,10 +104,26 @@ def _show_verified(verified: Verified, shown_as_missing: Container[tuple[str, st
         note("`datacollect pull … --verify` fetches them again")
 
 
+def _complete_words(found: Status) -> str:
+    """Return whether all is there, and of what.
+
+    A start that asked for a part has not listed the rest, unless an earlier one had.
+    """
+    if found.narrowed_to is None:
+        return "yes" if found.complete else "no"
+    if not found.complete_as_asked:
+        return f"no; the last start asked for {found.narrowed_to.options}"
+    if found.complete and all(source.listed for source in found.sources if source.wanted):
+        return f"yes; the last start asked for {found.narrowed_to.options}"
+    is_listed = all(source.listed for source in found.sources if source.wanted)
+    rest = "some of the rest is not there" if is_listed else "the rest was not listed"
+    return f"of {found.narrowed_to.options}; {rest}"
+
+
 def _show(found: Status) -> None:
     emit_facts(
         [
-            ("complete", "yes" if found.complete else "no"),
+            ("complete", _complete_words(found)),
             ("pull", "at work" if found.at_work else "not at work"),
             ("verified", format_bytes(found.recorded_bytes)),
         ]

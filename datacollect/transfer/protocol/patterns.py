@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,6 +13,64 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ANY_FOLDERS = "**"
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """The view of one start: which files of those that the collection wants it asks for.
+
+    Attributes
+    ----------
+    include : tuple of str or None
+        Patterns; None: all.
+    exclude : tuple of str
+        Patterns of files that are not asked for.
+
+    Examples
+    --------
+    >>> view = Narrowing(("run7/**",), ("**/*.tmp",))
+    >>> view.fits("run7/a"), view.fits("run7/a.tmp"), view.fits("run8/a")
+    (True, False, False)
+    >>> view.options
+    "--include 'run7/**' --exclude '**/*.tmp'"
+    """
+
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it leaves nothing out."""
+        return self.include is None and not self.exclude
+
+    @property
+    def options(self) -> str:
+        """The options of the command line that say it."""
+        words = [("--include", pattern) for pattern in self.include or ()]
+        if self.include == ():
+            words.append(("--exclude", "**"))
+        words += [("--exclude", pattern) for pattern in self.exclude]
+        return " ".join(f"{option} {shlex.quote(pattern)}" for option, pattern in words)
+
+    def fits(self, path: str) -> bool:
+        """Whether it asks for a file."""
+        return matches(path, self.include) and not matches(path, self.exclude)
+
+    def may_hold(self, folder: str) -> bool:
+        """Whether a file that it asks for may lie in a folder, whose name ends in a slash.
+
+        >>> view = Narrowing(("run7/*.tar",), ("run7/old/**",))
+        >>> [view.may_hold(folder) for folder in ("run7/", "run8/", "run7/old/")]
+        [True, False, False]
+        """
+        # Only patterns that fit every name there leave out all of it.
+        return could_hold(folder, self.include) and not matches(f"{folder}\0", self.exclude)
+
+    def may_matter(self, name: str) -> bool:
+        """Whether it asks for a name that a source leaves out, or for what may lie below it."""
+        if name == ".":
+            return True
+        return self.may_hold(name) if name.endswith("/") else self.fits(name)
 
 
 @dataclass(frozen=True)
@@ -41,13 +100,14 @@ class WantedFiles:
     exclude: tuple[str, ...] = ()
     largest_bytes: int | None = None
 
+    @property
+    def narrowing(self) -> Narrowing:
+        """The view of this start."""
+        return Narrowing(self.include, self.exclude)
+
     def fits(self, path: str) -> bool:
         """Whether a file is wanted."""
-        return (
-            matches(path, self.files)
-            and matches(path, self.include)
-            and not matches(path, self.exclude)
-        )
+        return matches(path, self.files) and self.narrowing.fits(path)
 
     def may_hold(self, folder: str) -> bool:
         """Whether a file that is wanted may lie in a folder, whose name ends in a slash.
@@ -56,17 +116,18 @@ class WantedFiles:
         >>> [wanted.may_hold(folder) for folder in ("run7/", "run8/", "run7/old/")]
         [True, False, False]
         """
-        return (
-            could_hold(folder, self.files)
-            and could_hold(folder, self.include)
-            # Only patterns that fit every name there leave out all of it.
-            and not matches(f"{folder}\0", self.exclude)
-        )
+        return could_hold(folder, self.files) and self.narrowing.may_hold(folder)
+
+    def may_matter(self, name: str) -> bool:
+        """Whether a name that a source leaves out is wanted, or holds what may be."""
+        if name == ".":
+            return True
+        return self.may_hold(name) if name.endswith("/") else self.fits(name)
 
     @property
     def is_all(self) -> bool:
         """Whether nothing is left out."""
-        return self.files is None and self.include is None and not self.exclude
+        return self.files is None and self.narrowing.is_all
 
 
 ALL = WantedFiles()

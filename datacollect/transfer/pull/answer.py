@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.notebook import html_of_facts
@@ -11,6 +11,7 @@ from datacollect.files.units import counted, format_bytes, format_duration
 if TYPE_CHECKING:
     import pandas as pd
 
+    from datacollect.transfer.protocol.patterns import Narrowing
     from datacollect.transfer.protocol.source import Assurance
     from datacollect.transfer.store.state.state import Missing
 
@@ -42,6 +43,15 @@ class RouteUse:
 
 
 @dataclass(frozen=True)
+class ToCome:
+    """What is listed of a source and has yet to come."""
+
+    source: str
+    n_files: int
+    n_bytes: int
+
+
+@dataclass(frozen=True)
 class Pulled:
     """What came of a pull.
 
@@ -49,9 +59,13 @@ class Pulled:
     ----------
     complete : bool
         Whether every wanted source was listed to its end, and each of its files is there, verified
-        when it came.
+        when it came: of what this start has asked for.
     listed : bool
         Whether every wanted source was listed to its end.
+    narrowed_to : Narrowing or None
+        Which part of the collection this start has asked for; None: all of it.
+    to_come : tuple of ToCome
+        What is listed and not there, for each wanted source.
     n_bytes, n_files : int
         What is there, verified, under its final name; of all starts.
     predicted_makespan_s : float or None
@@ -79,6 +93,8 @@ class Pulled:
     missing: tuple[Missing, ...]
     assurances: tuple[Assurance, ...] = ()
     listed: bool = True
+    narrowed_to: Narrowing | None = None
+    to_come: tuple[ToCome, ...] = ()
 
     @property
     def refetched_bytes(self) -> int:
@@ -108,7 +124,8 @@ class Pulled:
 
     @property
     def _whether(self) -> str:
-        return "complete" if self.complete else "not complete"
+        of = "" if self.narrowed_to is None else f" of {self.narrowed_to.options}"
+        return f"complete{of}" if self.complete else "not complete"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return what routes have brought as a table.
@@ -147,6 +164,7 @@ class Pulled:
         return {
             "complete": self.complete,
             "listed": self.listed,
+            "narrowed_to": None if self.narrowed_to is None else asdict(self.narrowed_to),
             "bytes": self.n_bytes,
             "files": self.n_files,
             "predicted_makespan_s": self.predicted_makespan_s,
@@ -164,5 +182,9 @@ class Pulled:
             "refetched_bytes": self.refetched_bytes,
             "refetched": dict(self.refetched),
             "missing": [missing_entry(entry) for entry in self.missing],
+            "to_come": [
+                {"source": each.source, "files": each.n_files, "bytes": each.n_bytes}
+                for each in self.to_come
+            ],
             "assurances": [each._asdict() | {"text": each.text} for each in self.assurances],
         }

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.files.units import counted, format_bytes
-from datacollect.transfer.pull.answer import Pulled, RouteUse
+from datacollect.transfer.pull.answer import Pulled, RouteUse, ToCome
 from datacollect.transfer.store.folder.log import without_secrets
 from datacollect.transfer.store.state.state import FileState, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.pull.core.core import CollectorCore
@@ -97,7 +97,15 @@ def answer_of(
         missing=tuple(missing),
         assurances=_assurances(state, sources),
         listed=all(each.is_listed for each in state.wanted()),
+        narrowed_to=None if (view := state.last_view()).is_all else view,
+        to_come=tuple(_to_come(state)),
     )
+
+
+def _to_come(state: State) -> Iterator[ToCome]:
+    waiting = {name: (n, n_bytes) for name, n, n_bytes in state.waiting()}
+    for each in state.wanted():
+        yield ToCome(each.name, *waiting.get(each.name, (0, 0)))
 
 
 def _not_here(

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from datacollect.control.chained.learning import LearningController
+from datacollect.files.units import counted, format_bytes
 from datacollect.transfer.pull.answering import Use, answer_of
 from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.planner import Planner
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 REGROUP_S = 1.0
 # After a round that has brought nothing.
 IDLE_S = 0.5
+# How often those who wait for files that are read again look up.
+REREAD_LOOK_S = 0.1
+NOT_AS_WRITTEN = "not as it was written"
 
 
 class Collecting:
@@ -46,7 +50,7 @@ class Collecting:
         self._method = how.name
         self._planner = Planner(hosts.collection, how)
         self._use = Use()
-        self._n_regroups = 0
+        self._n_regroups, self._has_told_rereads = 0, False
         time_s = hosts.collection.limits.time_s
         self._until_s = math.inf if time_s is None else time.monotonic() + time_s
 
@@ -69,6 +73,7 @@ class Collecting:
                 self._collect()
                 for name in sorted(hosts.ready):
                     self._store.finish(name)
+            self._note_lost()
             state = self._store.state
             answer = answer_of(state, hosts.sources, hosts.ended, self._method, self._use)
             self._log.write("pull ends", **answer.to_dict())
@@ -84,7 +89,8 @@ class Collecting:
             wanted = [n for n in hosts.sources if state.fact(f"serves {n}") != 0]
         else:
             wanted = list(hosts.collection.sources)
-        state.begin_start(wanted)
+        state.begin_start(wanted, hosts.collection.view, hosts.collection.wanted_in_all)
+        self._store.note_wanted(wanted)
         lost = self._store.mend()
         if lost:
             self._log.write("files are to be fetched again: they are not there any more", n=lost)
@@ -120,9 +126,39 @@ class Collecting:
                 for name in self._round(work):
                     hosts.ask_again(name)
             self._require_any_room()
-            if not work and not hosts.any_awaited():
+            if not work and not hosts.any_awaited() and not self._wait_for_rereads():
                 break
         self._store.settle_remaining()
+
+    def _wait_for_rereads(self) -> bool:
+        """Whether files that were begun before may still turn out to lack something."""
+        if self._store.n_rereads == 0:
+            self._store.settle_remaining()  # where it doubts a file, it waits for that
+            return bool(self._hosts.work())
+        if not self._has_told_rereads:
+            self._has_told_rereads = True
+            n_files = counted(self._store.n_rereads, "unfinished file")
+            self._hosts.tell(
+                f"note: {n_files} of an earlier start, or that something else has touched: read "
+                "again before they get their names"
+            )
+        time.sleep(REREAD_LOOK_S)
+        self._watch(None)
+        return True
+
+    def _watch(self, core: CollectorCore | None) -> None:
+        self._note_lost()
+        self._hosts.look(core)
+
+    def _note_lost(self) -> None:
+        """Tell which parts of unfinished files are fetched again, since they are not there."""
+        for source, path, n_bytes in self._store.take_lost():
+            self._use.refetched[NOT_AS_WRITTEN] += n_bytes
+            self._log.write("parts lost", source=source, path=path, bytes=n_bytes)
+            self._hosts.tell(
+                f"note: {source}/{path}: {format_bytes(n_bytes)} that had come of it "
+                "are not as they were written; they are fetched again"
+            )
 
     def _require_any_room(self) -> None:
         if not self._hosts.any_awaited() and not self._use.routes:
@@ -163,7 +199,7 @@ class Collecting:
                 lambda source, relays: hosts.sources[source].open(relays),
                 self._log,
                 found.plan_remaining,
-                hosts.look,
+                self._watch,
                 self._is_more,
                 self._until_s,
             ).run()

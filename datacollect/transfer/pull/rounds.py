@@ -126,7 +126,7 @@ class Round:
             self._moved.arrived(self._sessions.arrived_bytes())
             self._log.write(MOVED, routes=self._moved.line())
             self._sessions.end()
-            self._store.stop(at_once=interruption is not None)
+            self._store.stop(at_once=interruption is not None, rereads=False)
         if interruption is not None:
             raise interruption
         if self._failure is not None:

@@ -69,11 +69,12 @@ def pull(
     method : str, optional
         ``adaptive``, ``coordinated``, ``best-path`` or ``direct``.
     plan_only : bool, optional
-        List and plan, move nothing.
+        List and plan, move nothing. Nothing is changed, but what is known of sources by what they
+        list.
     include, exclude : sequence of str, optional
         Patterns, as ``files`` in a collection, for all sources: of what the collection wants, only
-        files that some of ``include`` fit and none of ``exclude``. What they leave out is not
-        wanted this time: another start without them fetches it.
+        files that some of ``include`` fit and none of ``exclude``. What they leave out stays as it
+        is, and wanted: another start without them fetches it.
     verify : bool, optional
         Read all that has come before again, and fetch what is not as it was verified.
     overwrite : bool, optional
@@ -122,7 +123,8 @@ def pull(
     key = read_private_key(collection.key)
     # All that a pull needs is imported before anybody is asked: later there may be no room for it.
     warm_up(collection, how)
-    store = Store(Path(into), StoreOptions(overwrite=overwrite, modes=modes, times=times))
+    options = StoreOptions(overwrite=overwrite, modes=modes, times=times)
+    store = Store(Path(into), options, is_dry=plan_only)
     gate = Gate()
     try:
         written = Log(store.folder / STATE_FOLDER / "log.jsonl", log or _unheard)

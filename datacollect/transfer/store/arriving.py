@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_right
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from blake3 import blake3
@@ -22,12 +24,14 @@ from datacollect.transfer.store.folder.syncing import sync_files
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.failures import not_written
 from datacollect.transfer.store.state.holes import is_hole, written_parts
-from datacollect.transfer.store.state.pieces import piece_range
+from datacollect.transfer.store.state.pieces import piece_range, recorded_bytes
 from datacollect.transfer.store.state.recording import PieceKey, PieceRecorder, Written
 from datacollect.transfer.store.state.state import FileState, Settled, SpanHash
+from datacollect.transfer.store.unfinished import Unfinished
+from datacollect.transfer.store.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from datacollect.transfer.protocol.source import Listed, Span
@@ -38,15 +42,39 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.state.state import Stamp, State
 
 
+# A file that is not as it was written so many times is given up: somebody else writes to it.
+MOST_LOST = 3
+
+
 @dataclass
 class _Source:
     number: int
     layout: Layout
     row_of: dict[int, int]
     is_live: np.ndarray  # by row: waited for
-    left: np.ndarray  # by row: pieces that are not recorded
+    left: np.ndarray  # by row: pieces of which its part is not recorded
     sparse: set[int]  # files with holes
-    taken: set[int] = field(default_factory=set)  # pieces written or recorded
+    taken: set[int]  # pieces written or recorded
+    partly: dict[int, set[int]]  # pieces that have come, and files whose parts of them have not
+    n_lost: Counter[int] = field(default_factory=Counter)  # how often a file was not as written
+
+    def is_whole(self, file: int) -> bool:
+        """Whether all parts of a file are recorded."""
+        row = self.row_of.get(file)
+        return row is None or self.left[row] == 0
+
+    def piece_at(self, file: int, offset: int) -> int:
+        """Return the piece in which a part of a file lies."""
+        at = int(self.layout.starts[self.row_of[file]]) + offset
+        return bisect_right(self.layout.pieces, at) - 1
+
+
+class Lost(NamedTuple):
+    """What had come of a file and was not there any more as it was written."""
+
+    source: str
+    path: str
+    n_bytes: int
 
 
 class Arriving:
@@ -73,8 +101,13 @@ class Arriving:
         self._books = threading.RLock()  # what is recorded, and what is known of sources, agree
         self._places = Places(root_fd, state, options)
         self._checks = Checks(staging.of, self._checked)
-        self._recorder = PieceRecorder(folder, self._carry_on, lambda: self._checks.is_busy)
-        self._n_writing, self._is_closed = 0, False
+        self._unfinished = Unfinished(staging.of)
+        self._rereads = Worker("rereading", self._read_again)
+        self._to_reread: set[tuple[str, int]] = set()
+        self._lost: deque[Lost] = deque()
+        self._noted: set[int] = set()  # files of which the state says how they were left
+        self._recorder = PieceRecorder(folder, self._carry_on, self._is_busy)
+        self._n_writing, self._is_closed, self._awaits_rereads = 0, False, False
 
     # Sources ----------------------------------------------------------------------------------
 
@@ -84,33 +117,56 @@ class Arriving:
         with self._books:
             number = self.state.source_id(name)
             layout = self.state.lay_new_files(number, piece_bytes, apart=apart)
-            known = self._known(number, layout)
+            known = self._known(name, number, layout)
             empty = [file for file, size, _ in self.state.waited_for(number) if size == 0]
             whole = [*layout.files[known.is_live & (known.left == 0)].tolist(), *empty]
             self._put_off.pop(name, None)
             with self._recorder.cond:  # what is being written stays taken
                 if (before := self._sources.get(name)) is not None:
-                    known.taken |= before.taken
+                    known.taken |= before.taken - known.partly.keys()
+                    known.n_lost = before.n_lost
                 self._sources[name] = known
+            self._reread(each for each in self._begun(name, known))
         self._recorder.add_whole((name, file) for file in whole)
 
-    def _known(self, number: int, layout: Layout) -> _Source:
+    def _known(self, name: str, number: int, layout: Layout) -> _Source:
         waiting = {file: has_holes for file, _, has_holes in self.state.waited_for(number)}
-        recorded = self.state.recorded(number)
+        recorded = set(self.state.recorded(number))
         files = layout.files.tolist()
         is_recorded = np.zeros(len(layout.pieces) + 1, dtype=np.int64)
-        is_recorded[np.array(recorded, dtype=np.int64) + 1] = 1
+        is_recorded[np.array(sorted(recorded), dtype=np.int64) + 1] = 1
         before = np.cumsum(is_recorded)
         first, last = piece_range(layout)
-        return _Source(
-            number,
-            layout,
-            {file: row for row, file in enumerate(files)},
-            np.array([file in waiting for file in files], dtype=bool),
-            (last - first) - (before[last] - before[first]),
-            {file for file, has_holes in waiting.items() if has_holes},
-            set(recorded),
-        )
+        left = (last - first) - (before[last] - before[first])
+        row_of = {file: row for row, file in enumerate(files)}
+        is_live = np.array([file in waiting for file in files], dtype=bool)
+        # A piece may have come for other files alone: what counts is the hash of the own part.
+        come, partly = self.state.parts_bytes(number), dict[int, set[int]]()
+        should = recorded_bytes(layout, recorded)
+        for file in waiting.keys() & row_of.keys():
+            row = row_of[file]
+            if should[row] == come.get(file, (0, 0))[0]:
+                continue
+            parts = {offset for offset, _, _ in self.state.hashes_of(file)}
+            for piece in layout.pieces_of(row):
+                offset = max(0, int(layout.pieces[piece] - layout.starts[row]))
+                if piece in recorded and offset not in parts:
+                    partly.setdefault(piece, set()).add(file)
+                    left[row] += 1
+        sparse = {file for file, has_holes in waiting.items() if has_holes}
+        taken = recorded - partly.keys()
+        told = self.state.looks(number)
+        for file, (_, n_bytes) in come.items():
+            if n_bytes and file in waiting:
+                self._unfinished.take_over(name, file, told.get(file))
+        self._noted |= told.keys()
+        return _Source(number, layout, row_of, is_live, left, sparse, taken, partly)
+
+    def _begun(self, name: str, known: _Source) -> Iterator[tuple[str, int]]:
+        """Yield the files of a source that are doubted."""
+        for file in known.layout.files[known.is_live].tolist():
+            if self._unfinished.is_doubted(file):
+                yield name, file
 
     def put_off(self, name: str, why: str) -> None:
         """Let a source's files wait, with the reason."""
@@ -140,6 +196,92 @@ class Arriving:
         self.stop()
         self._recorder.require_sound()
 
+    # What lies there unfinished ---------------------------------------------------------------
+
+    @property
+    def n_rereads(self) -> int:
+        """How many unfinished files are still to be read again before they can be used."""
+        return len(self._to_reread) if self._rereads.is_alive else 0
+
+    def take_lost(self) -> list[Lost]:
+        """Return what was found not to be there any more since this was asked before."""
+        lost = []
+        with suppress(IndexError):
+            while True:
+                lost.append(self._lost.popleft())
+        return lost
+
+    def _reread(self, files: Iterable[tuple[str, int]]) -> None:
+        """Have unfinished files read again; the books are held."""
+        for each in files:
+            if each in self._to_reread:
+                continue
+            self._to_reread.add(each)
+            self._rereads.add(each)
+
+    def _sound(self, files: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Return the files that are not doubted, and have the others read again."""
+        doubted = [each for each in files if self._unfinished.is_doubted(each[1])]
+        for _, file in doubted:  # judged, and given its mode and time, once it is known to be right
+            self._stamps.pop(file, None)
+            self._checks.verdicts.pop(file, None)
+        self._reread(doubted)
+        return [each for each in files if each not in doubted] if doubted else files
+
+    def _read_again(self, job: tuple[str, int]) -> None:
+        """Read an unfinished file again, in the thread that does so."""
+        source, file = job
+        try:
+            listed = self.state.file_rows([file])[file]
+            parts = self.state.hashes_of(file)
+            wrong = self._unfinished.read_again(
+                source, file, listed, parts, lambda: self._rereads.is_cancelled
+            )
+            if not self._rereads.is_cancelled:
+                self._note_reread(source, file, listed.path, wrong)
+        except Exception as error:  # noqa: BLE001 - handed on
+            self._recorder.fail(error)
+
+    def _note_reread(
+        self, source: str, file: int, path: str, wrong: Sequence[tuple[int, int]]
+    ) -> None:
+        """Note what an unfinished file holds: what does not fit is to be fetched again."""
+        with self._books:
+            self._to_reread.discard((source, file))
+            known = self._sources[source]
+            if wrong:
+                self.state.forget_parts(file, [offset for offset, _ in wrong])
+                self._lost.append(Lost(source, path, sum(n_bytes for _, n_bytes in wrong)))
+                known.n_lost[file] += 1
+                known.left[known.row_of[file]] += len(wrong)
+                with self._recorder.cond:
+                    for offset, _ in wrong:
+                        piece = known.piece_at(file, offset)
+                        known.partly.setdefault(piece, set()).add(file)
+                        known.taken.discard(piece)
+                if known.n_lost[file] >= MOST_LOST:
+                    self.unreadable(source, [(file, _DISTURBED)])
+            else:
+                self._note_looks([file])
+            if known.is_whole(file):
+                self._recorder.add_whole([(source, file)])
+        with self._recorder.cond:
+            self._recorder.cond.notify_all()
+
+    def _note_looks(self, files: Iterable[int]) -> None:
+        self.state.note_looks(self._looks(files))
+
+    def _looks(self, files: Iterable[int]) -> list[tuple[int, str | None]]:
+        """Return how unfinished files were left, as far as the state has to be told."""
+        found = [(file, self._unfinished.told(file)) for file in files]
+        found = [each for each in found if each[1] is not None or each[0] in self._noted]
+        self._noted |= {file for file, told in found if told is not None}
+        return found
+
+    def _is_busy(self) -> bool:
+        """Whether files may become whole without another piece."""
+        return self._checks.is_busy or (self._awaits_rereads and self.n_rereads > 0)
+
     def needed(self, source: str) -> list[int]:
         """Return the pieces of a source that are to be fetched."""
         known = self._sources[source]
@@ -150,8 +292,11 @@ class Arriving:
     def segments(self, key: PieceKey) -> list[Segment]:
         """Return what to read for a piece: the parts of files that are still waited for."""
         known = self._sources[key.source]
+        only = known.partly.get(key.piece)
         spans = [
-            span for span in known.layout.spans(key.piece) if known.is_live[known.row_of[span.file]]
+            span
+            for span in known.layout.spans(key.piece)
+            if known.is_live[known.row_of[span.file]] and (only is None or span.file in only)
         ]
         files = self.state.file_rows([span.file for span in spans])
         return [Segment(span, files[span.file]) for span in spans]
@@ -231,14 +376,13 @@ class Arriving:
     ) -> list[SpanHash]:
         """Write a piece's parts; return their hashes. Small files get mode and time at once."""
         files = self.state.file_rows([span.file for span in spans if span.offset_bytes == 0])
-        folder_fd, at, hashes = self._staging.of(source), 0, []
+        at, hashes = 0, []
         for span in spans:
             part = data[at : at + span.n_bytes]
             at += span.n_bytes
             own = digest if len(spans) == 1 and len(digest) == 32 else blake3(part).digest()
             hashes.append(SpanHash(*span, own))
-            fd = _open_unfinished(folder_fd, span.file)
-            try:
+            with self._unfinished.writing(source, span.file) as fd:
                 if span.file in known.sparse:
                     _write_sparse(fd, part, span.offset_bytes)
                 else:
@@ -246,8 +390,6 @@ class Arriving:
                     listed = files.get(span.file)
                     if listed is not None and listed.n_bytes == span.n_bytes:
                         self._stamps[span.file] = finish_file(fd, listed, self.options)
-            finally:
-                os.close(fd)
         return hashes
 
     # Recording --------------------------------------------------------------------------------
@@ -264,11 +406,17 @@ class Arriving:
         """Raise `StoreError` where nothing can be recorded any more."""
         self._recorder.look()
 
-    def stop(self, *, at_once: bool = False) -> None:
-        """Record all that was written, then end; `at_once`: whole files are not waited for."""
+    def stop(self, *, at_once: bool = False, rereads: bool = True) -> None:
+        """Record all that was written, then end.
+
+        `at_once`: whole files are not waited for that are checked; not `rereads`: nor are those
+        that are read again.
+        """
         if at_once:
             self._checks.cancel()
+        self._awaits_rereads = rereads and not at_once
         self._recorder.stop()
+        self._awaits_rereads = False
 
     def _keep_writers_out(self) -> None:
         """Let nobody write any more, and wait for those who do: they have the folder open."""
@@ -279,11 +427,18 @@ class Arriving:
     def _carry_on(self, group: list[Written], whole: list[tuple[str, int]]) -> None:
         """Sync and record a group, and give the files names that are whole then."""
         with self._books:
-            counted = [each for written in group for each in self._count(written.key)]
-            waiting = self.state.still_waiting([file for _, file in (*whole, *counted)])
-            whole = [each for each in dict.fromkeys((*whole, *counted)) if each[1] in waiting]
+            counted = [each for written in group for each in self._count(written)]
+            candidates = dict.fromkeys((*whole, *counted))
+            waiting = self.state.still_waiting([file for _, file in candidates])
+            whole = [
+                (source, file)
+                for source, file in candidates
+                if file in waiting and self._sources[source].is_whole(file)
+            ]
+            whole = self._sound(whole)
             files = self.state.file_rows([file for _, file in whole])
             self._finish_unfinished(whole, files)
+            whole = self._sound(whole)
             touched: dict[int, set[int]] = {}
             for written in group:
                 at = touched.setdefault(self._staging.of(written.key.source), set())
@@ -297,19 +452,24 @@ class Arriving:
                 ((self._sources[w.key.source].number, w.key.piece, w.digest) for w in group),
                 (span for written in group for span in written.spans),
                 (Settled(n, FileState.WAITING, None, *self._stamps[n]) for _, n in whole),
+                self._looks({span.file for written in group for span in written.spans} - is_whole),
             )
             if whole:
                 self._give_names(whole, files)
 
-    def _count(self, key: PieceKey) -> list[tuple[str, int]]:
-        """Take a piece off its files; return those that are whole with it."""
-        known = self._sources[key.source]
-        whole = []
-        for span in known.layout.spans(key.piece):
+    def _count(self, written: Written) -> list[tuple[str, int]]:
+        """Take the parts of a piece off their files; return those that are whole with it."""
+        source, piece = written.key
+        known = self._sources[source]
+        whole, missing = [], known.partly.get(piece, set())
+        for span in written.spans:
             row = known.row_of[span.file]
             known.left[row] -= 1
+            missing.discard(span.file)
             if known.left[row] == 0 and known.is_live[row]:
-                whole.append((key.source, span.file))
+                whole.append((source, span.file))
+        if not missing:
+            known.partly.pop(piece, None)
         return whole
 
     def _finish_unfinished(self, whole: list[tuple[str, int]], files: dict[int, Listed]) -> None:
@@ -318,19 +478,22 @@ class Arriving:
             if file in self._stamps:
                 continue
             listed = files[file]
-            # One of which anything has come is there, or it is lost.
-            is_made = listed.n_bytes == 0 or listed.extents == ()
-            fd = _open_unfinished(self._staging.of(source), file, make=is_made)
-            try:
+            with self._unfinished.writing(source, file) as fd:
+                if self._unfinished.is_doubted(file):
+                    continue
                 if listed.extents is not None:
                     os.ftruncate(fd, listed.n_bytes)
-                self._stamps[file] = finish_file(fd, listed, self.options)
-            finally:
-                os.close(fd)
+                stamp, set_mode = finish_file(fd, listed, self.options)
+            self._stamps[file] = stamp, set_mode
+            if stamp.n_bytes != listed.n_bytes:
+                self._unfinished.doubt(file)
 
     def _give_names(self, whole: list[tuple[str, int]], files: dict[int, Listed]) -> None:
         with self._recorder.cond:
             whole = [each for each in whole if not self._checks.take(*each, files[each[1]])]
+        for each in whole:
+            self._unfinished.look_again(*each)
+        whole = self._sound(whole)
         settled, used = [], {self._staging.of(source) for source, _ in whole}
         for source, file in sorted(whole, key=lambda w: (w[0], files[w[1]].path)):
             settled.append(self._give_name(source, file, files[file]))
@@ -338,8 +501,10 @@ class Arriving:
         for fd in used:
             os.fsync(fd)
         self.state.settle(settled)
+        self.state.note_looks((file, None) for _, file in whole if file in self._noted)
         for source, file in whole:
             self._stamps.pop(file, None)
+            self._unfinished.forget(file)
             known = self._sources[source]
             if file in known.row_of:
                 known.is_live[known.row_of[file]] = False
@@ -365,9 +530,10 @@ class Arriving:
             self._recorder.cond.notify_all()
 
 
-def _open_unfinished(folder_fd: int, file: int, *, make: bool = True) -> int:
-    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if make else 0)
-    return os.open(str(file), flags, 0o644, dir_fd=folder_fd)
+_DISTURBED = (
+    "what had come of it was not as it was written, three times: something else writes to the "
+    "folder .datacollect; end that, and start the same command again"
+)
 
 
 def _write_all(fd: int, data: memoryview, offset: int) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import queue
-import threading
 from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.transfer.store.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,55 +48,33 @@ class Checks:
         self._folder_of, self._report = folder_of, report
         self.n_under_way = 0
         self.verdicts: dict[int, str | None] = {}
-        self._is_cancelled = False
-        self._wanted: queue.SimpleQueue[Check | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._worker = Worker("checks", self.check)
 
     def take(self, source: str, file: int, listed: Listed) -> bool:
         """Have a whole file checked, if a hash of it is known and it was not checked before."""
         if listed.sha256 is None or file in self.verdicts:
             return False
         self.n_under_way += 1
-        self._add(Check(source, file, listed.sha256))
+        self._worker.add(Check(source, file, listed.sha256))
         return True
-
-    def _add(self, check: Check) -> None:
-        if self._thread is None:
-            thread = threading.Thread(target=self._work, name="checks", daemon=True)
-            try:
-                thread.start()
-            except (RuntimeError, MemoryError):  # no thread to be had: it is checked here
-                self.check(check)
-                return
-            self._thread = thread
-        self._wanted.put(check)
 
     @property
     def is_busy(self) -> bool:
         """Whether checks are under way; those of a thread that is gone are not."""
-        is_alive = self._thread is None or self._thread.is_alive()
-        return self.n_under_way > 0 and is_alive and not self._is_cancelled
+        return self.n_under_way > 0 and self._worker.is_alive
 
     def cancel(self) -> None:
         """Let nothing more be checked: what is whole is checked by the next start."""
-        self._is_cancelled = True
+        self._worker.cancel()
 
     def close(self) -> None:
         """End, however much is left to be checked."""
-        self.cancel()
-        if self._thread is not None:
-            self._wanted.put(None)
-            self._thread.join()
-            self._thread = None
-
-    def _work(self) -> None:
-        while (check := self._wanted.get()) is not None and not self._is_cancelled:
-            self.check(check)
+        self._worker.close()
 
     def check(self, check: Check) -> None:
         """Check a file now."""
         why = self._why_not(check)
-        if not self._is_cancelled:
+        if not self._worker.is_cancelled:
             self.verdicts[check.file] = why
             self._report(check)
 
@@ -118,6 +96,6 @@ class Checks:
     def _sha256_of(self, file: FileIO) -> str:
         """Return the hash of a file, or of what was read of it until nobody wanted it any more."""
         hasher, buffer = hashlib.sha256(), memoryview(bytearray(_READ_BYTES))
-        while not self._is_cancelled and (n_bytes := file.readinto(buffer)):
+        while not self._worker.is_cancelled and (n_bytes := file.readinto(buffer)):
             hasher.update(buffer[:n_bytes])
         return hasher.hexdigest()

@@ -8,7 +8,7 @@ from datacollect.errors import TransferError
 from datacollect.files.kinds import BYTES_STOP, shown
 from datacollect.files.units import format_bytes
 from datacollect.transfer.protocol.file_names import why_not_written
-from datacollect.transfer.protocol.patterns import ALL
+from datacollect.transfer.protocol.patterns import ALL, matches
 from datacollect.transfer.protocol.source import LeftOut
 from datacollect.transfer.store.state.holes import are_ranges
 from datacollect.transfer.store.state.state import storable
@@ -40,6 +40,8 @@ class Listing:
         Which names the destination's file system takes for the same.
     wanted : WantedFiles
         Which files of the source are.
+    also : State, optional
+        Another state that is told the same.
     """
 
     def __init__(
@@ -48,15 +50,19 @@ class Listing:
         source: str,
         folding: Folding,
         wanted: WantedFiles = ALL,
+        *,
+        also: State | None = None,
     ) -> None:
-        self._state, self._source, self._folding = state, source, folding
-        self._wanted = wanted
-        self._number = state.source_id(source)
+        self._source, self._folding, self._wanted = source, folding, wanted
+        states = [state] if also is None else [state, also]
+        self._told = [(each, each.source_id(source)) for each in states]
         self._last: bytes | None = None
         self._seen: dict[str, str] = {}
+        self._unused = list(wanted.files or ())  # patterns that nothing has fitted yet
         self._n_files = self._n_left_out = self._n_folders = self._bytes = 0
         self._n_empty_pages = 0
-        state.begin_listing(self._number)
+        for each, number in self._told:
+            each.begin_listing(number)
 
     def take(self, page: Page) -> None:
         """Take a page in.
@@ -68,12 +74,17 @@ class Listing:
         """
         self._require_progress(page)
         files: list[Listed] = []
-        left_out = [_storable(entry) for entry in page.left_out if self._may_matter(entry.name)]
+        left_out = [_storable(each) for each in page.left_out if self._wanted.may_matter(each.name)]
         for entry in page.files:
             self._require_order(entry)
-            if not self._wanted.fits(entry.path):
+            is_asked = self._wanted.fits(entry.path)
+            if not is_asked and not self._unused:
                 continue
             why = self._why_left_out(entry)
+            if self._unused and why is None:
+                self._unused = [each for each in self._unused if not matches(entry.path, [each])]
+            if not is_asked:
+                continue
             if why is None:
                 files.append(_sound(entry))
             else:
@@ -92,7 +103,8 @@ class Listing:
         self._n_folders += len(folders)
         self._bytes += sum(file.n_bytes for file in files)
         self._require_possible()
-        self._state.add_page(self._number, files, left_out, folders)
+        for state, number in self._told:
+            state.add_page(number, files, left_out, folders)
 
     def end(self) -> list[str]:
         """Compare it with what is known: the source is listed to its end.
@@ -102,15 +114,9 @@ class Listing:
         list of str
             The patterns that nothing fits.
         """
-        self._state.end_listing(self._number, self._wanted)
-        # Patterns of one start are for all sources: many fit files of one alone.
-        return self._state.without_files(self._number, self._wanted.files or ())
-
-    def _may_matter(self, name: str) -> bool:
-        """Whether what a source leaves out is wanted, or holds what may be."""
-        if name == ".":
-            return True
-        return self._wanted.may_hold(name) if name.endswith("/") else self._wanted.fits(name)
+        for state, number in self._told:
+            state.end_listing(number, self._wanted)
+        return self._unused
 
     def _require_progress(self, page: Page) -> None:
         is_empty = not (page.files or page.left_out or page.folders)

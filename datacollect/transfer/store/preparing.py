@@ -13,8 +13,7 @@ from datacollect.transfer.store.folder.syncing import sync_placed
 from datacollect.transfer.store.path_lookup import PathFound, PathKind
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.failures import CLOSED, disk_errors, passing_over
-from datacollect.transfer.store.state.pieces import touched, whole_files
-from datacollect.transfer.store.state.state import FileRow, FileState, Settled, Stamp
+from datacollect.transfer.store.state.state import FileRow, FileState, Settled
 from datacollect.transfer.store.verifying import is_as_recorded
 
 if TYPE_CHECKING:
@@ -117,20 +116,16 @@ class Preparing:
         with passing_over(CLOSED):
             there = set(names_in(self._staging.of(name)))
         whole = self._state.about_to_be_placed(number)
-        with_data = set(self._state.recorded(number, data_only=True))
-        if not with_data and not whole:
+        parts = self._state.parts_bytes(number)
+        begun = {file for file, (_, data_bytes) in parts.items() if data_bytes}
+        if not begun and not whole:
             return 0
-        layout = self._state.layout(number)
-        begun = set(layout.files[touched(layout, with_data)].tolist())
-        all_recorded = whole_files(layout, set(self._state.recorded(number)))
         settled, lost = [], []
         for row in self._state.unplaced(number):
             file, stamp = row.number, whole.get(row.number)
             is_begun = file in begun or stamp is not None
             if row.state is not FileState.WAITING or not is_begun or str(file) in there:
                 continue
-            if stamp is None and file in all_recorded:  # an old state did not note it
-                stamp = Stamp(row.n_bytes, None)
             found = self._places.look(name, row.path)
             is_file = found.kind is PathKind.FILE and found.at == f"{name}/{row.path}"
             if is_file and found.stat and stamp is not None and is_as_placed(found.stat, stamp):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
 
+    from datacollect.transfer.protocol.patterns import Narrowing
     from datacollect.transfer.store.path_lookup import Displaced
     from datacollect.transfer.store.state.reading import Reading
     from datacollect.transfer.store.verifying import Verified, VerifyProgress
@@ -43,9 +44,10 @@ class SourceStatus:
     missing_files : int
         That cannot be had, or not be placed.
     wanted : bool
-        Whether the last start asked for it.
+        Whether the last collection file wants it.
     listed : bool
-        Whether it was listed to its end in the last start.
+        Whether all that is wanted of it was listed to its end, in the last start that asked for
+        all; as asked: what the last start asked for was.
     trouble : str or None
         What was wrong with it the last time.
     """
@@ -68,8 +70,9 @@ class Status:
     Attributes
     ----------
     complete : bool
-        Whether each wanted source was listed to its end in the last start, and all its files lie in
-        the folder, as they were placed there.
+        Whether each source that the last collection file wants was listed to its end, and all its
+        files lie in the folder, as they were placed there. As asked: of what the last start asked
+        for.
     at_work : bool
         Whether a pull is at work in the folder.
     sources : tuple of SourceStatus
@@ -78,6 +81,10 @@ class Status:
     missing : tuple of Missing
     rates : dict of tuple of str to (float, float)
         Observed on routes: bytes per second, and how long ago in seconds.
+    narrowed_to : Narrowing or None
+        Which part of the collection the last start asked for; None: all of it.
+    complete_as_asked : bool
+        Whether all is there that the last start asked for.
     """
 
     complete: bool
@@ -86,11 +93,15 @@ class Status:
     recorded_bytes: int
     missing: tuple[Missing, ...]
     rates: dict[tuple[str, ...], tuple[float, float]]
+    narrowed_to: Narrowing | None = None
+    complete_as_asked: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
             "complete": self.complete,
+            "complete_as_asked": self.complete_as_asked,
+            "narrowed_to": None if self.narrowed_to is None else asdict(self.narrowed_to),
             "at_work": self.at_work,
             "recorded_bytes": self.recorded_bytes,
             "sources": [asdict(source) for source in self.sources],
@@ -102,8 +113,14 @@ class Status:
         }
 
 
-def status_of(folder: str | PathLike[str]) -> Status:
+def status_of(folder: str | PathLike[str], *, as_asked: bool = False) -> Status:
     """Return how far the collection in a folder is. Nothing is written.
+
+    Parameters
+    ----------
+    folder : path-like
+    as_asked : bool, optional
+        Answer by what the last start asked for, not by all that the collection wants.
 
     Raises
     ------
@@ -115,7 +132,12 @@ def status_of(folder: str | PathLike[str]) -> Status:
     at_work = is_locked(Path(folder) / STATE_FOLDER / "lock")
     state = _state_of(folder)
     try:
+        view = state.last_view()
+        if as_asked:
+            state.look_through(view)
         displaced = list(displaced_files(Path(folder), state))
+        if as_asked:
+            displaced = [each for each in displaced if view.fits(each.file.path)]
         missing = [Missing(each.source, each.file.path, each.why) for each in displaced]
         return Status(
             state.is_complete() and not displaced,
@@ -124,11 +146,18 @@ def status_of(folder: str | PathLike[str]) -> Status:
             state.recorded_bytes() - sum(data_bytes(each.file) for each in displaced),
             tuple(sorted([*state.missing(), *missing], key=lambda each: each[:2])),
             state.rates(),
+            None if view.is_all else view,
+            _is_complete_as_asked(state, view, displaced),
         )
     except OSError as error:
         raise _unreadable(folder, error) from error
     finally:
         state.close()
+
+
+def _is_complete_as_asked(state: Reading, view: Narrowing, displaced: Iterable[Displaced]) -> bool:
+    state.look_through(view)
+    return state.is_complete() and not any(view.fits(each.file.path) for each in displaced)
 
 
 def verify_of(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
@@ -26,11 +27,11 @@ from datacollect.transfer.store.preparing import Preparing
 from datacollect.transfer.store.room import SPARE_BYTES, why_no_room
 from datacollect.transfer.store.state.failures import CLOSED, disk_errors
 from datacollect.transfer.store.state.recording import PieceKey
-from datacollect.transfer.store.state.state import FileState, State
+from datacollect.transfer.store.state.state import FileState, State, remove_state
 from datacollect.transfer.store.verifying import verified_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from datacollect.transfer.protocol.patterns import WantedFiles
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["PieceKey", "Store", "StoreOptions"]
 
 DEFAULT = StoreOptions()
+# The state of a start that only looks.
+DRY_RUN = "dry-run.sqlite"
 
 
 class Store(Arriving):
@@ -51,6 +54,9 @@ class Store(Arriving):
     ----------
     folder : Path
     options : StoreOptions, optional
+    is_dry : bool, optional
+        Only look: all is noted in a copy of the state, which goes in the end. What sources list is
+        kept.
 
     Raises
     ------
@@ -60,7 +66,11 @@ class Store(Arriving):
         The disk is full, or fails.
     """
 
-    def __init__(self, folder: Path, options: StoreOptions = DEFAULT) -> None:
+    def __init__(
+        self, folder: Path, options: StoreOptions = DEFAULT, *, is_dry: bool = False
+    ) -> None:
+        if is_dry:  # what is adopted keeps the modes and times that it has
+            options = replace(options, modes=False, times=False)
         with ExitStack() as undo:
             opened = open_folder(folder)
             undo.callback(opened.close)
@@ -71,6 +81,10 @@ class Store(Arriving):
             except OSError as error:
                 raise unusable(folder, error) from None
             state = State(folder / STATE_FOLDER / "state.sqlite")
+            undo.callback(state.close)
+            self._kept = state if is_dry else None
+            if is_dry:
+                state = state.copied_to(folder / STATE_FOLDER / DRY_RUN)
             undo.pop_all()
         self._opened = opened
         super().__init__(folder, opened.root_fd, staging, state, options)
@@ -82,11 +96,15 @@ class Store(Arriving):
         with ExitStack() as closing:
             closing.callback(self._opened.close)
             closing.callback(self._staging.close)
+            if self._kept is not None:
+                closing.callback(self._kept.close)
+                closing.callback(remove_state, self.folder / STATE_FOLDER / DRY_RUN)
             closing.callback(self.state.close)
             closing.callback(self._places.close)
             closing.callback(self._checks.close)
+            closing.callback(self._rereads.close)
             closing.callback(self._keep_writers_out)
-            closing.callback(self.stop)
+            closing.callback(lambda: self.stop(rereads=False))
 
     def mend(self) -> int:
         """Bring the state in line with what lies in the folder, after a crash or a hand's work.
@@ -114,7 +132,13 @@ class Store(Arriving):
 
     def listing(self, name: str, wanted: WantedFiles = ALL) -> Listing:
         """Begin to list a source."""
-        return Listing(self.state, name, self._folding_for(name), wanted)
+        return Listing(self.state, name, self._folding_for(name), wanted, also=self._kept)
+
+    def note_wanted(self, names: Iterable[str]) -> None:
+        """Note which sources are wanted, for whoever asks after a first start that only looked."""
+        if self._kept is not None and self._kept.n_starts() == 0:
+            for name in names:
+                self._kept.set_wanted(name, True)
 
     def _folding_for(self, name: str) -> Folding:
         """Return which names are one file where a source's files lie, as far as can be tried."""
@@ -168,13 +192,15 @@ class Store(Arriving):
 
     def clean(self) -> None:
         """Take away what was begun and is not waited for any more."""
+        if self._kept is not None:
+            return
         with disk_errors(self.folder):
             there = [(fd, set(names_in(fd))) for fd in self._staging.all()]
             # Asked afterwards: what is begun meanwhile is not among the names.
             live = {
                 str(row.number)
                 for number in self.state.source_names()
-                for row in self.state.files_in(number, FileState.WAITING)
+                for row in self.state.files_in(number, FileState.WAITING)  # asked for or not
             }
             for fd, names in there:
                 for name in names - live:

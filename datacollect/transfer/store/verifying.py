@@ -94,7 +94,7 @@ def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes
         return None
     if os.fstat(fd).st_size != n_bytes:
         return False
-    return all(_is_part(fd, *each) for each in hashes)
+    return all(is_part(fd, *each) for each in hashes)
 
 
 def verified_files(
@@ -278,7 +278,8 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, ...]]]:
                 yield number, tuple(looks)
 
 
-def _is_part(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:
+def is_part(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:
+    """Whether a part of an open file has a hash; an empty one is that of nothing but zeros."""
     if digest:
         return hash_of(fd, offset, n_bytes) == digest
     return _are_zeros(fd, offset, n_bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from datacollect.files.clock import zone_of
 from datacollect.files.kinds import join, shown, wrong
 from datacollect.net.names import require_host_name
 from datacollect.problem.host_limits import HourlyRate
-from datacollect.transfer.protocol.patterns import WantedFiles
+from datacollect.transfer.protocol.patterns import Narrowing, WantedFiles
 from datacollect.transfer.pull.config.fields import COLLECTION, LIMITS, collection_with
 from datacollect.transfer.sources.kinds import KINDS
 
@@ -153,11 +153,20 @@ class Collection:
         source = (self.sources or {}).get(name)
         return None if source is None else source.files
 
+    @property
+    def view(self) -> Narrowing:
+        """What this start asks for, of all that the collection wants."""
+        return Narrowing(self.include, self.exclude)
+
     def wanted(self, name: str) -> WantedFiles:
         """Which files of a host are wanted this time."""
+        return replace(self.wanted_in_all(name), include=self.include, exclude=self.exclude)
+
+    def wanted_in_all(self, name: str) -> WantedFiles:
+        """Which files of a host the collection wants, whatever this start asks for."""
         source = (self.sources or {}).get(name)
         largest_bytes = None if source is None else source.largest_bytes
-        return WantedFiles(self.patterns(name), self.include, self.exclude, largest_bytes)
+        return WantedFiles(self.patterns(name), largest_bytes=largest_bytes)
 
 
 def _entries(values: Mapping[str, Any], destination: str, base: Path) -> dict[str, dict[str, Any]]:

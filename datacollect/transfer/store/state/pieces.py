@@ -220,20 +220,6 @@ def piece_range(layout: Layout) -> tuple[IntArray, IntArray]:
     return first, last
 
 
-def touched(layout: Layout, recorded: set[int]) -> np.ndarray:
-    """Return which files have a recorded piece."""
-    before = _recorded_before(layout, recorded)
-    first, last = piece_range(layout)
-    return np.asarray(before[last] > before[first])
-
-
-def whole_files(layout: Layout, recorded: set[int]) -> set[int]:
-    """Return the files all of whose pieces are recorded."""
-    before = _recorded_before(layout, recorded)
-    first, last = piece_range(layout)
-    return set(layout.files[before[last] - before[first] == last - first].tolist())
-
-
 def recorded_bytes(layout: Layout, recorded: set[int]) -> IntArray:
     """Return how many bytes of each file are in recorded pieces.
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from datacollect.transfer.protocol.patterns import matches
+from datacollect.transfer.protocol.patterns import Narrowing
 from datacollect.transfer.protocol.source import Listed
-from datacollect.transfer.store.state.pieces import Layout, recorded_bytes
+from datacollect.transfer.store.state.pieces import Layout
 
 if TYPE_CHECKING:
     import threading
@@ -80,7 +80,7 @@ class Missing(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A source that the last start asked for: listed to its end in it or not, its last trouble."""
+    """A source that the collection wants: listed to its end or not, its last trouble."""
 
     name: str
     is_listed: bool
@@ -97,6 +97,9 @@ def listed_of(row: Sequence[Any]) -> Listed:
 class Reading:
     """Questions to a state; its methods may be called by any thread.
 
+    They are about all that the collection wants or, with a view, about what that start asks for
+    of it. What lies outside the view is neither waited for nor missing then.
+
     Parameters
     ----------
     db : apsw.Connection
@@ -106,6 +109,33 @@ class Reading:
 
     def __init__(self, db: apsw.Connection, lock: threading.RLock, errors: StateErrors) -> None:
         self._db, self._lock, self._errors = db, lock, errors
+        self._view: Narrowing | None = None
+        # What SQL adds where files are asked for; empty without a view that leaves anything out.
+        self._asked = ""
+
+    def look_through(self, view: Narrowing) -> None:
+        """Ask about what a start asks for from now on, and about that alone."""
+        with self._lock, self._errors:
+            self._view, self._asked = view, ""
+            self._db.execute("DROP TABLE IF EXISTS temp.unasked")
+            if view.is_all:
+                return
+            self._db.execute("CREATE TEMP TABLE unasked (file INTEGER PRIMARY KEY)")
+            rows = self._db.execute("SELECT id, path FROM files WHERE state != 2")
+            self._db.executemany(
+                "INSERT INTO unasked VALUES (?)",
+                ((number,) for number, path in rows if not view.fits(path)),
+            )
+            self._asked = " AND files.id NOT IN (SELECT file FROM unasked)"
+
+    def last_view(self) -> Narrowing:
+        """Return what the last start asked for, of all that the collection wants."""
+        text = self.fact("view")
+        if text is None:
+            return Narrowing()
+        with self._errors.interpreting():
+            include, exclude = json.loads(text)
+            return Narrowing(None if include is None else tuple(include), tuple(exclude))
 
     def close(self) -> None:
         """Close the file."""
@@ -133,15 +163,18 @@ class Reading:
             return int(self.fact("starts") or 0)
 
     def wanted(self) -> list[Wanted]:
-        """Return the sources that the last start asked for."""
-        rows = self._rows("SELECT name, is_listed, why FROM sources WHERE is_wanted ORDER BY name")
+        """Return the sources that the last collection file wants."""
+        is_listed = "is_listed" if self._view is None else "is_viewed"
+        rows = self._rows(
+            f"SELECT name, {is_listed}, why FROM sources WHERE is_wanted ORDER BY name"
+        )
         return [Wanted(name, bool(is_listed), why) for name, is_listed, why in rows]
 
     def is_complete(self) -> bool:
-        """Whether all is there that the last start asked for: a fact, not the lack of others.
+        """Whether all is there that is wanted: a fact, not the lack of others.
 
-        Each wanted source was listed to its end in that start, and no file of theirs is waited
-        for, missing, displaced or left out.
+        Each wanted source was listed to its end, and no file of theirs is waited for, missing,
+        displaced or left out.
         """
         if self.n_starts() == 0:
             return False
@@ -149,7 +182,8 @@ class Reading:
             if any(not each.is_listed for each in self.wanted()):
                 return False
             open_files = self._rows(
-                f"SELECT 1 {_OF_SOURCES} WHERE is_wanted AND state IN (0, 3, 4) LIMIT 1"
+                f"SELECT 1 {_OF_SOURCES} WHERE is_wanted AND state IN (0, 3, 4){self._asked} "
+                "LIMIT 1"
             )
             return not open_files and not self.missing(most=1)
 
@@ -170,7 +204,7 @@ class Reading:
         after = ""
         while rows := self._rows(
             "SELECT id, path, bytes, state FROM files WHERE source = ? AND path > ? "
-            "AND state IN (0, 4) ORDER BY path LIMIT 1000",
+            f"AND state IN (0, 4){self._asked} ORDER BY path LIMIT 1000",
             (source, after),
         ):
             for number, path, n_bytes, state in rows:
@@ -180,8 +214,8 @@ class Reading:
     def waited_for(self, source: int) -> list[tuple[int, int, bool]]:
         """Return the files of a source that are waited for: number, bytes, whether with holes."""
         return self._rows(
-            "SELECT id, bytes, extents IS NOT NULL FROM files WHERE source = ? AND state = 0 "
-            "ORDER BY id",
+            "SELECT id, bytes, extents IS NOT NULL FROM files WHERE source = ? AND state = 0"
+            f"{self._asked} ORDER BY id",
             (source,),
         )
 
@@ -236,28 +270,41 @@ class Reading:
             )
         )
 
-    def without_files(self, source: int, patterns: Sequence[str]) -> list[str]:
-        """Return the patterns that no file of a source fits, of those that it lists."""
-        left, after = list(patterns), ""
-        while left and (
-            rows := self._rows(
-                "SELECT path FROM files WHERE source = ? AND path > ? AND state IN (0, 1, 4) "
-                "AND NOT is_gone ORDER BY path LIMIT 1000",
-                (source, after),
-            )
-        ):
-            for (path,) in rows:
-                left = [pattern for pattern in left if not matches(path, [pattern])]
-            after = rows[-1][0]
-        return left
+    def recorded(self, source: int) -> list[int]:
+        """Return the pieces of a source that have come, or are nothing but holes.
 
-    def recorded(self, source: int, *, data_only: bool = False) -> list[int]:
-        """Return the pieces of a source that are verified and on disk, or nothing but holes."""
+        Of which files' parts they were `parts_bytes` and `hashes_of` say.
+        """
         rows = self._rows(
-            "SELECT piece FROM pieces WHERE source = ? AND hash IS NOT NULL AND (hash != x'' OR ?)",
-            (source, not data_only),
+            "SELECT piece FROM pieces WHERE source = ? AND hash IS NOT NULL", (source,)
         )
         return [piece for (piece,) in rows]
+
+    def parts_bytes(self, source: int) -> dict[int, tuple[int, int]]:
+        """Return how much of a source's waiting files has come, by number.
+
+        Returns
+        -------
+        dict of int to (int, int)
+            Bytes of all parts with a hash, and of those that are not nothing but zeros.
+        """
+        rows = self._rows(
+            "SELECT file, sum(hashes.bytes), sum(hashes.bytes * (hash != x'')) FROM hashes "
+            "JOIN files ON files.id = hashes.file WHERE source = ? AND state = 0 GROUP BY file",
+            (source,),
+        )
+        with self._errors.interpreting():
+            return {int(number): (int(n_all), int(n_data)) for number, n_all, n_data in rows}
+
+    def looks(self, source: int) -> dict[int, str]:
+        """Return how unfinished files of a source were left, by number."""
+        return dict(
+            self._rows(
+                "SELECT file, looks FROM unfinished JOIN files ON files.id = file "
+                "WHERE source = ? AND state = 0",
+                (source,),
+            )
+        )
 
     def piece_hash(self, source: int, piece: int) -> bytes | None:
         """Return the hash of a piece; None where it is not recorded."""
@@ -304,7 +351,7 @@ class Reading:
         found: dict[str, dict[FileState, tuple[int, int]]] = {}
         for name, state, n, total in self._rows(
             f"SELECT name, state, count(*), sum(bytes) {_OF_SOURCES} "
-            "WHERE state != 2 GROUP BY name, state"
+            f"WHERE state != 2{self._asked} GROUP BY name, state"
         ):
             with self._errors.interpreting():
                 found.setdefault(name, {})[FileState(state)] = (n, total)
@@ -315,31 +362,34 @@ class Reading:
 
         Of files that are done all, however they came; of those that are waited for what has come.
         """
-        ((total,),) = self._rows("SELECT ifnull(sum(data_bytes), 0) FROM files WHERE state = 1")
-        waiting: dict[int, set[int]] = {}
-        for source, file in self._rows(
-            "SELECT source, id FROM files WHERE state = 0 AND offset IS NOT NULL"
-        ):
-            waiting.setdefault(source, set()).add(file)
-        for source, files in waiting.items():
-            layout, recorded = self.layout(source), set(self.recorded(source, data_only=True))
-            is_waiting = np.array([file in files for file in layout.files.tolist()], dtype=bool)
-            total += int(recorded_bytes(layout, recorded)[is_waiting].sum())
-        return int(total)
+        ((done,),) = self._rows("SELECT ifnull(sum(data_bytes), 0) FROM files WHERE state = 1")
+        ((come,),) = self._rows(
+            "SELECT ifnull(sum(hashes.bytes), 0) FROM hashes JOIN files ON files.id = hashes.file "
+            "WHERE state = 0 AND hash != x''"
+        )
+        return int(done) + int(come)
 
     def missing(self, most: int = -1) -> list[Missing]:
         """Return what cannot be had of wanted sources, or was left out by them."""
         rows = self._rows(
-            f"SELECT name, path, files.why, NULL {_OF_SOURCES} WHERE is_wanted AND "
-            "(state IN (3, 4) OR (state = 0 AND files.why IS NOT NULL)) UNION ALL "
-            "SELECT name, path, left_out.why, path_hex FROM left_out JOIN sources ON "
+            f"SELECT name, path, files.why, NULL, 'file' {_OF_SOURCES} WHERE is_wanted AND "
+            f"(state IN (3, 4) OR (state = 0 AND files.why IS NOT NULL)){self._asked} UNION ALL "
+            "SELECT name, path, left_out.why, path_hex, 'name' FROM left_out JOIN sources ON "
             "sources.id = left_out.source WHERE is_wanted UNION ALL "
-            "SELECT name, path, folders.why, NULL FROM folders JOIN sources ON "
+            "SELECT name, path, folders.why, NULL, 'folder' FROM folders JOIN sources ON "
             "sources.id = folders.source WHERE is_wanted AND folders.why IS NOT NULL "
             "ORDER BY 1, 2 LIMIT ?",
-            (most,),
+            (-1 if self._asked else most,),
         )
-        return [Missing(*row) for row in rows]
+        found = [Missing(*row[:4]) for row in rows if self._is_asked(row[1], row[4])]
+        return found if most < 0 else found[:most]
+
+    def _is_asked(self, path: str, kind: str) -> bool:
+        """Whether what is missing is in view; files in SQL are."""
+        if not self._asked or kind == "file":
+            return True
+        assert self._view is not None
+        return self._view.may_matter(path) if kind == "name" else self._view.may_hold(f"{path}/")
 
     def waiting(self) -> list[tuple[str, int, int]]:
         """Return wanted sources with files that have yet to come: name, files, bytes.
@@ -348,14 +398,14 @@ class Reading:
         """
         return self._rows(
             f"SELECT name, count(*), sum(bytes) {_OF_SOURCES} WHERE is_wanted AND state = 0 AND "
-            "files.why IS NULL GROUP BY name ORDER BY name"
+            f"files.why IS NULL{self._asked} GROUP BY name ORDER BY name"
         )
 
     def waiting_files(self, source: str, most: int) -> list[tuple[int, str]]:
         """Return files of a source that have yet to come: number and path, by path."""
         return self._rows(
             f"SELECT files.id, path {_OF_SOURCES} WHERE name = ? AND state = 0 AND "
-            "files.why IS NULL ORDER BY path LIMIT ?",
+            f"files.why IS NULL{self._asked} ORDER BY path LIMIT ?",
             (source, most),
         )
 
@@ -378,7 +428,8 @@ class Reading:
         names = json.dumps(list(sources))
         ((n, total),) = self._rows(
             f"SELECT count(*), ifnull(sum(data_bytes), 0) {_OF_SOURCES} WHERE "
-            "name IN (SELECT value FROM json_each(?)) AND state = 0 AND files.why IS NULL",
+            f"name IN (SELECT value FROM json_each(?)) AND state = 0 AND files.why IS NULL"
+            f"{self._asked}",
             (names,),
         )
         return int(n), int(total)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-VERSION = 2
+VERSION = 3
 
 _FACTS = "CREATE TABLE IF NOT EXISTS facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
 
 # Times are two integers, seconds and the nanoseconds beyond: SQLite's have 64 bits.
 # placed_*: size and time of a file when it got its name: it is ours, and unaltered, as long as it
 # has them. set_mode: the bits that it got. is_gone: done, and not listed by its source any more.
+# A part of a file has come where `hashes` has its hash; `pieces` only says how files are cut, and
+# which pieces have ever come.
 _FILES = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,
@@ -38,10 +40,16 @@ CREATE TABLE hashes (
     PRIMARY KEY (file, offset)
 ) WITHOUT ROWID;
 """
+# looks: what an unfinished file looked like when all that is recorded of it was known to be there.
+_UNFINISHED = "CREATE TABLE unfinished (file INTEGER PRIMARY KEY, looks TEXT NOT NULL);"
+
+# is_listed: all that the collection wants of it was listed to its end, in the last start that asked
+# for all of it; wants: what that was. is_viewed: what the last start asked for was.
 _NEW = f"""
 CREATE TABLE sources (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, is_wanted INTEGER NOT NULL DEFAULT 0,
-    is_listed INTEGER NOT NULL DEFAULT 0, why TEXT
+    is_listed INTEGER NOT NULL DEFAULT 0, why TEXT,
+    is_viewed INTEGER NOT NULL DEFAULT 0, wants TEXT
 );
 {_FILES}
 CREATE TABLE pieces (
@@ -52,6 +60,7 @@ CREATE TABLE rates (
     hosts TEXT PRIMARY KEY, bytes_per_s REAL NOT NULL, at_unix_s REAL NOT NULL
 ) WITHOUT ROWID;
 {_REST}
+{_UNFINISHED}
 INSERT INTO facts VALUES ('version', {VERSION});
 """
 
@@ -75,6 +84,15 @@ ALTER TABLE left_out RENAME TO left_out_1;
 {_REST}
 INSERT INTO left_out (source, path, why) SELECT source, path, why FROM left_out_1;
 DROP TABLE left_out_1;
+UPDATE facts SET value = 2 WHERE key = 'version';
+"""
+
+# Version 2 did not tell a part of a collection that was listed from the whole.
+_FROM_2 = f"""
+ALTER TABLE sources ADD COLUMN is_viewed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sources ADD COLUMN wants TEXT;
+UPDATE sources SET is_viewed = is_listed, is_listed = 0;
+{_UNFINISHED}
 UPDATE facts SET value = {VERSION} WHERE key = 'version';
 """
 
@@ -89,6 +107,7 @@ CREATE TEMP TABLE listed (
 CREATE TEMP TABLE listed_out (
     source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, path_hex TEXT
 );
+CREATE TEMP TABLE out_of_view (kind TEXT NOT NULL, what NOT NULL, PRIMARY KEY (kind, what));
 CREATE TEMP TABLE listed_folders (
     source INTEGER NOT NULL, path TEXT NOT NULL, mode INTEGER, mtime_s INTEGER, mtime_ns INTEGER,
     PRIMARY KEY (source, path)
@@ -118,7 +137,8 @@ def bring_up(db: apsw.Connection) -> object:
             db.execute(f"DROP TABLE {name}")
         db.execute(_FACTS + _NEW)
         return VERSION
-    if version == 1:
-        db.execute(_FROM_1)
+    if version in (1, 2):
+        for script in (_FROM_1, _FROM_2)[version - 1 :]:
+            db.execute(script)
         return VERSION
     return version

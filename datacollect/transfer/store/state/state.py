@@ -15,7 +15,7 @@ import apsw
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.protocol.patterns import ALL, WantedFiles
+from datacollect.transfer.protocol.patterns import ALL, Narrowing, WantedFiles
 from datacollect.transfer.protocol.source import GONE
 from datacollect.transfer.store.state.failures import StateErrors
 from datacollect.transfer.store.state.holes import data_bytes, hole_starts
@@ -34,7 +34,7 @@ from datacollect.transfer.store.state.relisting import END_OF_LISTING, NOT_LISTE
 from datacollect.transfer.store.state.schema import LISTED, VERSION, bring_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from datacollect.transfer.protocol.source import LeftOut, Listed, ListedFolder
@@ -44,6 +44,8 @@ __all__ = ["FileRow", "FileState", "Missing", "Settled", "SpanHash", "Stamp", "S
 
 # So many files are kept in mind between requests.
 MOST_LISTED = 64
+
+NARROWED_BY_NOTHING = Narrowing()
 
 
 class Settled(NamedTuple):
@@ -113,6 +115,18 @@ class State(Reading):
             )
         self._db.execute(LISTED)
 
+    def copied_to(self, path: Path) -> State:
+        """Return a copy of all that is remembered, in another file, which is made anew."""
+        remove_state(path)
+        with self._lock, self._errors:
+            copy = apsw.Connection(str(path))
+            try:
+                with copy.backup("main", self._db, "main") as backup:
+                    backup.step()
+            finally:
+                copy.close()
+        return State(path)
+
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
         """All or nothing; one inside another is a part of it."""
@@ -138,21 +152,48 @@ class State(Reading):
 
     # What is wanted ---------------------------------------------------------------------------
 
-    def begin_start(self, names: Iterable[str]) -> None:
-        """Note what this start asks for: exactly these sources, none of them listed yet."""
+    def begin_start(
+        self,
+        names: Iterable[str],
+        view: Narrowing = NARROWED_BY_NOTHING,
+        wants: Callable[[str], WantedFiles] | None = None,
+    ) -> None:
+        """Note what is wanted, exactly these sources, and what this start asks for of them.
+
+        None of them is listed yet. A start that asks for a part leaves alone what is known of the
+        rest, as long as the collection wants of a source what it wanted when all was listed.
+
+        Parameters
+        ----------
+        names : iterable of str
+        view : Narrowing, optional
+        wants : callable, optional
+            Returns which files of a source the collection wants.
+        """
         with self._transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO facts VALUES ('starts', "
                 "ifnull((SELECT value FROM facts WHERE key = 'starts'), 0) + 1)"
             )
-            db.execute("UPDATE sources SET is_wanted = 0, is_listed = 0, why = NULL")
+            told = None if view.is_all else json.dumps([view.include, view.exclude])
+            self.set_fact("view", told)
+            self.look_through(view)
+            listed_before = set() if view.is_all else self._listed_as_wanted(wants or _all_of)
+            db.execute("UPDATE sources SET is_wanted = 0, is_listed = 0, is_viewed = 0, why = NULL")
+            for name in listed_before:
+                db.execute("UPDATE sources SET is_listed = 1 WHERE name = ?", (name,))
             # Named once: what its source does not have any more is not for ever missing.
             db.execute(
-                "UPDATE files SET state = ? WHERE state = ? AND why = ?",
+                f"UPDATE files SET state = ? WHERE state = ? AND why = ?{self._asked}",
                 (int(FileState.OLD), int(FileState.MISSING), GONE),
             )
             for name in names:
                 self.set_wanted(name, True)
+
+    def _listed_as_wanted(self, wants: Callable[[str], WantedFiles]) -> set[str]:
+        """Return the sources all of which was listed that is wanted of them now."""
+        rows = self._rows("SELECT name, wants FROM sources WHERE is_listed")
+        return {name for name, text in rows if text == _told(wants(name))}
 
     def set_wanted(self, name: str, is_wanted: bool) -> None:
         """Note whether a source's files are wanted, as far as that is known by now."""
@@ -212,9 +253,13 @@ class State(Reading):
 
         Files that are listed as before stay as they are, those that changed are fetched again, and
         those that are gone are missing, unless they have been collected. What is not
-        wanted any more is not gone.
+        wanted any more is not gone. What a start does not ask for stays as it is.
         """
+        view = wanted.narrowing
         with self._transaction() as db:
+            db.execute("DELETE FROM out_of_view")
+            if not view.is_all:
+                self._note_out_of_view(source, view)
             if not wanted.is_all:
                 rows = self._rows(NOT_LISTED, (source,))
                 db.executemany(
@@ -223,7 +268,36 @@ class State(Reading):
                 )
             for sql in END_OF_LISTING:
                 db.execute(sql, {"source": source} if ":source" in sql else None)
+            if self._view is not None:
+                db.execute("UPDATE sources SET is_viewed = 1 WHERE id = ?", (source,))
+            if view.is_all:
+                db.execute(
+                    "UPDATE sources SET is_listed = 1, wants = ? WHERE id = ?",
+                    (_told(wanted), source),
+                )
             self._listed = {}
+
+    def _note_out_of_view(self, source: int, view: Narrowing) -> None:
+        """Note what of a source a start does not ask for: its listing says nothing of that."""
+        kinds = (
+            ("file", "SELECT id, path FROM files WHERE source = ? AND state != 2", view.fits),
+            ("name", "SELECT rowid, path FROM left_out WHERE source = ?", view.may_matter),
+            (
+                "folder",
+                "SELECT path, path FROM folders WHERE source = ?",
+                lambda path: view.may_hold(f"{path}/"),
+            ),
+        )
+        with self._transaction() as db:
+            for kind, rows, is_asked in kinds:
+                db.executemany(
+                    "INSERT INTO out_of_view VALUES (?, ?)",
+                    (
+                        (kind, what)
+                        for what, path in db.execute(rows, (source,))
+                        if not is_asked(path)
+                    ),
+                )
 
     def lay_new_files(self, source: int, piece_bytes: int, *, apart: bool = False) -> Layout:
         """Lay files that lie nowhere yet behind the others, and cut them into pieces.
@@ -233,7 +307,7 @@ class State(Reading):
         layout = self.layout(source)
         rows = self._rows(
             "SELECT id, bytes, extents FROM files WHERE source = ? AND bytes > 0 "
-            "AND offset IS NULL AND state = 0 AND why IS NULL ORDER BY id",
+            f"AND offset IS NULL AND state = 0 AND why IS NULL{self._asked} ORDER BY id",
             (source,),
         )
         if not rows:
@@ -304,10 +378,12 @@ class State(Reading):
         pieces: Iterable[tuple[int, int, bytes]],
         spans: Iterable[SpanHash] = (),
         whole: Iterable[Settled] = (),
+        looks: Iterable[tuple[int, str | None]] = (),
     ) -> None:
         """Note pieces (source, piece, hash) that are verified and on disk, and their parts.
 
-        Files that are whole are noted with what they look like, before they get their names.
+        Files that are whole are noted with what they look like, before they get their names; of
+        others `looks` are noted, None where they are not to be trusted.
         """
         with self._transaction() as db:
             db.executemany(
@@ -316,6 +392,24 @@ class State(Reading):
             )
             db.executemany("INSERT OR REPLACE INTO hashes VALUES (?, ?, ?, ?)", spans)
             self.settle(whole)
+            self.note_looks(looks)
+
+    def note_looks(self, looks: Iterable[tuple[int, str | None]]) -> None:
+        """Note how unfinished files are left with all that is recorded of them; None: unknown."""
+        with self._transaction() as db:
+            for file, text in looks:
+                if text is None:
+                    db.execute("DELETE FROM unfinished WHERE file = ?", (file,))
+                else:
+                    db.execute("INSERT OR REPLACE INTO unfinished VALUES (?, ?)", (file, text))
+
+    def forget_parts(self, file: int, offsets: Iterable[int]) -> None:
+        """Note that parts of a file are not there: they are to be fetched again."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM unfinished WHERE file = ?", (file,))
+            db.executemany(
+                "DELETE FROM hashes WHERE file = ? AND offset = ?", ((file, at) for at in offsets)
+            )
 
     def settle(self, files: Iterable[Settled]) -> None:
         """Note what has become of files."""
@@ -351,7 +445,8 @@ class State(Reading):
         """Let a source's files wait, with the reason."""
         with self._transaction() as db:
             db.execute(
-                "UPDATE files SET why = ? WHERE source = ? AND state = 0", (storable(why), source)
+                f"UPDATE files SET why = ? WHERE source = ? AND state = 0{self._asked}",
+                (storable(why), source),
             )
 
     def again(self, files: Sequence[int]) -> None:
@@ -365,6 +460,11 @@ class State(Reading):
                     "WHERE id = ?",
                     (number,),
                 )
+                if self._asked:
+                    db.execute(
+                        "INSERT INTO unasked SELECT ? WHERE ? IN (SELECT file FROM unasked)",
+                        (db.last_insert_rowid(), number),
+                    )
                 db.execute("UPDATE files SET state = 2 WHERE id = ?", (number,))
 
     def release(self, files: Sequence[int]) -> None:
@@ -414,6 +514,13 @@ class State(Reading):
             )
 
 
+def remove_state(path: Path) -> None:
+    """Remove a state, and what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).unlink()
+
+
 def storable(text: str) -> str:
     r"""Return a text that is UTF-8 whatever it was.
 
@@ -421,6 +528,15 @@ def storable(text: str) -> str:
     '\\ud800a'
     """
     return text.encode(errors="backslashreplace").decode()
+
+
+def _all_of(_: str) -> WantedFiles:
+    return ALL
+
+
+def _told(wanted: WantedFiles) -> str:
+    """Return what a collection wants of a source as text, for comparison."""
+    return json.dumps([wanted.files, wanted.largest_bytes])
 
 
 def _time(mtime_ns: int | None) -> tuple[int, int] | tuple[None, None]:
