@@ -11,7 +11,7 @@ from datacollect.transfer.protocol.source import LeftOut, Listed, ListedFolder, 
 from datacollect.transfer.store.store import PieceKey, Store, StoreOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from datacollect.transfer.protocol.source import Segment
@@ -76,23 +76,36 @@ def get_ready(
 def fetch(store: Store, source: Held) -> int:
     """Have all come that is needed; return how many bytes."""
     n_bytes = 0
+    while True:
+        for _ in rounds(store):
+            n_bytes += sum(put(store, source, piece) for piece in store.needed(source.name))
+        store.settle_remaining()
+        if not store.needed(source.name):
+            break
+    store.finish(source.name)
+    return n_bytes
+
+
+def rounds(store: Store) -> Iterator[None]:
+    """Have what is put meanwhile recorded."""
     failures: list[Exception] = []
     store.start(lambda _, failure: failures.append(failure) if failure else None)
     try:
-        for piece in store.needed(source.name):
-            key = PieceKey(source.name, piece)
-            segments = store.segments(key)
-            data = b"".join(source.part(segment) for segment in segments)
-            spans = [segment.span for segment in segments]
-            store.put(key, spans, memoryview(data), blake3(data).digest())
-            n_bytes += len(data)
+        yield
     finally:
         store.stop()
     if failures:
         raise failures[0]
-    store.settle_remaining()
-    store.finish(source.name)
-    return n_bytes
+
+
+def put(store: Store, source: Held, piece: int) -> int:
+    """Have a piece come; return how many bytes."""
+    key = PieceKey(source.name, piece)
+    segments = store.segments(key)
+    data = b"".join(source.part(segment) for segment in segments)
+    spans = [segment.span for segment in segments]
+    store.put(key, spans, memoryview(data), blake3(data).digest())
+    return len(data)
 
 
 def pull(into: Path, *sources: Held, verify: bool = False, **options: bool) -> Pulled:

@@ -221,7 +221,12 @@ class Arriving:
 
     def _sound(self, files: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """Return the files that are not doubted, and have the others read again."""
-        doubted = [each for each in files if self._unfinished.is_doubted(each[1])]
+        # One that is being read is doubted until what was found of it is noted.
+        doubted = [
+            each
+            for each in files
+            if each in self._to_reread or self._unfinished.is_doubted(each[1])
+        ]
         for _, file in doubted:  # judged, and given its mode and time, once it is known to be right
             self._stamps.pop(file, None)
             self._checks.verdicts.pop(file, None)
@@ -232,8 +237,9 @@ class Arriving:
         """Read an unfinished file again, in the thread that does so."""
         source, file = job
         try:
-            listed = self.state.file_rows([file])[file]
-            parts = self.state.hashes_of(file)
+            with self._books:  # what is being recorded is a part of it
+                listed = self.state.file_rows([file])[file]
+                parts = self.state.hashes_of(file)
             wrong = self._unfinished.read_again(
                 source, file, listed, parts, lambda: self._rereads.is_cancelled
             )

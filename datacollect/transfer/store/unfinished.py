@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.transfer.store.folder.paths import remove_whole
+from datacollect.transfer.store.state.holes import data_ranges
 from datacollect.transfer.store.verifying import is_part
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.protocol.source import Listed
 
+_ZEROS = bytes(2**20)
 # What lies under a file's number and is no file.
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO)
 
@@ -147,7 +149,7 @@ class Unfinished:
     ) -> list[tuple[int, int]]:
         """Compare the parts of a file with their hashes; return those that do not fit.
 
-        What lies behind its end is cut off. A file with data where it has a hole begins anew.
+        What lies behind its end is cut off, and what lies in its holes becomes zeros.
 
         Parameters
         ----------
@@ -166,22 +168,20 @@ class Unfinished:
         """
         known = self._known(file)
         n_doubts, fd = known.n_doubts, self._open_to_read(source, file, listed.n_bytes, known)
-        data = [(offset, n_bytes) for offset, n_bytes, digest in parts if digest]
         if fd is None:
-            wrong = data
+            wrong = [(offset, n_bytes) for offset, n_bytes, digest in parts if digest]
         else:
+            wrong = []
             try:
-                wrong = []
                 for offset, n_bytes, digest in parts:
                     if is_cancelled():
                         return []
                     if _is_there(fd, offset, n_bytes, digest):
                         continue
-                    if not digest:
-                        self._begin_anew(source, file, known)
-                        wrong = data
-                        break
-                    wrong.append((offset, n_bytes))
+                    if digest:
+                        wrong.append((offset, n_bytes))
+                    else:
+                        self._make_zero(fd, offset, n_bytes, known)
             finally:
                 os.close(fd)
         with known.lock:
@@ -227,10 +227,14 @@ class Unfinished:
             known.looks = _looks_of(os.fstat(fd))
         return fd
 
-    def _begin_anew(self, source: str, file: int, known: _File) -> None:
+    def _make_zero(self, fd: int, offset: int, n_bytes: int, known: _File) -> None:
+        """Have zeros where a file has a hole: where nothing is, nothing is written."""
         with known.lock:
-            remove_whole(self._folder_of(source), str(file))
-            known.looks = None
+            self._require_as_left(known, _looks_of(os.fstat(fd)))
+            for begin, end in data_ranges(fd, offset, offset + n_bytes):
+                for at in range(begin, end, len(_ZEROS)):
+                    os.pwrite(fd, _ZEROS[: end - at], at)
+            known.looks = _looks_of(os.fstat(fd))
 
     def _require_as_left(self, known: _File, looks: Looks | None) -> None:
         if looks != known.looks:

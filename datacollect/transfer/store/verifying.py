@@ -13,6 +13,7 @@ from blake3 import blake3
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.store.comparing import hash_of, open_placed
 from datacollect.transfer.store.folder.paths import Folders
+from datacollect.transfer.store.state.holes import data_ranges
 from datacollect.transfer.store.state.reading import FileState, PlacedRow
 
 if TYPE_CHECKING:
@@ -287,17 +288,11 @@ def is_part(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:
 
 def _are_zeros(fd: int, offset: int, n_bytes: int) -> bool:
     """Whether a part of a file is nothing but zeros; its holes are not read."""
-    end = offset + n_bytes
-    while offset < end:
-        try:
-            offset = max(offset, os.lseek(fd, offset, os.SEEK_DATA))
-        except OSError:
-            return True
-        data = os.pread(fd, min(_READ_BYTES, end - offset), offset) if offset < end else b""
-        if any(data):
-            return False
-        offset += max(1, len(data))
-    return True
+    return not any(
+        any(os.pread(fd, min(_READ_BYTES, end - at), at))
+        for begin, end in data_ranges(fd, offset, offset + n_bytes)
+        for at in range(begin, end, _READ_BYTES)
+    )
 
 
 def _feed(hasher: Any, fd: int, offset: int, n_bytes: int) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from datacollect.transfer.store.state.failures import passing_over
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Sequence
@@ -31,8 +33,10 @@ def sync_files(folder_fd: int, names: Collection[int], whole: Container[int] = f
     if len(names) > MANY and _syncfs(folder_fd):
         return
     for name in names:
-        with suppress(FileNotFoundError):
-            fd = os.open(str(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
+        # One that is gone, or no file any more, is found out before it gets its name.
+        with passing_over((errno.ENOENT, errno.ELOOP)):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            fd = os.open(str(name), flags, dir_fd=folder_fd)
             try:
                 if name in whole:
                     os.fsync(fd)

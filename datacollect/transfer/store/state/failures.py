@@ -99,6 +99,16 @@ class StateErrors:
         except (ValueError, TypeError, OverflowError) as error:
             raise self.damaged(f"a value in it means nothing: {error}") from error
 
+    def require_whole(self, db: apsw.Connection) -> None:
+        """Raise that it is damaged where its parts do not fit together.
+
+        Nobody who writes leaves it so; a copy that was made meanwhile may have the file of one
+        instant and the log of another.
+        """
+        rows = db.execute("PRAGMA integrity_check(1)").fetchall()
+        if rows != [("ok",)]:
+            raise self.damaged(f"its parts are not of one instant: {str(rows[0][0]).strip()}")
+
     def of(self, error: apsw.Error) -> DatacollectError:
         """Return our error for one of SQLite's."""
         if isinstance(error, apsw.SQLError) and any(words in str(error) for words in _LOST):

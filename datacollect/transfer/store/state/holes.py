@@ -96,6 +96,19 @@ def written_parts(data: memoryview, offset: int) -> Iterator[tuple[int, int]]:
         yield begin, len(data)
 
 
+def data_ranges(fd: int, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of an open file, between two places, that are no holes: from, to."""
+    while begin < end:
+        try:
+            begin = max(begin, os.lseek(fd, begin, os.SEEK_DATA))
+            stop = min(end, os.lseek(fd, begin, os.SEEK_HOLE))
+        except OSError:  # nothing but a hole from there on
+            return
+        if begin < stop:
+            yield begin, stop
+        begin = stop
+
+
 def is_hole(fd: int, offset: int, n_bytes: int) -> bool:
     """Whether a part of an open file holds no data, as far as the file system knows."""
     try:

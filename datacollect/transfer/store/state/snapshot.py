@@ -55,7 +55,7 @@ def snapshot_of(path: Path) -> Reading | None:
         finally:
             vfs.unregister()
         try:
-            is_begun, version = _brought_up(db)
+            is_begun, version = _brought_up(db, errors if copies["-wal"] else None)
         except BaseException:
             db.close()
             raise
@@ -73,14 +73,19 @@ def snapshot_of(path: Path) -> Reading | None:
     )
 
 
-def _brought_up(db: apsw.Connection) -> tuple[bool, object]:
-    """Return whether anything was ever noted, and the version that the state has then."""
+def _brought_up(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, object]:
+    """Return whether anything was ever noted, and the version that the state has then.
+
+    `errors`: for a state with a log, which may be of another instant.
+    """
     # The log's index is kept in memory then.
     db.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()
     db.execute("PRAGMA synchronous=OFF").fetchall()
     db.execute("PRAGMA temp_store=MEMORY").fetchall()
     if not db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
         return False, None
+    if errors is not None:
+        errors.require_whole(db)
     with db:
         version = bring_up(db)
     return True, version

@@ -85,25 +85,28 @@ class State(Reading):
 
     def __init__(self, path: Path) -> None:
         errors = StateErrors(path)
+        is_open_ended = has_log(path)
         self._listed: dict[int, Listed] = {}  # those that were asked for last
         with errors:
             super().__init__(apsw.Connection(str(path)), threading.RLock(), errors)
         errors.db = self._db
         try:
             with errors:  # which asks the open connection what the system said
-                self._begin(path)
+                self._begin(path, is_open_ended=is_open_ended)
         except BaseException:
             with suppress(apsw.Error):
                 self._db.close()
             raise
 
-    def _begin(self, path: Path) -> None:
+    def _begin(self, path: Path, *, is_open_ended: bool) -> None:
         self._db.set_busy_timeout(5000)
         # A folder has one pull at a time, by its lock: nobody else is to have the file open, and
         # no file for sharing it is needed, which would be one more that a full disk breaks.
         for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
             self._db.execute(f"PRAGMA {pragma}").fetchall()
         self._db.execute("PRAGMA temp_store=FILE").fetchall()
+        if is_open_ended:
+            self._errors.require_whole(self._db)
         with self._transaction() as db:
             version = bring_up(db)
         if not isinstance(version, int):
@@ -512,6 +515,14 @@ class State(Reading):
                 "INSERT OR REPLACE INTO rates VALUES (?, ?, ?)",
                 ((" ".join(hosts), rate, now) for hosts, rate in rates.items()),
             )
+
+
+def has_log(path: Path) -> bool:
+    """Whether a log lies beside a state: whoever had it open has not closed it."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
 
 
 def remove_state(path: Path) -> None:
