@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from blake3 import blake3
 
 from datacollect.transfer.protocol.source import Segment, Span
-from datacollect.transfer.store.attributes import finish_file
+from datacollect.transfer.store.attributes import Looks, finish_file, looks_of
 from datacollect.transfer.store.state.state import SpanHash
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Digests: TypeAlias = Callable[[Sequence[Segment]], list[bytes | None] | None]
 
+_MEANWHILE = "it was changed while it was compared; start the same command again"
 # Of one question: what a source reads at once, and of how many parts.
 SPAN_BYTES, MOST_SPANS = 2**24, 1024
 _READ_BYTES = 2**20
@@ -35,6 +36,13 @@ class Adopted(NamedTuple):
     hashes: list[SpanHash]
     stamp: Stamp
     set_mode: int | None
+
+
+class _OwnHash(NamedTuple):
+    """The hash of a part of a file here, and how the file looked before it was read."""
+
+    digest: bytes
+    looks: Looks
 
 
 @contextmanager
@@ -110,7 +118,7 @@ class Comparing:
         sha256 = hashlib.sha256()
         try:
             with open_placed(self._folders, self._source, row.listed.path) as fd:
-                hashes = []
+                looks, hashes = looks_of(os.fstat(fd)), []
                 for span in _spans(row):
                     self._go_on()
                     hasher, offset, left = blake3(), span.offset_bytes, span.n_bytes
@@ -122,29 +130,30 @@ class Comparing:
                         sha256.update(data)
                         offset, left = offset + len(data), left - len(data)
                     hashes.append(SpanHash(*span, hasher.digest()))
-                is_equal = row.listed.sha256 in (None, sha256.hexdigest())
-                if is_equal and os.fstat(fd).st_size == row.listed.n_bytes:
-                    return self._adopted(row, fd, hashes)
+                if row.listed.sha256 in (None, sha256.hexdigest()):
+                    return self._adopted(row, fd, hashes, looks)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         return ""
 
     def _large(self, row: FileRow) -> Adopted | str:
         """Compare a file part after part, until one differs."""
-        hashes = []
+        hashes, looks = [], None
         for span in _spans(row):
-            own = self._own_hash(row, span)
+            own = self._own_hash(row, span, looks)
             if isinstance(own, str):
                 return own
             asked = self._digests([Segment(span, row.listed)])
-            if (why := _why_unequal(own, asked, 0)) is not None:
+            if (why := _why_unequal(own.digest, asked, 0)) is not None:
                 return why
-            hashes.append(SpanHash(*span, own))
-        return self._reopened(row, hashes)
+            hashes.append(SpanHash(*span, own.digest))
+            looks = own.looks
+        assert looks is not None
+        return self._reopened(row, hashes, looks)
 
     def _small(self, rows: Sequence[FileRow]) -> Iterator[tuple[FileRow, Adopted | str]]:
         """Compare files by one question."""
-        own: list[tuple[FileRow, Span, bytes]] = []
+        own: list[tuple[FileRow, Span, _OwnHash]] = []
         for row in rows:
             span = Span(row.number, 0, row.listed.n_bytes)
             found = self._own_hash(row, span)
@@ -156,26 +165,38 @@ class Comparing:
             return
         asked = self._digests([Segment(span, row.listed) for row, span, _ in own])
         for i, (row, span, digest) in enumerate(own):
-            why = _why_unequal(digest, asked, i)
-            yield row, self._reopened(row, [SpanHash(*span, digest)]) if why is None else why
+            why = _why_unequal(digest.digest, asked, i)
+            hashes = [SpanHash(*span, digest.digest)]
+            yield row, self._reopened(row, hashes, digest.looks) if why is None else why
 
-    def _own_hash(self, row: FileRow, span: Span) -> bytes | str:
+    def _own_hash(self, row: FileRow, span: Span, before: Looks | None = None) -> _OwnHash | str:
+        """Return the hash of a part of a file that still looks as `before`, or what is wrong."""
         self._go_on()
         try:
             with open_placed(self._folders, self._source, row.listed.path) as fd:
+                looks = looks_of(os.fstat(fd))
+                if before is not None and looks != before:
+                    return _MEANWHILE
                 found = hash_of(fd, span.offset_bytes, span.n_bytes)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
-        return "" if found is None else found
+        return "" if found is None else _OwnHash(found, looks)
 
-    def _reopened(self, row: FileRow, hashes: list[SpanHash]) -> Adopted | str:
+    def _reopened(self, row: FileRow, hashes: list[SpanHash], looks: Looks) -> Adopted | str:
         try:
             with open_placed(self._folders, self._source, row.listed.path) as fd:
-                return self._adopted(row, fd, hashes)
+                return self._adopted(row, fd, hashes, looks)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
 
-    def _adopted(self, row: FileRow, fd: int, hashes: list[SpanHash]) -> Adopted:
+    def _adopted(
+        self, row: FileRow, fd: int, hashes: list[SpanHash], looks: Looks
+    ) -> Adopted | str:
+        """Adopt a file that is as it was when its first byte was read."""
+        if looks_of(os.fstat(fd)) != looks:
+            return _MEANWHILE
+        if looks.n_bytes != row.listed.n_bytes:
+            return ""
         return Adopted(row, hashes, *finish_file(fd, row.listed, self._options))
 
 

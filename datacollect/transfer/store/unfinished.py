@@ -14,8 +14,9 @@ import threading
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from datacollect.transfer.store.attributes import looks_of
 from datacollect.transfer.store.folder.paths import remove_whole
 from datacollect.transfer.store.state.holes import data_ranges
 from datacollect.transfer.store.verifying import is_part
@@ -24,20 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.transfer.protocol.source import Listed
+    from datacollect.transfer.store.attributes import Looks
 
 _ZEROS = bytes(2**20)
 # What lies under a file's number and is no file.
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO)
-
-
-class Looks(NamedTuple):
-    """What the system says of an unfinished file."""
-
-    device: int
-    inode: int
-    n_bytes: int
-    mtime_ns: int
-    ctime_ns: int
 
 
 @cache
@@ -111,7 +103,7 @@ class Unfinished:
             fd = self._open(self._folder_of(source), file, known)
             try:
                 yield fd
-                known.looks = _looks_of(os.fstat(fd))
+                known.looks = looks_of(os.fstat(fd))
             finally:
                 os.close(fd)
 
@@ -203,7 +195,7 @@ class Unfinished:
                     raise
                 self._require_as_left(known, None)
             else:
-                self._require_as_left(known, _looks_of(os.fstat(fd)))
+                self._require_as_left(known, looks_of(os.fstat(fd)))
                 return fd
         try:
             return os.open(str(file), flags | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=folder_fd)
@@ -224,17 +216,17 @@ class Unfinished:
                 return None
             if os.fstat(fd).st_size > n_bytes:
                 os.ftruncate(fd, n_bytes)
-            known.looks = _looks_of(os.fstat(fd))
+            known.looks = looks_of(os.fstat(fd))
         return fd
 
     def _make_zero(self, fd: int, offset: int, n_bytes: int, known: _File) -> None:
         """Have zeros where a file has a hole: where nothing is, nothing is written."""
         with known.lock:
-            self._require_as_left(known, _looks_of(os.fstat(fd)))
+            self._require_as_left(known, looks_of(os.fstat(fd)))
             for begin, end in data_ranges(fd, offset, offset + n_bytes):
                 for at in range(begin, end, len(_ZEROS)):
                     os.pwrite(fd, _ZEROS[: end - at], at)
-            known.looks = _looks_of(os.fstat(fd))
+            known.looks = looks_of(os.fstat(fd))
 
     def _require_as_left(self, known: _File, looks: Looks | None) -> None:
         if looks != known.looks:
@@ -246,11 +238,7 @@ class Unfinished:
             found = os.stat(str(file), dir_fd=self._folder_of(source), follow_symlinks=False)
         except FileNotFoundError:
             return None
-        return _looks_of(found)
-
-
-def _looks_of(found: os.stat_result) -> Looks:
-    return Looks(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return looks_of(found)
 
 
 def _is_there(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from blake3 import blake3
 
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.store.attributes import looks_of
 from datacollect.transfer.store.comparing import hash_of, open_placed
 from datacollect.transfer.store.folder.paths import Folders
 from datacollect.transfer.store.state.holes import data_ranges
@@ -267,8 +268,7 @@ class _Notes:
 
 
 def _looks(fd: int) -> tuple[int, ...]:
-    found = os.fstat(fd)
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return tuple(looks_of(os.fstat(fd)))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, tuple[int, ...]]]:

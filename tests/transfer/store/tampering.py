@@ -25,7 +25,14 @@ INCOMING = ".datacollect/incoming"
 def source(seed: int = 0) -> Held:
     """Small files that share pieces, large ones of several pieces, one with a hole."""
     made, held = random.Random(seed), Held()
-    sizes = {"a/one": 100, "a/two": 5000, "b": 5 * UNIT + 7, "d": 3 * UNIT, "e/small": 70, "empty": 0}
+    sizes = {
+        "a/one": 100,
+        "a/two": 5000,
+        "b": 5 * UNIT + 7,
+        "d": 3 * UNIT,
+        "e/small": 70,
+        "empty": 0,
+    }
     for path, n_bytes in sizes.items():
         held.write(path, made.randbytes(n_bytes))
     holed = made.randbytes(UNIT) + bytes(4 * UNIT) + made.randbytes(UNIT + 50)

@@ -107,7 +107,8 @@ class StateErrors:
         """
         rows = db.execute("PRAGMA integrity_check(1)").fetchall()
         if rows != [("ok",)]:
-            raise self.damaged(f"its parts are not of one instant: {str(rows[0][0]).strip()}")
+            *_, reason = str(rows[0][0]).splitlines()
+            raise self.damaged(f"its parts are not of one instant: {reason}")
 
     def of(self, error: apsw.Error) -> DatacollectError:
         """Return our error for one of SQLite's."""
