@@ -28,7 +28,7 @@ from datacollect.files.units import counted, format_bytes, format_duration, form
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.transfer.pull.answer import Pulled
+    from datacollect.transfer.pull.answer import Pulled, WithSource
     from datacollect.transfer.pull.pull_progress import PullProgress
     from datacollect.transfer.store.state.state import Missing
 
@@ -72,6 +72,13 @@ def pull(
         bool,
         typer.Option("--verify", help="Read all that is there again; fetch what is not as it was."),
     ] = False,
+    with_source: Annotated[
+        bool,
+        typer.Option(
+            "--with-source",
+            help="With --verify: compare it with the sources' hashes, too; fetch what differs.",
+        ),
+    ] = False,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -99,6 +106,7 @@ def pull(
             include=include or None,
             exclude=exclude or (),
             verify=verify,
+            with_source=with_source,
             overwrite=overwrite,
             modes=not no_modes,
             times=not no_times,
@@ -113,7 +121,10 @@ def pull(
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
         complain("some data cannot be had: mend what is named, and the same command goes on")
-    return 0 if answer.complete else INCOMPLETE
+    compared = answer.with_source
+    if not answer.complete or (compared is not None and compared.not_compared):
+        return INCOMPLETE
+    return 0
 
 
 def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pulled:
@@ -183,6 +194,8 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
         facts.append(("took", format_duration(answer.makespan_s)))
         again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
         facts.append(("came in vain", again or "nothing"))
+    if answer.with_source is not None:
+        facts.append(("as the sources have it", _compared_words(answer.with_source)))
     if answer.narrowed_to is not None:
         facts.append(("asked for", f"{answer.narrowed_to.options}; the rest was not asked for"))
     facts.append(("folder", into))
@@ -203,6 +216,10 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
         emit_text(f"{assurance.source}: {assurance.text}", 2)
     # What is to come is no loss: a table says below how much it is.
     missing = [each for each in answer.missing if not (plan_only and each.why.endswith(NOT_YET))]
+    if answer.with_source is not None and answer.with_source.not_compared:
+        emit("")
+        for line in _missing_lines(answer.with_source.not_compared)[:SHOWN_MISSING]:
+            emit_text(f"not compared: {line}", 2)
     if missing:
         emit("")
         lines = _missing_lines(missing)
@@ -210,6 +227,17 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
             emit_text(f"missing: {line}", 2)
         if len(lines) > SHOWN_MISSING:
             emit(f"and {len(lines) - SHOWN_MISSING} more; --json lists all")
+
+
+def _compared_words(compared: WithSource) -> str:
+    words = [f"{counted(compared.n_files, 'file')}, {format_bytes(compared.n_bytes)}"]
+    if compared.differing:
+        n_bytes = sum(each.n_bytes for each in compared.differing)
+        n_files = counted(len(compared.differing), "file")
+        words.append(f"{n_files} were not: {format_bytes(n_bytes)} fetched again")
+    if compared.not_compared:
+        words.append(f"{counted(len(compared.not_compared), 'file')} not compared")
+    return "; ".join(words)
 
 
 def _show_to_come(answer: Pulled) -> None:

@@ -52,6 +52,47 @@ class ToCome:
 
 
 @dataclass(frozen=True)
+class Differs:
+    """A file that was there, and so much of it that the source has otherwise."""
+
+    source: str
+    path: str
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class WithSource:
+    """What came of comparing what was there with its sources.
+
+    Attributes
+    ----------
+    n_files, n_bytes : int
+        That were as the sources have them.
+    differing : tuple of Differs
+        That were not, and were fetched again.
+    not_compared : tuple of Missing
+        That no hash at the source was to be had for, and why.
+    """
+
+    n_files: int
+    n_bytes: int
+    differing: tuple[Differs, ...]
+    not_compared: tuple[Missing, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "files": self.n_files,
+            "bytes": self.n_bytes,
+            "differing": [
+                {"source": each.source, "path": each.path, "bytes": each.n_bytes}
+                for each in self.differing
+            ],
+            "not_compared": [missing_entry(each) for each in self.not_compared],
+        }
+
+
+@dataclass(frozen=True)
 class Pulled:
     """What came of a pull.
 
@@ -66,6 +107,8 @@ class Pulled:
         Which part of the collection this start has asked for; None: all of it.
     to_come : tuple of ToCome
         What is listed and not there, for each wanted source.
+    with_source : WithSource or None
+        What came of comparing what was there with its sources, where that was wanted.
     n_bytes, n_files : int
         What is there, verified, under its final name; of all starts.
     predicted_makespan_s : float or None
@@ -95,6 +138,7 @@ class Pulled:
     listed: bool = True
     narrowed_to: Narrowing | None = None
     to_come: tuple[ToCome, ...] = ()
+    with_source: WithSource | None = None
 
     @property
     def refetched_bytes(self) -> int:
@@ -186,5 +230,6 @@ class Pulled:
                 {"source": each.source, "files": each.n_files, "bytes": each.n_bytes}
                 for each in self.to_come
             ],
+            "with_source": None if self.with_source is None else self.with_source.to_dict(),
             "assurances": [each._asdict() | {"text": each.text} for each in self.assurances],
         }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.files.units import counted, format_bytes
-from datacollect.transfer.pull.answer import Pulled, RouteUse, ToCome
+from datacollect.transfer.pull.answer import Differs, Pulled, RouteUse, ToCome, WithSource
 from datacollect.transfer.store.folder.log import without_secrets
 from datacollect.transfer.store.state.state import FileState, Missing
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.pull.core.core import CollectorCore
+    from datacollect.transfer.store.source_check import Compared
     from datacollect.transfer.store.state.state import State
 
 # The most files of a source given up that are named, each with its reason; others are counted.
@@ -67,6 +68,7 @@ def answer_of(
     ended: Mapping[str, str],
     method: str,
     use: Use,
+    compared: Mapping[str, Compared] | None = None,
 ) -> Pulled:
     """Return the answer of a start that is over.
 
@@ -79,6 +81,8 @@ def answer_of(
         Sources that were given up, and why.
     method : str
     use : Use
+    compared : mapping of str to Compared, optional
+        What came of comparing what was there with its source, where that was wanted.
     """
     done = [each[FileState.DONE] for each in state.counts().values() if FileState.DONE in each]
     missing = [*state.missing(), *_not_here(state, sources, ended, use.late)]
@@ -99,6 +103,32 @@ def answer_of(
         listed=all(each.is_listed for each in state.wanted()),
         narrowed_to=None if (view := state.last_view()).is_all else view,
         to_come=tuple(_to_come(state)),
+        with_source=None if compared is None else _with_source(state, compared),
+    )
+
+
+def _with_source(state: State, compared: Mapping[str, Compared]) -> WithSource:
+    """Return what came of comparing with sources; of one that was not reached, that it was not."""
+    return WithSource(
+        sum(each.n_files for each in compared.values()),
+        sum(each.n_bytes for each in compared.values()),
+        tuple(
+            Differs(name, file.path, file.n_bytes)
+            for name, each in sorted(compared.items())
+            for file in each.differing
+        ),
+        (
+            *(
+                Missing(file.source, file.path, file.why)
+                for each in compared.values()
+                for file in each.not_compared
+            ),
+            *(
+                Missing(each.name, "", "not one of its files was compared: it was not listed")
+                for each in state.wanted()
+                if each.name not in compared
+            ),
+        ),
     )
 
 

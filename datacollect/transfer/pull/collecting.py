@@ -75,7 +75,9 @@ class Collecting:
                     self._store.finish(name)
             self._note_lost()
             state = self._store.state
-            answer = answer_of(state, hosts.sources, hosts.ended, self._method, self._use)
+            answer = answer_of(
+                state, hosts.sources, hosts.ended, self._method, self._use, hosts.compared
+            )
             self._log.write("pull ends", **answer.to_dict())
             return answer
         finally:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import StoreError, TransferError
 from datacollect.net.deadline import Deadline
-from datacollect.transfer.pull.words import unused, why_of
+from datacollect.transfer.pull.words import differs, unused, why_of
 from datacollect.transfer.store.state.pieces import piece_size
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.notices import Notices
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.folder.log import Log
+    from datacollect.transfer.store.source_check import Compared
     from datacollect.transfer.store.store import Store
 
 # Between two tries, at least and at most.
@@ -115,6 +116,8 @@ class Preparation:
         Takes what the source has said, as soon as it is reached.
     notices : Notices
         Takes why a try has failed, and what a user wants to know at once.
+    compared : dict of str to Compared, optional
+        Takes what came of comparing what is done with the source; None: nothing is compared.
     """
 
     source: Source
@@ -125,6 +128,7 @@ class Preparation:
     gate: Gate
     reached: dict[str, Reached]
     notices: Notices
+    compared: dict[str, Compared] | None = None
     _best_pages: int = 0
 
     def run(self) -> bool:
@@ -232,11 +236,13 @@ class Preparation:
         size = piece_size(self.store.state.wanted_bytes(name)) if given is None else given
         with self.gate:
             rows = self.store.prepare(name, size, apart=self.source.is_cut_by_file)
-        if rows:
+        if rows or self.compared is not None:
             asking = _Asking(self.source, relays, self.gate, self._asking)
             try:
                 with self.gate:
-                    self.store.compare(name, rows, asking.digests, self.gate.require_open)
+                    if rows:
+                        self.store.compare(name, rows, asking.digests, self.gate.require_open)
+                    self._check_with_source(asking)
             finally:
                 asking.close()
         with self.gate, self.gate.turn:
@@ -245,6 +251,17 @@ class Preparation:
                 self.store.know(name)
             else:
                 self.store.put_off(name, why)
+
+    def _check_with_source(self, asking: _Asking) -> None:
+        """Compare what is done with what the source has, once in a start, where that is wanted."""
+        name = self.source.name
+        if self.compared is None or name in self.compared:
+            return
+        found = self.store.check_with_source(name, asking.digests, self.gate.require_open)
+        self.compared[name] = found
+        self.log.write("compared with source", host=name, files=found.n_files, bytes=found.n_bytes)
+        for each in found.differing:
+            self.notices.tell(differs(name, each))
 
 
 class _Asking:

@@ -47,6 +47,7 @@ def pull(
     include: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     verify: bool = False,
+    with_source: bool = False,
     overwrite: bool = False,
     modes: bool = True,
     times: bool = True,
@@ -77,6 +78,9 @@ def pull(
         is, and wanted: another start without them fetches it.
     verify : bool, optional
         Read all that has come before again, and fetch what is not as it was verified.
+    with_source : bool, optional
+        With `verify`: also compare what is there with what the sources have now, by their hashes
+        (of web servers by the sha256 of a manifest), and fetch the parts that differ.
     overwrite : bool, optional
         Replace what lies where a file belongs and is not the collection's, or was altered;
         otherwise it is kept, and the file is named as missing.
@@ -117,6 +121,10 @@ def pull(
             collection = Collection.from_file(collection)
         else:
             collection = Collection.from_dict(collection)
+    if with_source and not verify:
+        raise ProblemError(
+            "with_source (--with-source) compares what verify (--verify) has read; ask for both"
+        )
     how = PlanningOptions(method, collection.planning)
     require_fit(spec, how.options, "pull", "planning.{}".format)
     collection = _only(collection, include, exclude)
@@ -131,7 +139,17 @@ def pull(
         try:
             sources, network = _sources_of(collection, key, _number(store))
             tell, watch = tell or _unheard, watch or _unheard
-            hosts = Hosts(collection, sources, network, store, written, watch, tell, gate)
+            hosts = Hosts(
+                collection,
+                sources,
+                network,
+                store,
+                written,
+                watch,
+                tell,
+                gate,
+                compared={} if with_source else None,
+            )
             with marked(IN_PULL):
                 return Collecting(hosts, how).run(plan_only=plan_only, verify=verify)
         finally:

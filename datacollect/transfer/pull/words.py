@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from datacollect.errors import TransferError
 from datacollect.files.kinds import shown
+from datacollect.files.units import format_bytes
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.store.folder.log import without_secrets
+
+if TYPE_CHECKING:
+    from datacollect.transfer.store.source_check import Differing
 
 NOTHING_FITS = "no file there fits"
 
@@ -34,6 +40,14 @@ def named(name: str, why: str) -> str:
     ('S1: cannot be reached', "agent 'S1' calls itself 'S2'")
     """
     return why if why.startswith((f"{name}:", f"agent {name!r}")) else f"{name}: {why}"
+
+
+def differs(name: str, file: Differing) -> str:
+    """Return what to say of a file that is not what its source has."""
+    return (
+        f"note: {name}/{file.path}: the source has other bytes in {format_bytes(file.n_bytes)} of "
+        "it than came; they are fetched again"
+    )
 
 
 def unused(name: str, pattern: str) -> str:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from blake3 import blake3
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.attributes import StoreOptions
     from datacollect.transfer.store.checking import Check
     from datacollect.transfer.store.folder.opening import Staging
+    from datacollect.transfer.store.source_check import Range
     from datacollect.transfer.store.state.pieces import Layout
     from datacollect.transfer.store.state.state import Stamp, State
+
+    ReadAt: TypeAlias = Callable[[int, int], bytes]
 
 
 # A file that is not as it was written so many times is given up: somebody else writes to it.
@@ -167,6 +170,36 @@ class Arriving:
         for file in known.layout.files[known.is_live].tolist():
             if self._unfinished.is_doubted(file):
                 yield name, file
+
+    def seed(self, name: str, file: int, equal: Sequence[Range], read: ReadAt) -> None:
+        """Take parts of a file from what lies under its name, which are known to be right.
+
+        Nobody fetches from the source yet.
+
+        Parameters
+        ----------
+        name : str
+        file : int
+        equal : sequence of Range
+            Parts that are right, in their order.
+        read : callable
+            Takes offset and bytes; returns what lies there.
+        """
+        known = self._sources[name]
+        for piece in known.layout.pieces_of(known.row_of[file]):
+            if piece in known.taken:
+                continue
+            spans = [segment.span for segment in self.segments(PieceKey(name, piece))]
+            if any(span.file != file or not _covers(equal, span) for span in spans):
+                continue
+            data = b"".join(read(span.offset_bytes, span.n_bytes) for span in spans)
+            if len(data) != sum(span.n_bytes for span in spans):
+                continue
+            digest = blake3(data).digest()
+            with self._books:
+                known.taken.add(piece)
+                hashes = self._write(name, known, spans, memoryview(data), digest)
+                self._carry_on([Written(PieceKey(name, piece), digest, hashes, len(data))], [])
 
     def put_off(self, name: str, why: str) -> None:
         """Let a source's files wait, with the reason."""
@@ -534,6 +567,15 @@ class Arriving:
         with self._recorder.cond:
             self._checks.n_under_way -= 1
             self._recorder.cond.notify_all()
+
+
+def _covers(equal: Sequence[Range], span: Span) -> bool:
+    """Whether parts that follow each other hold all of a span."""
+    at, end = span.offset_bytes, span.offset_bytes + span.n_bytes
+    for offset, n_bytes in equal:
+        if offset <= at < offset + n_bytes:
+            at = offset + n_bytes
+    return at >= end
 
 
 _DISTURBED = (

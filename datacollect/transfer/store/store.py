@@ -13,19 +13,23 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.patterns import ALL
 from datacollect.transfer.store.arriving import Arriving
-from datacollect.transfer.store.attributes import StoreOptions, finish_folder
+from datacollect.transfer.store.attributes import StoreOptions, finish_folder, is_as_placed
+from datacollect.transfer.store.comparing import open_placed
 from datacollect.transfer.store.folder.opening import Staging, open_folder, unusable
 from datacollect.transfer.store.folder.paths import Folders, folding_of, names_in, remove_whole
 from datacollect.transfer.store.listing import Listing
+from datacollect.transfer.store.path_lookup import ABOUT_NAMES
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.preparing import Preparing
 from datacollect.transfer.store.room import SPARE_BYTES, why_no_room
-from datacollect.transfer.store.state.failures import CLOSED, disk_errors
+from datacollect.transfer.store.source_check import compared_with_source
+from datacollect.transfer.store.state.failures import CLOSED, disk_errors, passing_over
 from datacollect.transfer.store.state.recording import PieceKey
 from datacollect.transfer.store.state.state import FileState, State, remove_state
 from datacollect.transfer.store.verifying import verified_files
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.folder.paths import Folding
+    from datacollect.transfer.store.source_check import Compared, Differing
     from datacollect.transfer.store.state.state import FileRow
     from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
@@ -87,6 +92,7 @@ class Store(Arriving):
                 state = state.copied_to(folder / STATE_FOLDER / DRY_RUN)
             undo.pop_all()
         self._opened = opened
+        self._seeds: dict[str, dict[int, Differing]] = {}
         super().__init__(folder, opened.root_fd, staging, state, options)
 
     # Before and after -------------------------------------------------------------------------
@@ -184,6 +190,51 @@ class Store(Arriving):
         """
         self._preparing().compare(name, rows, digests, go_on)
 
+    def check_with_source(
+        self, name: str, digests: Digests, go_on: Callable[[], None] = lambda: None
+    ) -> Compared:
+        """Compare a source's files that are done with the source; what differs is fetched again.
+
+        What is right of such a file is taken from what lies there, once its source is known.
+
+        Raises
+        ------
+        StoreError
+            The disk fails.
+        TransferError
+            The source does not answer.
+        """
+        number = self.state.source_id(name)
+        root_fd = self._opened.root_fd
+        found = compared_with_source(root_fd, self.state, number, name, digests, go_on)
+        numbers = self.state.again([each.number for each in found.differing])
+        pairs = zip(numbers, found.differing, strict=True)
+        self.state.forget_holes([number for number, each in pairs if each.filled])
+        self._seeds[name] = dict(zip(numbers, found.differing, strict=True))
+        return found
+
+    def know(self, name: str) -> None:
+        """Lay a source's new files out, and get ready for its pieces."""
+        super().know(name)
+        seeds = self._seeds.pop(name, {})
+        if self._kept is not None or not seeds:
+            return
+        folders, number = Folders(self._opened.root_fd), self.state.source_id(name)
+        try:
+            for file, old in seeds.items():
+                with (
+                    disk_errors(self.folder),
+                    passing_over(ABOUT_NAMES),
+                    suppress(FileNotFoundError),
+                    open_placed(folders, name, old.path) as fd,
+                ):
+                    # What was read, and is as it was then.
+                    stamps = self.state.stamps(number, old.path)
+                    if any(is_as_placed(os.fstat(fd), stamp) for stamp in stamps):
+                        self.seed(name, file, old.equal, partial(_read_at, fd))
+        finally:
+            folders.close()
+
     def why_no_room(self, name: str, spare_bytes: int = SPARE_BYTES) -> str | None:
         """Return why what a source needs does not fit beside what known ones need, or None."""
         with disk_errors(self.folder):
@@ -243,3 +294,7 @@ class Store(Arriving):
 
     def _preparing(self) -> Preparing:
         return Preparing(self._opened.root_fd, self.folder, self._staging, self.state, self.options)
+
+
+def _read_at(fd: int, offset: int, n_bytes: int) -> bytes:
+    return os.pread(fd, n_bytes, offset)

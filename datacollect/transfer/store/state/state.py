@@ -452,8 +452,9 @@ class State(Reading):
                 (storable(why), source),
             )
 
-    def again(self, files: Sequence[int]) -> None:
-        """Let files that were lost here be fetched again."""
+    def again(self, files: Sequence[int]) -> list[int]:
+        """Let files that were lost here be fetched again; return their new numbers."""
+        numbers = []
         with self._transaction() as db:
             for number in files:
                 db.execute(
@@ -463,12 +464,22 @@ class State(Reading):
                     "WHERE id = ?",
                     (number,),
                 )
+                numbers.append(db.last_insert_rowid())
                 if self._asked:
                     db.execute(
                         "INSERT INTO unasked SELECT ? WHERE ? IN (SELECT file FROM unasked)",
-                        (db.last_insert_rowid(), number),
+                        (numbers[-1], number),
                     )
                 db.execute("UPDATE files SET state = 2 WHERE id = ?", (number,))
+        return numbers
+
+    def forget_holes(self, files: Sequence[int]) -> None:
+        """Let files that lie nowhere yet have data where holes were listed."""
+        with self._transaction() as db:
+            db.executemany(
+                "UPDATE files SET extents = NULL, data_bytes = bytes WHERE id = ?",
+                ((number,) for number in files),
+            )
 
     def release(self, files: Sequence[int]) -> None:
         """Wait for files again whose place was taken; those that had come are fetched again."""
