@@ -197,3 +197,28 @@ def test_pulls_are_planned_on_limits_of_hosts_by_hours(tmp_path, served, collect
     (planned,) = [line for line in map(json.loads, log) if line["what"] == "planned"]
     assert planned["makespan_s"] == pytest.approx(0.433, rel=1e-3)
     assert arrived(tmp_path / "into" / "S1") == arrived(served)
+
+
+def test_a_file_that_changed_unseen_is_found_with_its_source(tmp_path, served, collection_of):
+    """As through a memory map: size, time and inode stay; what came is a mixture of versions."""
+    path, into, said = served / "large", tmp_path / "into", []
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        collection = collection_of(agent)
+        assert dc.pull(collection, into).complete
+        found = path.stat()
+        with path.open("r+b") as file:
+            file.seek(200_000)
+            file.write(b"another version")
+        os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+        assert dc.pull(collection, into, verify=True).complete
+        assert (into / "S1/large").read_bytes() != path.read_bytes()
+        answer = pull(collection, into, verify=True, with_source=True, tell=said.append)
+        assert arrived(into / "S1") == arrived(served)
+        (file,) = answer.with_source.differing
+        assert (answer.complete, file.path, answer.with_source.n_files) == (True, "large", 33)
+        assert sum(use.n_bytes for use in answer.routes) <= 3 * 65536
+        assert "S1/large: the source has other bytes in" in said[0]
+        again = dc.pull(collection, into, verify=True, with_source=True)
+        assert (again.with_source.n_files, again.with_source.differing) == (34, ())
+    with pytest.raises(dc.ProblemError, match=r"--verify\) has read; ask for both"):
+        dc.pull(collection, into, with_source=True)

@@ -1,0 +1,113 @@
+"""Pulls that are killed, and copies of their folders that were made while they ran, go on.
+
+No byte is wrong, and nothing is fetched again of which the copy holds the right bytes with a
+record of them: that is counted here from the bytes themselves.
+"""
+
+import json
+import random
+import shutil
+import subprocess
+import time
+from contextlib import closing
+
+import apsw
+import pytest
+from instances.how_many import many
+from instances.loopback import FORK, Loopback, some_files
+
+import datacollect as dc
+
+COPIES = {
+    "cp": ["cp", "-r"],
+    "cp -a": ["cp", "-a"],
+    "tar": ["sh", "-c", 'tar -C "$0" -cf - . | (mkdir "$1" && tar -C "$1" -xf -)'],
+    "rsync": ["rsync", "-a"],
+}
+
+
+def there_bytes(folder, files):
+    """What a folder holds and knows to hold, of what the sources have."""
+    total = 0
+    for source, each in files.items():
+        for path, data in each.items():
+            placed = folder / source / path
+            total += len(data) if placed.is_file() and placed.read_bytes() == data else 0
+    dump = folder.with_name("dumped")
+    shutil.copytree(folder / ".datacollect", dump)
+    with closing(apsw.Connection(str(dump / "state.sqlite"))) as db:
+        rows = db.execute(
+            "SELECT name, path, file, hashes.offset, hashes.bytes FROM hashes JOIN files ON "
+            "files.id = file JOIN sources ON sources.id = files.source WHERE state = 0"
+        ).fetchall()
+    for source, path, number, offset, n_bytes in rows:
+        unfinished = dump / "incoming" / str(number)
+        if unfinished.is_file() and not (folder / source / path).exists():
+            part = unfinished.read_bytes()[offset : offset + n_bytes]
+            total += n_bytes if part == files[source][path][offset : offset + n_bytes] else 0
+    shutil.rmtree(dump)
+    return total
+
+
+def pull_elsewhere(collection, into, told):
+    answer = dc.pull(collection, into)
+    n_bytes = sum(use.n_bytes for use in answer.routes)
+    told.write_text(json.dumps([answer.complete, n_bytes, answer.refetched_bytes]))
+
+
+def pulled(world, into, told):
+    """Pull into a folder, in a process of its own; return what it says."""
+    child = FORK.Process(target=pull_elsewhere, args=(world.collection, into, told))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    return json.loads(told.read_text())
+
+
+def copied_and_killed(tmp_path, seed, how):
+    chance = random.Random(f"{how} {seed}")
+    files = {"S1": some_files(2 * seed, 3_000_000), "S2": some_files(2 * seed + 1, 3_000_000)}
+    total = sum(len(data) for each in files.values() for data in each.values())
+    world = Loopback(tmp_path, files, connections=4, piece_bytes=2**16)
+    try:
+        world.start("C")
+        time.sleep(chance.uniform(0.05, 0.6))
+        copy = tmp_path / "copy"
+        done = subprocess.run(
+            [*COPIES[how], f"{world.into}{'/' if how == 'rsync' else ''}", copy],
+            check=False,
+            capture_output=True,
+            timeout=60,
+        )
+        world.kill("C")
+        world.judge(is_over=False)
+        for folder in (copy, world.into):
+            if not (folder / ".datacollect/state.sqlite").exists():
+                continue  # the copy was made before anything was there, or failed
+            there = there_bytes(folder, files)
+            complete, n_bytes, _ = pulled(world, folder, tmp_path / "told")
+            assert complete, (how, seed, done.stderr)
+            assert n_bytes <= total - there, (how, seed, folder.name)
+            world.into = folder
+            world.judge(is_over=True)
+    finally:
+        world.kill_all()
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_of_a_pull_at_work_goes_on(tmp_path, how):
+    if shutil.which(COPIES[how][0]) is None:
+        pytest.skip(f"{COPIES[how][0]} is not installed")
+    copied_and_killed(tmp_path, 1, how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_at_random_instants_go_on(tmp_path, how):
+    if shutil.which(COPIES[how][0]) is None:
+        pytest.skip(f"{COPIES[how][0]} is not installed")
+    for seed in range(many(25)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        copied_and_killed(folder, seed, how)
+        shutil.rmtree(folder)
