@@ -165,7 +165,10 @@ WITHIN = {
     "transfer.store.state": "transfer.protocol",
     "transfer.agent.core": "transfer.protocol transfer.agent.config",
     "transfer.sources.web": "transfer.protocol transfer.sources.web.core",
-    "transfer.store": "transfer.protocol transfer.store.folder transfer.store.state",
+    "transfer.store.incoming": "transfer.protocol transfer.store.folder transfer.store.state",
+    "transfer.store": (
+        "transfer.protocol transfer.store.folder transfer.store.state transfer.store.incoming"
+    ),
     "transfer.agent.shell": "transfer.protocol transfer.agent.config transfer.agent.core",
     "transfer.sources": "transfer.protocol",
     "transfer.agent": "transfer.agent.config transfer.agent.core transfer.agent.shell",

@@ -32,8 +32,9 @@ from datacollect.transfer.pull.core import messages
 from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
 from datacollect.transfer.pull.core.todo import Remains
 from datacollect.transfer.store import arriving, attributes, comparing, places, preparing, store
-from datacollect.transfer.store.checking import Checks
 from datacollect.transfer.store.folder import opening, paths, syncing
+from datacollect.transfer.store.incoming import unfinished
+from datacollect.transfer.store.incoming.worker import Worker
 from datacollect.transfer.store.store import PieceKey, Store, StoreOptions
 
 if TYPE_CHECKING:
@@ -43,7 +44,18 @@ DESTINATION = "D"
 TICK_S, COMMIT_S, LONGEST_S = 0.25, 0.4, 3000.0
 PIECE_BYTES = 1024
 IN_FLIGHT_BYTES = 8 * PIECE_BYTES
-ON_DISK = (arriving, attributes, comparing, opening, paths, places, preparing, store, syncing)
+ON_DISK = (
+    arriving,
+    attributes,
+    comparing,
+    opening,
+    paths,
+    places,
+    preparing,
+    store,
+    syncing,
+    unfinished,
+)
 
 
 class SimulatedPull(Judging):
@@ -90,7 +102,7 @@ class SimulatedPull(Judging):
                 mock.patch.object(syncing, "_syncfs", self.disk.sync_all),
                 # A third have their groups synced all at once, as many small files are.
                 mock.patch.object(syncing, "MANY", 0 if self.seed % 3 == 1 else syncing.MANY),
-                mock.patch.object(Checks, "_add", Checks.check),
+                mock.patch.object(Worker, "add", lambda self, job: self._do(job)),
                 # A buffer for each session: pieces are small here.
                 mock.patch.object(sessions, "MOST_BYTES", PIECE_BYTES),
             ):

@@ -18,17 +18,17 @@ from blake3 import blake3
 
 from datacollect.transfer.protocol.source import Segment
 from datacollect.transfer.store.attributes import finish_file
-from datacollect.transfer.store.checking import Checks
 from datacollect.transfer.store.folder.paths import remove_whole
 from datacollect.transfer.store.folder.syncing import sync_files
+from datacollect.transfer.store.incoming.checking import Checks
+from datacollect.transfer.store.incoming.rereading import Rereading
+from datacollect.transfer.store.incoming.unfinished import Unfinished
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.failures import not_written
 from datacollect.transfer.store.state.holes import is_hole, written_parts
 from datacollect.transfer.store.state.pieces import piece_range, recorded_bytes
 from datacollect.transfer.store.state.recording import PieceKey, PieceRecorder, Written
 from datacollect.transfer.store.state.state import FileState, Settled, SpanHash
-from datacollect.transfer.store.unfinished import Unfinished
-from datacollect.transfer.store.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.protocol.source import Listed, Span
     from datacollect.transfer.store.attributes import StoreOptions
-    from datacollect.transfer.store.checking import Check
     from datacollect.transfer.store.folder.opening import Staging
+    from datacollect.transfer.store.incoming.checking import Check
     from datacollect.transfer.store.source_check import Range
     from datacollect.transfer.store.state.pieces import Layout
     from datacollect.transfer.store.state.state import Stamp, State
@@ -104,12 +104,17 @@ class Arriving:
         self._books = threading.RLock()  # what is recorded, and what is known of sources, agree
         self._places = Places(root_fd, state, options)
         self._checks = Checks(staging.of, self._checked)
-        self._unfinished = Unfinished(staging.of)
-        self._rereads = Worker("rereading", self._read_again)
-        self._to_reread: set[tuple[str, int]] = set()
-        self._lost: deque[Lost] = deque()
-        self._noted: set[int] = set()  # files of which the state says how they were left
         self._recorder = PieceRecorder(folder, self._carry_on, self._is_busy)
+        self._unfinished = Unfinished(staging.of)
+        self._rereading = Rereading(
+            self._unfinished,
+            self._what_of,
+            self._note_reread,
+            self._recorder.fail,
+        )
+        self._lost: deque[Lost] = deque()
+        self._doubted: set[tuple[str, int]] = set()
+        self._noted: set[int] = set()  # files of which the state says how they were left
         self._n_writing, self._is_closed, self._awaits_rereads = 0, False, False
 
     # Sources ----------------------------------------------------------------------------------
@@ -129,7 +134,7 @@ class Arriving:
                     known.taken |= before.taken - known.partly.keys()
                     known.n_lost = before.n_lost
                 self._sources[name] = known
-            self._reread(each for each in self._begun(name, known))
+            self._rereading.add(self._begun(name, known))
         self._recorder.add_whole((name, file) for file in whole)
 
     def _known(self, name: str, number: int, layout: Layout) -> _Source:
@@ -234,7 +239,7 @@ class Arriving:
     @property
     def n_rereads(self) -> int:
         """How many unfinished files are still to be read again before they can be used."""
-        return len(self._to_reread) if self._rereads.is_alive else 0
+        return self._rereading.n_left
 
     def take_lost(self) -> list[Lost]:
         """Return what was found not to be there any more since this was asked before."""
@@ -244,71 +249,52 @@ class Arriving:
                 lost.append(self._lost.popleft())
         return lost
 
-    def _reread(self, files: Iterable[tuple[str, int]]) -> None:
-        """Have unfinished files read again; the books are held."""
-        for each in files:
-            if each in self._to_reread:
-                continue
-            self._to_reread.add(each)
-            self._rereads.add(each)
-
     def _sound(self, files: list[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Return the files that are not doubted, and have the others read again."""
-        # One that is being read is doubted until what was found of it is noted.
-        doubted = [
-            each
-            for each in files
-            if each in self._to_reread or self._unfinished.is_doubted(each[1])
-        ]
+        """Return the files that are not doubted; the others are read again once all is recorded."""
+        sound = self._rereading.sound(files)
+        doubted = set(files) - set(sound)
         for _, file in doubted:  # judged, and given its mode and time, once it is known to be right
             self._stamps.pop(file, None)
             self._checks.verdicts.pop(file, None)
-        self._reread(doubted)
-        return [each for each in files if each not in doubted] if doubted else files
+        self._doubted |= doubted
+        return sound
 
-    def _read_again(self, job: tuple[str, int]) -> None:
-        """Read an unfinished file again, in the thread that does so."""
-        source, file = job
-        try:
-            with self._books:  # what is being recorded is a part of it
-                listed = self.state.file_rows([file])[file]
-                parts = self.state.hashes_of(file)
-            wrong = self._unfinished.read_again(
-                source, file, listed, parts, lambda: self._rereads.is_cancelled
-            )
-            if not self._rereads.is_cancelled:
-                self._note_reread(source, file, listed.path, wrong)
-        except Exception as error:  # noqa: BLE001 - handed on
-            self._recorder.fail(error)
+    def _what_of(self, file: int) -> tuple[Listed, list[tuple[int, int, bytes]]]:
+        """Return an unfinished file and its parts; what is being recorded is among them."""
+        with self._books:
+            return self.state.file_rows([file])[file], self.state.hashes_of(file)
 
     def _note_reread(
         self, source: str, file: int, path: str, wrong: Sequence[tuple[int, int]]
     ) -> None:
         """Note what an unfinished file holds: what does not fit is to be fetched again."""
         with self._books:
-            self._to_reread.discard((source, file))
+            self._rereading.is_noted(source, file)
             known = self._sources[source]
             if wrong:
-                self.state.forget_parts(file, [offset for offset, _ in wrong])
-                self._lost.append(Lost(source, path, sum(n_bytes for _, n_bytes in wrong)))
-                known.n_lost[file] += 1
-                known.left[known.row_of[file]] += len(wrong)
-                with self._recorder.cond:
-                    for offset, _ in wrong:
-                        piece = known.piece_at(file, offset)
-                        known.partly.setdefault(piece, set()).add(file)
-                        known.taken.discard(piece)
-                if known.n_lost[file] >= MOST_LOST:
-                    self.unreadable(source, [(file, _DISTURBED)])
+                self._note_lost(known, source, file, path, wrong)
             else:
-                self._note_looks([file])
+                self.state.note_looks(self._looks([file]))
             if known.is_whole(file):
                 self._recorder.add_whole([(source, file)])
         with self._recorder.cond:
             self._recorder.cond.notify_all()
 
-    def _note_looks(self, files: Iterable[int]) -> None:
-        self.state.note_looks(self._looks(files))
+    def _note_lost(
+        self, known: _Source, source: str, file: int, path: str, wrong: Sequence[tuple[int, int]]
+    ) -> None:
+        """Have parts of a file fetched again; the books are held."""
+        self.state.forget_parts(file, [offset for offset, _ in wrong])
+        self._lost.append(Lost(source, path, sum(n_bytes for _, n_bytes in wrong)))
+        known.n_lost[file] += 1
+        known.left[known.row_of[file]] += len(wrong)
+        with self._recorder.cond:
+            for offset, _ in wrong:
+                piece = known.piece_at(file, offset)
+                known.partly.setdefault(piece, set()).add(file)
+                known.taken.discard(piece)
+        if known.n_lost[file] >= MOST_LOST:
+            self.unreadable(source, [(file, _DISTURBED)])
 
     def _looks(self, files: Iterable[int]) -> list[tuple[int, str | None]]:
         """Return how unfinished files were left, as far as the state has to be told."""
@@ -495,6 +481,8 @@ class Arriving:
             )
             if whole:
                 self._give_names(whole, files)
+            doubted, self._doubted = self._doubted, set()
+            self._rereading.add(doubted)
 
     def _count(self, written: Written) -> list[tuple[str, int]]:
         """Take the parts of a piece off their files; return those that are whole with it."""

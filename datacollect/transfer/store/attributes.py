@@ -7,7 +7,7 @@ import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from datacollect.transfer.store.state.reading import Stamp
 
@@ -26,16 +26,6 @@ _NOT_KEPT = {
     errno.ENOTSUP,
     errno.ENOSYS,
 }
-
-
-class Looks(NamedTuple):
-    """What the system says of a file; it says something else once anybody has written to it."""
-
-    device: int
-    inode: int
-    n_bytes: int
-    mtime_ns: int
-    ctime_ns: int
 
 
 @dataclass(frozen=True)
@@ -104,11 +94,6 @@ def finish_folder(fd: int, mode: int | None, mtime_ns: int | None, options: Stor
         set_time(fd, mtime_ns)
         is_changed = True
     return is_changed
-
-
-def looks_of(found: os.stat_result) -> Looks:
-    """Return what a file looks like, to the time of the last change of anything about it."""
-    return Looks(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def stamp_of(found: os.stat_result) -> Stamp:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from blake3 import blake3
 
 from datacollect.transfer.protocol.source import Segment, Span
-from datacollect.transfer.store.attributes import Looks, finish_file, looks_of
+from datacollect.transfer.store.attributes import finish_file
+from datacollect.transfer.store.folder.looks import Looks, looks_of
+from datacollect.transfer.store.state.hashes import hash_of
 from datacollect.transfer.store.state.state import SpanHash
 
 if TYPE_CHECKING:
@@ -56,18 +58,6 @@ def open_placed(folders: Folders, source: str, path: str) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def hash_of(fd: int, offset: int, n_bytes: int) -> bytes | None:
-    """Return the BLAKE3 of a part of a file; None where it ends before."""
-    hasher = blake3()
-    while n_bytes:
-        data = os.pread(fd, min(n_bytes, _READ_BYTES), offset)
-        if not data:
-            return None
-        hasher.update(data)
-        offset, n_bytes = offset + len(data), n_bytes - len(data)
-    return hasher.digest()
 
 
 class Comparing:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from blake3 import blake3
 
 from datacollect.transfer.protocol.source import Segment, Span
-from datacollect.transfer.store.comparing import MOST_SPANS, SPAN_BYTES, hash_of, open_placed
+from datacollect.transfer.store.comparing import MOST_SPANS, SPAN_BYTES, open_placed
 from datacollect.transfer.store.folder.paths import Folders
+from datacollect.transfer.store.state.hashes import hash_of
 from datacollect.transfer.store.verifying import Unsound
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ class Store(Arriving):
             closing.callback(self.state.close)
             closing.callback(self._places.close)
             closing.callback(self._checks.close)
-            closing.callback(self._rereads.close)
+            closing.callback(self._rereading.close)
             closing.callback(self._keep_writers_out)
             closing.callback(lambda: self.stop(rereads=False))
 

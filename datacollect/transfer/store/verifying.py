@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from blake3 import blake3
 
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
-from datacollect.transfer.store.attributes import looks_of
-from datacollect.transfer.store.comparing import hash_of, open_placed
+from datacollect.transfer.store.comparing import open_placed
+from datacollect.transfer.store.folder.looks import looks_of
 from datacollect.transfer.store.folder.paths import Folders
-from datacollect.transfer.store.state.holes import data_ranges
+from datacollect.transfer.store.state.hashes import is_part
 from datacollect.transfer.store.state.reading import FileState, PlacedRow
 
 if TYPE_CHECKING:
@@ -277,22 +277,6 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, ...]]]:
             with suppress(ValueError, TypeError):
                 number, *looks = json.loads(line)
                 yield number, tuple(looks)
-
-
-def is_part(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:
-    """Whether a part of an open file has a hash; an empty one is that of nothing but zeros."""
-    if digest:
-        return hash_of(fd, offset, n_bytes) == digest
-    return _are_zeros(fd, offset, n_bytes)
-
-
-def _are_zeros(fd: int, offset: int, n_bytes: int) -> bool:
-    """Whether a part of a file is nothing but zeros; its holes are not read."""
-    return not any(
-        any(os.pread(fd, min(_READ_BYTES, end - at), at))
-        for begin, end in data_ranges(fd, offset, offset + n_bytes)
-        for at in range(begin, end, _READ_BYTES)
-    )
 
 
 def _feed(hasher: Any, fd: int, offset: int, n_bytes: int) -> bool:

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from datacollect.transfer.protocol.source import Listed
-from datacollect.transfer.store import checking
-from datacollect.transfer.store.checking import Checks
+from datacollect.transfer.store.incoming import checking
+from datacollect.transfer.store.incoming.checking import Checks
 
 DATA = bytes(range(256)) * 40
 

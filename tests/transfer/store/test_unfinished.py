@@ -118,7 +118,7 @@ def test_after_an_end_in_good_order_nothing_is_read_again(tmp_path):
     for folder, is_read in ((tmp_path / "one", False), (tmp_path / "two", True)):
         store = Store(folder)
         store.state.begin_start(["S"])
-        store._rereads.add = lambda job, found=(found := []): found.append(job)
+        store._rereading.add = lambda files, found=(found := []): found.extend(files)
         get_ready(store, held)
         assert bool(found) == is_read
         store.close()

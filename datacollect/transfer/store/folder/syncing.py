@@ -9,8 +9,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from datacollect.transfer.store.state.failures import passing_over
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Sequence
 
@@ -34,16 +32,20 @@ def sync_files(folder_fd: int, names: Collection[int], whole: Container[int] = f
         return
     for name in names:
         # One that is gone, or no file any more, is found out before it gets its name.
-        with passing_over((errno.ENOENT, errno.ELOOP)):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
             fd = os.open(str(name), flags, dir_fd=folder_fd)
-            try:
-                if name in whole:
-                    os.fsync(fd)
-                else:
-                    os.fdatasync(fd)
-            finally:
-                os.close(fd)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP):
+                raise
+            continue
+        try:
+            if name in whole:
+                os.fsync(fd)
+            else:
+                os.fdatasync(fd)
+        finally:
+            os.close(fd)
     os.fsync(folder_fd)
 
 

@@ -16,16 +16,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.store.attributes import looks_of
+from datacollect.transfer.store.folder.looks import looks_of
 from datacollect.transfer.store.folder.paths import remove_whole
+from datacollect.transfer.store.state.hashes import is_part
 from datacollect.transfer.store.state.holes import data_ranges
-from datacollect.transfer.store.verifying import is_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.transfer.protocol.source import Listed
-    from datacollect.transfer.store.attributes import Looks
+    from datacollect.transfer.store.folder.looks import Looks
 
 _ZEROS = bytes(2**20)
 # What lies under a file's number and is no file.

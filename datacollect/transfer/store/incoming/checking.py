@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.transfer.store.worker import Worker
+from datacollect.transfer.store.incoming.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

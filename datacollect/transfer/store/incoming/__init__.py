@@ -1,0 +1,1 @@
+"""Files that are not whole yet: written, checked, read again where they are doubted."""
