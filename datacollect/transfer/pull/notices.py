@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.pull.core.under_way import CONNECTION, DATA, STALL_S
 from datacollect.transfer.pull.words import named
 from datacollect.transfer.store.folder.log import without_secrets
 
@@ -74,12 +73,11 @@ class Notices:
         until = f"given up when nothing has come for {self.limits.patience_s:g} s"
         for name, why in sorted(core.troubles(SILENT_S).items()):
             self._tell_once(name, without_secrets(why), f"it is tried again, and {until}")
-        most_s = {CONNECTION: self.limits.timeout_s, DATA: min(STALL_S, self.limits.timeout_s)}
         for name, what in sorted(core.awaited(STOPPED_S).items()):
             self._tell_once(
                 name,
                 f"no {what} for {STOPPED_S:g} s",
-                f"it is tried again after {most_s[what]:g} s at most, and {until}",
+                f"it is tried again after {self.limits.timeout_s:g} s at most, and {until}",
             )
 
     def _tell_once(self, name: str, why: str, then: str) -> None:

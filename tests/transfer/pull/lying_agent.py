@@ -34,6 +34,8 @@ class LyingAgent:
         By the beginning of a target, the seconds between two bytes of its answers.
     refuses : int or None
         The status with which it answers all that needs a ticket.
+    first_byte_s : float
+        What it takes before it answers a request for bytes of files.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class LyingAgent:
         self.corrupt, self.changing, self.extra_lines, self.ahead_s = set(), {}, [], 0.0
         self.slow_s, self.calls, self.called = 0.0, [], name
         self.sizes = {}  # what it lists instead of what there is
-        self.left_out, self.drips, self.refuses = [], {}, None
+        self.left_out, self.drips, self.refuses, self.first_byte_s = [], {}, None, 0.0
         vars(self).update(lies)
         self.versions = dict.fromkeys(self.files, 1)
         certificate, key = make_certificate(name, "127.0.0.1")
@@ -136,7 +138,7 @@ class LyingAgent:
                 headers[key.lower()] = value.strip()
             body = stream.read(int(headers.get("content-length", 0)))
             self.calls.append((method, target))
-            time.sleep(self.slow_s)
+            time.sleep(self.slow_s + (self.first_byte_s if target == "/v1/read" else 0.0))
             status, answer = self._answer(target, body)
             head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(answer)}\r\n\r\n".encode()
             self._send(connection, head + answer, target)

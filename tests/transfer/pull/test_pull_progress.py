@@ -147,7 +147,7 @@ def told_in(world, core):
     ("faults", "words"),
     [
         ({"latency_s": 5.0}, "no connection for 2 s; it is tried again after 20 s at most"),
-        ({"silent": {("S", 7)}}, "no data for 2 s; it is tried again after 10 s at most"),
+        ({"silent": {("S", 7)}}, "no data for 2 s; it is tried again after 20 s at most"),
         ({"silent": {("S", 7)}, "begun_bytes": 2**16}, "no data for 2 s; it is tried again after"),
     ],
     ids=["connect", "silent", "stops"],
