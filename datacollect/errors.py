@@ -137,6 +137,12 @@ class IdentityError(TransferError):
     is_final = True
 
 
+class EndlessError(TransferError):
+    """What has no known end brings too little for anybody to wait for it."""
+
+    is_final = True
+
+
 class RefusedError(TransferError):
     """An agent refused a request.
 

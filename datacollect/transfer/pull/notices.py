@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # A host that has not answered for this time is named: within 3 s, with the time between two looks.
 # Of sessions bytes are looked at more often, and a packet that is lost twice is no reason.
 SILENT_S, STOPPED_S = 1.5, 2.0
+# What is asked of a host, of which nobody knows the number of steps.
+LIST = "list of its files"
 
 
 @dataclass
@@ -62,12 +64,7 @@ class Notices:
         """Say who has not answered yet, and from whom nothing comes any more."""
         for name, (asked_s, what) in list(self._asked.items()):
             if time.monotonic() - asked_s >= SILENT_S and name not in self.failed:
-                self._tell_once(
-                    name,
-                    f"no {what} yet",
-                    f"a try may take {self.limits.timeout_s:g} s, and it is tried for "
-                    f"{self.limits.patience_s:g} s",
-                )
+                self._tell_once(name, f"no {what} yet", self._how_long(what))
         if core is None:
             return
         until = f"given up when nothing has come for {self.limits.patience_s:g} s"
@@ -79,6 +76,13 @@ class Notices:
                 f"no {what} for {STOPPED_S:g} s",
                 f"it is tried again after {self.limits.timeout_s:g} s at most, and {until}",
             )
+
+    def _how_long(self, what: str) -> str:
+        timeout_s, patience_s = self.limits.timeout_s, self.limits.patience_s
+        if what == LIST:
+            words = f"each part of it may take {timeout_s:g} s, and it is given up where too little"
+            return f"{words} comes for {patience_s:g} s"
+        return f"a try may take {timeout_s:g} s, and it is tried for {patience_s:g} s"
 
     def _tell_once(self, name: str, why: str, then: str) -> None:
         if (name, why) not in self._told:

@@ -173,7 +173,7 @@ def test_a_wait_that_a_new_plan_cuts_off_is_no_silence():
     core = core_of(LINK, {"S": 1}, connections=1)
     world.run(core, until_s=9.0)
     core.handle(RegroupAsked(9.0))
-    core.handle(Ticked(12.0, {number: 0 for number in world.sessions}))
+    core.handle(Ticked(12.0, dict.fromkeys(world.sessions, 0)))
     assert core.finished == "more is to be planned"
     core.leave(remains := Remains())
     silence = remains.silences["S"]

@@ -93,8 +93,9 @@ def test_who_answers_and_then_sends_no_list_is_named_too(clock):
             with notices.asking("S2", "list of its files"):
                 clock[0] += 1.0
                 notices.look(None)
+    until = "it is given up where too little comes for 60 s"
     assert said == [
-        "note: S1: no list of its files yet; a try may take 20 s, and it is tried for 60 s"
+        f"note: S1: no list of its files yet; each part of it may take 20 s, and {until}"
     ]
 
 

@@ -363,7 +363,7 @@ class CollectorCore:
         return None
 
     def _cut_off(self) -> None:
-        """Have the next round give those their time who wait for a first byte when this one ends."""
+        """Count no silence of those who wait for a first byte while this round ends."""
         for source in self.work:
             waiting = [
                 self._now_s - session.moved_s

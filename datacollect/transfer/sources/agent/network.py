@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datacollect.net.agent_entries import AgentEntry
+    from datacollect.net.deadline import Flow
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.messages import AgentFacts
     from datacollect.transfer.sources.agent.session import SourceSession
@@ -122,10 +123,17 @@ class Network:
         return contact
 
     def open(
-        self, name: str, relays: tuple[str, ...], patterns: Sequence[str] | None
+        self,
+        name: str,
+        relays: tuple[str, ...],
+        patterns: Sequence[str] | None,
+        flow: Flow | None = None,
     ) -> tuple[SourceSession, str]:
-        """Open a session with a source; return it with the ticket for its files."""
-        session = self._connect(name, relays, Deadline(self._timeout_s))
+        """Open a session with a source; return it with the ticket for its files.
+
+        `flow`: of what it is opened for, which counts the time of the contact.
+        """
+        session = self._connect(name, relays, Deadline(self._timeout_s, flow=flow))
         try:
             return session, self._source_ticket(name, relays, patterns)
         except BaseException:
