@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.errors import EndlessError, TransferError
 from datacollect.net.deadline import LEAST_BYTES_PER_S, Flow
 from datacollect.transfer.protocol.messages import DETAIL
 from datacollect.transfer.protocol.source import Listed, ListedFolder, Page, Reached
-from datacollect.transfer.sources.agent.peer import NO_REASON, AgentPeer
+from datacollect.transfer.sources.agent.peer import NO_REASON, AgentPeer, judging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,11 +80,12 @@ class AgentSource:
         detail, after = DETAIL in contact.facts.features, None
         with flow.waiting():
             opened = self._network.open(self.name, contact.relays, self._patterns, flow)
-        session, ticket = opened
+        session = opened.session
+        refused = partial(self._network.refused, self.name, contact.relays, opened.issue)
         with session:
             while True:
-                with flow.waiting():
-                    page = session.inventory(ticket, after, detail=detail, flow=flow)
+                with flow.waiting(), judging(refused):
+                    page = session.inventory(opened.ticket, after, detail=detail, flow=flow)
                 # An empty page has a place that the agent has come to: that is a name, too.
                 flow.named(max(1, len(page.files) + len(page.left_out) + len(page.folders)))
                 yield _page(page)
@@ -95,8 +97,9 @@ class AgentSource:
 
     def open(self, relays: tuple[str, ...]) -> AgentPeer:
         """Open a session."""
-        session, ticket = self._network.open(self.name, relays, self._patterns)
-        return AgentPeer(session, ticket, self._network.features(self.name))
+        session, ticket, issue = self._network.open(self.name, relays, self._patterns)
+        refused = partial(self._network.refused, self.name, relays, issue)
+        return AgentPeer(session, ticket, self._network.features(self.name), refused)
 
     def assurance(self, tags: Mapping[str | None, int]) -> Assurance | None:
         """Say nothing: all that agents send is verified by hash."""
