@@ -83,7 +83,8 @@ def test_reports_and_then_wanted_segments_come(served, tmp_path):
 )
 def test_a_round_takes_as_long_as_its_collection_file_says(limits, most_s):
     """It says so itself, or by how long the slowest is waited for; else it is five minutes."""
-    own = {"format": "datacollect-collection/1", "destination": "D", "key": "k", "agents": {}}
+    agents = {"north": {"url": "https://n.example:1", "fingerprint": "sha256:" + "0" * 64}}
+    own = {"format": "datacollect-collection/1", "destination": "D", "key": "k", "agents": agents}
     bistros = Collection.from_dict(own | {"limits": {"time_s": 300.0}})
     network = Collection.from_dict(own | {"limits": limits})
     assert with_network(bistros, network).limits.time_s == most_s
