@@ -137,6 +137,12 @@ class IdentityError(TransferError):
     is_final = True
 
 
+class EndlessError(TransferError):
+    """What has no known end brings too little for anybody to wait for it."""
+
+    is_final = True
+
+
 class RefusedError(TransferError):
     """An agent refused a request.
 
@@ -144,12 +150,15 @@ class RefusedError(TransferError):
     ----------
     status : int
         HTTP's status code of the refusal.
+    by : str
+        Of relays: which one refuses.
     """
 
-    def __init__(self, message: str, status: int, *, is_final: bool = False) -> None:
+    def __init__(self, message: str, status: int, *, is_final: bool = False, by: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.is_final = is_final
+        self.by = by
 
 
 def nearest_hint(word: str, known: Iterable[str]) -> str:

@@ -192,7 +192,8 @@ def _require_established(
     if status != 200:
         connection.settimeout(deadline.left_s())
         text = safe_text(connection.recv(REFUSAL_BYTES).decode(errors="replace").strip())
-        raise RefusedError(f"{relay}: does not connect to {target} ({status}): {text}", status)
+        why = f"{relay}: does not connect to {target} ({status}): {text}"
+        raise RefusedError(why, status, by=relay)
 
 
 @contextmanager

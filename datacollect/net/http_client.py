@@ -180,12 +180,13 @@ class HttpChannel:
 
     def _receive(self, deadline: Deadline | None, most: int = RECORD_BYTES) -> bytes:
         with naming_peer(self._name):
-            wait_s = self._timeout_s if deadline is None else deadline.left_s()
-            self._connection.settimeout(wait_s)
-            try:
-                data = self._connection.recv(min(most, RECORD_BYTES))
-            except TimeoutError:
-                raise (TimeoutError() if deadline is None else deadline.passed()) from None
-        if deadline is not None:
+            if deadline is None:
+                self._connection.settimeout(self._timeout_s)
+                return self._connection.recv(min(most, RECORD_BYTES))
+            data = None
+            while data is None:
+                self._connection.settimeout(deadline.left_s())
+                with suppress(TimeoutError):  # the deadline says whether it is over
+                    data = self._connection.recv(min(most, RECORD_BYTES))
             deadline.came(len(data))
         return data

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import apsw
+from simulated.clocks import STEPS_S
 from simulated.disk import Disk, DroppingVfs, PowerLoss
 from simulated.dressing import Dressing, digests_at
 from simulated.judging import Judging, Wrong
@@ -44,6 +45,8 @@ DESTINATION = "D"
 TICK_S, COMMIT_S, LONGEST_S = 0.25, 0.4, 3000.0
 PIECE_BYTES = 1024
 IN_FLIGHT_BYTES = 8 * PIECE_BYTES
+# Below the time-out of 20 s, above the ten after which others have their turn.
+FIRST_BYTES_S, FIRST_WITH_TIMES = (0.0, 0.0, 10.5, 19.0), 1000
 ON_DISK = (
     arriving,
     attributes,
@@ -79,6 +82,10 @@ class SimulatedPull(Judging):
             )
             for name in names
         }
+        # What was added later draws for itself: seeds that once failed stay what they were.
+        self.times = random.Random(f"times {seed}") if seed >= FIRST_WITH_TIMES else None
+        for source in self.sources.values() if self.times and is_small else ():
+            source.first_byte_s = self.times.choice(FIRST_BYTES_S)
         self.dressing = Dressing(seed, self.sources)
         self.relays = ("R1", "R2")[: draw.randint(0, 2)]
         self.method = draw.choice(("direct", "best-path", "coordinated", "adaptive"))
@@ -274,12 +281,15 @@ class Start:
         )
         self.heap.clear()
         self.threads.clear()
+        self.stepping.clear()  # their steps were in the heap
         self.hops.clear()
         self.now_s = 0.0
         self._at(TICK_S, self._tick)
         self._at(COMMIT_S, self._commit_again)
         if self.is_bad:
             self._at(self.draws.uniform(0, 3), self._trouble)
+        if self.pull.times is not None:
+            self._at(self.pull.times.uniform(0, 10), self._set_clock)
         self._obey(self.core.start())
         while self.core.finished is None and self.heap:
             self.now_s, _, act = heapq.heappop(self.heap)
@@ -348,6 +358,12 @@ class Start:
                 if self.lost_relays & set(thread.relays) and thread._peer is not None:
                     thread._peer.abort()
                     self._step_soon(thread)
+
+    def _set_clock(self) -> None:
+        """An agent's clock is set, back or ahead, whatever goes on there; again in a minute."""
+        times, names = self.pull.times, sorted(self.pull.sources)
+        self.pull.sources[times.choice(names)].clock.set_s += times.choice(STEPS_S)
+        self._at(self.now_s + times.uniform(30, 90), self._set_clock)
 
     # Commits ---------------------------------------------------------------------------------
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
+from simulated.clocks import AgentClock, SimulatedNetwork
 
 from datacollect.errors import TransferError
 from datacollect.transfer.protocol.messages import (
@@ -23,7 +25,8 @@ from datacollect.transfer.sources.agent.peer import AgentPeer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.transfer.protocol.messages import Read
+    from datacollect.net.tickets import Ticket
+    from datacollect.transfer.protocol.messages import AgentFacts, Read
 
 UNREADABLE = 2
 PAGE_FILES = 3
@@ -65,6 +68,8 @@ class Source:
         self.versions: dict[str, list[tuple[FileEntry, bytes]]] = {}
         self.clock_ns = 10**18
         self.is_up = True
+        self.clock, self.first_byte_s = AgentClock(name), 0.0
+        self._network = SimulatedNetwork(lambda: SimulatedSession(self))
         for path in draws.sample(NAMES, draws.randint(1, 3 if is_small else len(NAMES))):
             sizes = (1, 700, 1024, 2500) if is_small else (1, 700, 1024, 5000, 20_000)
             size = 0 if path == "empty" else draws.choice(sizes)
@@ -115,7 +120,9 @@ class Source:
 
     def peer(self) -> AgentPeer:
         """A session with its agent."""
-        return AgentPeer(SimulatedSession(self), "")
+        session, ticket, issue = self._network.open(self.name, (), None)
+        refused = partial(self._network.refused, self.name, (), issue)
+        return AgentPeer(session, ticket, (), refused)
 
     def as_listed(self, listed: Listed) -> bytes:
         """What a file was when it was listed."""
@@ -147,6 +154,10 @@ class SimulatedSession:
     received_bytes: int = 0
     is_aborted: bool = False
     asked: deque[Read] = field(default_factory=deque)
+    ticket: Ticket | None = None
+
+    def agent(self, deadline: object) -> AgentFacts:
+        return self.source.clock.facts()
 
     def has_room(self, read: Read) -> bool:
         return len(self.asked) < 8
@@ -155,10 +166,14 @@ class SimulatedSession:
         assert read.segments, "a request for nothing"
         assert all(segment.n_bytes > 0 for segment in read.segments)
         self._require_alive()
+        if ticket is not None:
+            self.ticket = self.source.clock.ticket_of(ticket)
         self.asked.append(read)
 
     def receive_into(self, buffer: memoryview) -> ReadAnswer:
         self._require_alive()
+        assert self.ticket is not None
+        self.source.clock.judge(self.ticket)
         read, trouble, draws = self.asked.popleft(), self.source.trouble, self.source.draws
         data, status = self.source.read(read)
         if draws.random() < trouble.reset:

@@ -23,6 +23,7 @@ class Stepped(sessions._SessionThread):
         self.relays = opening.relays
         self.rate_bytes_per_s = 1.0
         self.has_begun = self.is_over = False
+        self._begins_s: float | None = None
 
     def begin(self) -> None:
         """Connect, or not."""
@@ -42,9 +43,15 @@ class Stepped(sessions._SessionThread):
         if not self.wanted.empty() or self._has_ended or not self._asked:
             return 0.001
         n_bytes = sum(segment.span.n_bytes for segment in self._asked[0][1])
-        trouble = self.start_of.pull.sources[self._opening.source].trouble
-        stuck_s = 60.0 if self.start_of.draws.random() < trouble.stuck else 0.0
-        return 0.02 + n_bytes / self.rate_bytes_per_s + stuck_s
+        source = self.start_of.pull.sources[self._opening.source]
+        stuck_s = 60.0 if self.start_of.draws.random() < source.trouble.stuck else 0.0
+        return 0.02 + self._first_s(source) + n_bytes / self.rate_bytes_per_s + stuck_s
+
+    def _first_s(self, source: Any) -> float:
+        """How long the answer that comes next takes to begin: whatever is asked for meanwhile."""
+        if self._begins_s is None:
+            self._begins_s = self.start_of.now_s + source.first_byte_s
+        return max(0.0, self._begins_s - self.start_of.now_s)
 
     def step(self) -> None:
         """What its thread would do next."""
@@ -57,8 +64,11 @@ class Stepped(sessions._SessionThread):
             return
         if self.wanted.empty() and not self._asked:
             return
+        n_asked = len(self._asked)
         try:
             self._work(self._peer)
+            if len(self._asked) < n_asked:
+                self._begins_s = None
         except (DatacollectError, OSError) as error:
             start._require_power()
             if start.store._failure is not None:

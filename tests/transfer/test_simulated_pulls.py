@@ -51,6 +51,16 @@ def test_every_file_comes_whole_and_once_whatever_happens():
     assert sum(pull.n_recorded for pull in pulls) >= 400, "hardly anything moves"
 
 
+def test_clocks_are_set_and_first_bytes_are_late_and_all_comes():
+    """Of twenty small collections; tickets are refused in a third of them at least."""
+    pulls = [carried_out(seed, is_small=True) for seed in range(1200, 1220)]
+    clocks = [[source.clock for source in pull.sources.values()] for pull in pulls]
+    assert sum(any(clock.n_refused for clock in each) for each in clocks) >= 7
+    slow = [s.first_byte_s for pull in pulls for s in pull.sources.values()]
+    assert slow.count(10.5) >= 5
+    assert slow.count(19.0) >= 5
+
+
 @pytest.mark.parametrize("first", [1000, 1050, 1100])
 def test_every_file_comes_whole_and_once_where_there_are_few(first):
     """Few files of few pieces, in many more collections."""

@@ -172,9 +172,11 @@ def read_network(path: Path, event: Event) -> Collection:
 def with_network(bistros: Collection, network: Collection) -> Collection:
     """Return a collection from bistros with what a collection file says of links and relays."""
     agents = {**network.entries["agents"], **bistros.entries["agents"]}
+    # A round is no shorter than what the file has the slowest wait for.
+    waits_s = network.limits.patience_s + network.limits.timeout_s
     limits = replace(
         network.limits,
-        time_s=bistros.limits.time_s,
+        time_s=network.limits.time_s or max(bistros.limits.time_s or 0.0, waits_s),
         spare_bytes=max(bistros.limits.spare_bytes, network.limits.spare_bytes),
     )
     return replace(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from datacollect.errors import RefusedError
     from datacollect.files.fields import Table
     from datacollect.net.dialling import RelayHop
     from datacollect.transfer.protocol.source import Source
@@ -22,6 +23,9 @@ class Relays(Protocol):
 
     def hops(self, relays: tuple[str, ...], to: str) -> list[RelayHop]:
         """Return the relays on a way, each with its ticket."""
+
+    def relay_refused(self, relays: tuple[str, ...], error: RefusedError) -> None:
+        """Learn from a relay's refusal, if it is about time, before the next try."""
 
 
 class Surroundings(NamedTuple):

@@ -191,6 +191,7 @@ class Collecting:
             found.controller,
             in_flight_bytes=limits.in_flight_bytes,
             patience_s=limits.patience_s,
+            timeout_s=limits.timeout_s,
             before=hosts.remains,
             stranded_after_s=self._planner.may_strand(work),
         )

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.pull.core.under_way import CONNECTION, DATA, STALL_S
 from datacollect.transfer.pull.words import named
 from datacollect.transfer.store.folder.log import without_secrets
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 # A host that has not answered for this time is named: within 3 s, with the time between two looks.
 # Of sessions bytes are looked at more often, and a packet that is lost twice is no reason.
 SILENT_S, STOPPED_S = 1.5, 2.0
+# What is asked of a host, of which nobody knows the number of steps.
+LIST = "list of its files"
 
 
 @dataclass
@@ -63,24 +64,25 @@ class Notices:
         """Say who has not answered yet, and from whom nothing comes any more."""
         for name, (asked_s, what) in list(self._asked.items()):
             if time.monotonic() - asked_s >= SILENT_S and name not in self.failed:
-                self._tell_once(
-                    name,
-                    f"no {what} yet",
-                    f"a try may take {self.limits.timeout_s:g} s, and it is tried for "
-                    f"{self.limits.patience_s:g} s",
-                )
+                self._tell_once(name, f"no {what} yet", self._how_long(what))
         if core is None:
             return
         until = f"given up when nothing has come for {self.limits.patience_s:g} s"
         for name, why in sorted(core.troubles(SILENT_S).items()):
             self._tell_once(name, without_secrets(why), f"it is tried again, and {until}")
-        most_s = {CONNECTION: self.limits.timeout_s, DATA: min(STALL_S, self.limits.timeout_s)}
         for name, what in sorted(core.awaited(STOPPED_S).items()):
             self._tell_once(
                 name,
                 f"no {what} for {STOPPED_S:g} s",
-                f"it is tried again after {most_s[what]:g} s at most, and {until}",
+                f"it is tried again after {self.limits.timeout_s:g} s at most, and {until}",
             )
+
+    def _how_long(self, what: str) -> str:
+        timeout_s, patience_s = self.limits.timeout_s, self.limits.patience_s
+        if what == LIST:
+            words = f"each part of it may take {timeout_s:g} s, and it is given up where too little"
+            return f"{words} comes for {patience_s:g} s"
+        return f"a try may take {timeout_s:g} s, and it is tried for {patience_s:g} s"
 
     def _tell_once(self, name: str, why: str, then: str) -> None:
         if (name, why) not in self._told:

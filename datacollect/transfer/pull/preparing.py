@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.errors import StoreError, TransferError
 from datacollect.net.deadline import Deadline
+from datacollect.transfer.pull.notices import LIST
 from datacollect.transfer.pull.words import differs, unused, why_of
 from datacollect.transfer.store.state.pieces import piece_size
 
@@ -129,7 +133,10 @@ class Preparation:
     reached: dict[str, Reached]
     notices: Notices
     compared: dict[str, Compared] | None = None
-    _best_pages: int = 0
+    # How far it got, at most: pages, answers about its files.
+    _furthest: Counter[str] = field(default_factory=Counter)
+    # For how long nothing has got further than ever.
+    _silent_s: float = 0.0
 
     def run(self) -> bool:
         """Return whether the source is ready; False: nothing is wanted of it.
@@ -143,27 +150,44 @@ class Preparation:
             help.
         """
         limits = self.collection.limits
-        until_s, wait_s, seen = time.monotonic() + limits.patience_s, RETRY_S, 0
+        wait_s = RETRY_S
         while True:
             self.gate.require_open()
-            seen = self.network.wait_for_news(-1, 0.0)
-            best_pages = self._best_pages
+            seen, furthest = self.network.wait_for_news(-1, 0.0), self._furthest.copy()
             try:
-                return self._try(max(0.5, min(limits.timeout_s, until_s - time.monotonic())))
+                return self._try(max(0.5, min(limits.timeout_s, self._left_s())))
             except StoreError:
                 raise
             except TransferError as error:
                 if error.is_final:
                     raise
                 self._note_trouble(error)
-                if self._best_pages > best_pages:  # it got further than ever: that is life
-                    until_s, wait_s = time.monotonic() + limits.patience_s, RETRY_S
-                left_s = until_s - time.monotonic()
-                if left_s <= 0:
+                if self._furthest != furthest:
+                    wait_s = RETRY_S
+                if self._left_s() <= 0:
                     raise
-            # Whatever was missing: a relay that becomes known may lead there.
-            self.network.wait_for_news(seen, min(wait_s, left_s))
+            with self._silence():
+                # Whatever was missing: a relay that becomes known may lead there.
+                self.network.wait_for_news(seen, min(wait_s, self._left_s()))
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
+
+    def _left_s(self) -> float:
+        """Return what is left of the patience."""
+        return self.collection.limits.patience_s - self._silent_s
+
+    @contextmanager
+    def _silence(self) -> Iterator[None]:
+        """Count the time of this block as silence."""
+        since_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self._silent_s += time.monotonic() - since_s
+
+    def _got_to(self, what: str, n: int) -> None:
+        """It got so far; further than ever is a sign of life."""
+        if n > self._furthest[what]:
+            self._furthest[what], self._silent_s = n, 0.0
 
     def _try(self, timeout_s: float) -> bool:
         with self._asking("answer"):
@@ -174,9 +198,11 @@ class Preparation:
         self._settle_in(reached.relays)
         return True
 
-    def _asking(self, what: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[None]:
         """Ask the source; who does not answer is named."""
-        return self.notices.asking(self.source.name, what)
+        with self._silence(), self.notices.asking(self.source.name, what):
+            yield
 
     def _note_reached(self, reached: Reached) -> bool:
         """Note what a host has said; return whether its files are wanted."""
@@ -213,7 +239,7 @@ class Preparation:
         for n_pages, page in enumerate(self._pages(known), 1):
             with self.gate:
                 listing.take(page)
-            self._best_pages = max(self._best_pages, n_pages)
+            self._got_to("pages", n_pages)
         with self.gate:
             patterns = listing.end()
         for pattern in patterns:
@@ -223,7 +249,7 @@ class Preparation:
         """Yield the pages of its list."""
         pages = iter(self.source.list(known))
         while True:
-            with self._asking("list of its files"):
+            with self._asking(LIST):
                 page = next(pages, None)
             if page is None:
                 return
@@ -237,7 +263,9 @@ class Preparation:
         with self.gate:
             rows = self.store.prepare(name, size, apart=self.source.is_cut_by_file)
         if rows or self.compared is not None:
-            asking = _Asking(self.source, relays, self.gate, self._asking)
+            asking = _Asking(
+                self.source, relays, self.gate, self._asking, partial(self._got_to, "answers")
+            )
             try:
                 with self.gate:
                     if rows:
@@ -273,10 +301,12 @@ class _Asking:
         relays: tuple[str, ...],
         gate: Gate,
         asking: Callable[[str], AbstractContextManager[None]],
+        got_to: Callable[[int], None],
     ) -> None:
         self._source, self._relays, self._gate = source, relays, gate
-        self._asking = asking
+        self._asking, self._got_to = asking, got_to
         self._peer: Peer | None = None
+        self._n_answers = 0
 
     def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
         """Return the BLAKE3 of segments at the source."""
@@ -285,7 +315,10 @@ class _Asking:
             if self._peer is None:
                 self._peer = self._source.open(self._relays)
                 self._gate.end_by(self._peer.abort)
-            return self._peer.digests(segments)
+            found = self._peer.digests(segments)
+        self._n_answers += 1
+        self._got_to(self._n_answers)
+        return found
 
     def close(self) -> None:
         """End the session."""

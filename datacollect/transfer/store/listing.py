@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 MOST_FILES = 20_000_000
 MOST_LEFT_OUT = 100_000
 # So many pages in a row that bring nothing are no list.
-MOST_EMPTY_PAGES = 10_000
+MOST_EMPTY_PAGES = 40_000
 # No file system that is used for data holds larger files; a sparse one says any size.
 LARGEST_FILE_BYTES = 2**44
+REPEATED = "its source lists the name more than once; the first of them is collected, not this one"
 _NUMBER_STOP = 2**63
 
 
@@ -76,11 +77,11 @@ class Listing:
         files: list[Listed] = []
         left_out = [_storable(each) for each in page.left_out if self._wanted.may_matter(each.name)]
         for entry in page.files:
-            self._require_order(entry)
+            is_repeated = self._is_repeated(entry)
             is_asked = self._wanted.fits(entry.path)
             if not is_asked and not self._unused:
                 continue
-            why = self._why_left_out(entry)
+            why = self._why_left_out(entry) or (REPEATED if is_repeated else None)
             if self._unused and why is None:
                 self._unused = [each for each in self._unused if not matches(entry.path, [each])]
             if not is_asked:
@@ -127,14 +128,19 @@ class Listing:
                 "were empty"
             )
 
-    def _require_order(self, entry: Listed) -> None:
+    def _is_repeated(self, entry: Listed) -> bool:
+        """Whether a name is that of the entry before; others must follow it.
+
+        Of a list without order nobody could tell which names are new: it might have no end.
+        """
         name = entry.path.encode(errors="surrogatepass")
-        if self._last is not None and name <= self._last:
+        if self._last is not None and name < self._last:
             raise TransferError(
-                f"{self._source}: its inventory must be sorted, every name once; "
+                f"{self._source}: its inventory must be sorted; "
                 f"{shown(storable(entry.path))} is out of place"
             )
-        self._last = name
+        is_repeated, self._last = name == self._last, name
+        return is_repeated
 
     def _require_possible(self) -> None:
         n_names = max(self._n_files, self._n_folders)

@@ -13,10 +13,11 @@ from transfer.pull.lying_agent import LyingAgent
 
 from datacollect.bistro.custody.segments import segment_name
 from datacollect.bistro.event.event import Bistro
-from datacollect.bistro.running.bringing import Bringing
+from datacollect.bistro.running.bringing import Bringing, with_network
 from datacollect.bistro.running.destination_round import REPORTS
 from datacollect.errors import StoreError
 from datacollect.net.keys import write_private_key
+from datacollect.transfer.pull.config.file import Collection
 
 EVENT = collecting_event()
 
@@ -69,6 +70,24 @@ def test_reports_and_then_wanted_segments_come(served, tmp_path):
     assert any("north" in line for line in said)
     ends["south"]()
     bring({"north": REPORTS, "south": REPORTS})
+
+
+@pytest.mark.parametrize(
+    ("limits", "most_s"),
+    [
+        ({}, 300.0),
+        ({"patience_s": 600.0, "timeout_s": 60.0}, 660.0),
+        ({"patience_s": 600.0, "time_s": 120.0}, 120.0),
+        ({"time_s": 3600.0}, 3600.0),
+    ],
+)
+def test_a_round_takes_as_long_as_its_collection_file_says(limits, most_s):
+    """It says so itself, or by how long the slowest is waited for; else it is five minutes."""
+    agents = {"north": {"url": "https://n.example:1", "fingerprint": "sha256:" + "0" * 64}}
+    own = {"format": "datacollect-collection/1", "destination": "D", "key": "k", "agents": agents}
+    bistros = Collection.from_dict(own | {"limits": {"time_s": 300.0}})
+    network = Collection.from_dict(own | {"limits": limits})
+    assert with_network(bistros, network).limits.time_s == most_s
 
 
 def test_the_destination_has_a_name_that_no_bistro_has(tmp_path):

@@ -33,6 +33,7 @@ class World:
     verdicts: dict = field(default_factory=dict)  # (source, piece) -> list of verdicts to come
     silent: set = field(default_factory=set)  # (source, piece) of which nothing comes
     begun_bytes: int = 0  # or only so much of each
+    first_byte_s: float = 0.0  # what each answer takes before it begins
     pauses_s: dict = field(default_factory=dict)  # source -> what it asks for where it is down
     is_proved: bool = False  # whether sources show that they are there when a session opens
     latency_s: float = 0.05
@@ -41,6 +42,7 @@ class World:
         """Let a core work; return the seconds it took and what each piece came by."""
         self.core, self.now_s, self.order = core, 0.0, count()
         self.queue, self.sessions, self.came, self.actions = [], {}, [], []
+        self.ended = []
         self.has_come = set()
         self._at(0.25, None)
         self._do(core.start())
@@ -68,6 +70,8 @@ class World:
                 if session and session["generation"] == generation:
                     self._answer(session, piece)
             case _:
+                if isinstance(event, SessionEnded):
+                    self.ended.append(event)
                 self._do(self.core.handle(event))
 
     def _tick(self):
@@ -127,6 +131,7 @@ class World:
                     session = self.sessions[number]
                     session["asked"].append(piece)
                     begin_s = max(self.now_s + self.latency_s, session["free_s"])
+                    begin_s += self.first_byte_s
                     n_bytes = self.core.work[source].sizes[piece]
                     rate = 0.0 if (source, piece) in self.silent else self.rates[session["hosts"]]
                     if not rate and session["free_s"] < math.inf:

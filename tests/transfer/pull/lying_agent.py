@@ -6,12 +6,15 @@ import socket
 import ssl
 import threading
 import time
+from urllib.parse import parse_qs, urlsplit
 
 from blake3 import blake3
 
 from datacollect.net.connect import ESTABLISHED, parse_connect
 from datacollect.net.tls import fingerprint_of_file, make_certificate, server_context
 from datacollect.transfer.protocol import messages
+
+MOST_PAGES = 12
 
 
 class LyingAgent:
@@ -34,6 +37,12 @@ class LyingAgent:
         By the beginning of a target, the seconds between two bytes of its answers.
     refuses : int or None
         The status with which it answers all that needs a ticket.
+    first_byte_s : float
+        What it takes before it answers a request for bytes of files.
+    page_s : float or None
+        What it takes before it answers with one more name of its list.
+    pages_without_end : bool
+        Whether there are always more names, which lead to no files; a dozen, for tests to end.
     """
 
     def __init__(
@@ -51,7 +60,8 @@ class LyingAgent:
         self.corrupt, self.changing, self.extra_lines, self.ahead_s = set(), {}, [], 0.0
         self.slow_s, self.calls, self.called = 0.0, [], name
         self.sizes = {}  # what it lists instead of what there is
-        self.left_out, self.drips, self.refuses = [], {}, None
+        self.left_out, self.drips, self.refuses, self.first_byte_s = [], {}, None, 0.0
+        self.page_s, self.pages_without_end = None, False
         vars(self).update(lies)
         self.versions = dict.fromkeys(self.files, 1)
         certificate, key = make_certificate(name, "127.0.0.1")
@@ -136,7 +146,7 @@ class LyingAgent:
                 headers[key.lower()] = value.strip()
             body = stream.read(int(headers.get("content-length", 0)))
             self.calls.append((method, target))
-            time.sleep(self.slow_s)
+            time.sleep(self.slow_s + (self.first_byte_s if target == "/v1/read" else 0.0))
             status, answer = self._answer(target, body)
             head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(answer)}\r\n\r\n".encode()
             self._send(connection, head + answer, target)
@@ -168,6 +178,9 @@ class LyingAgent:
             )
         if self.refuses is not None:
             return self.refuses, b"the ticket does not count"
+        if target.startswith("/v1/inventory") and self.page_s is not None:
+            time.sleep(self.page_s)
+            return 200, self._small_page(parse_qs(urlsplit(target).query).get("after", [""])[0])
         if target.startswith("/v1/inventory"):
             names = sorted(
                 [*self.files, *self.extra_lines], key=lambda n: n.encode(errors="replace")
@@ -187,6 +200,15 @@ class LyingAgent:
                 messages.WireConfirmation(tuple(changed), tuple(gone))
             )
         return 200, self._read(messages.parse_read(body))
+
+    def _small_page(self, after):
+        """One name, and where the next page begins."""
+        if self.pages_without_end:
+            name = f"{int(after or 0) + 1:09}"
+            more = name if int(name) < MOST_PAGES else None
+            return messages.entry_line(self._entry(name)) + messages.last_line(more)
+        name, *more = sorted(name for name in self.files if name > after)
+        return messages.entry_line(self._entry(name)) + messages.last_line(name if more else None)
 
     def _read(self, read):
         data, status = bytearray(), 0

@@ -7,14 +7,15 @@ from transfer.pull.fake_sources import World
 from transfer.pull.test_core import MB, core_of
 
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.core.messages import CloseSession
+from datacollect.transfer.pull.core.messages import CloseSession, RegroupAsked, Ticked
 from datacollect.transfer.pull.core.patience import Patience
 from datacollect.transfer.pull.core.todo import Remains, Todo
+from datacollect.transfer.pull.core.under_way import Session
 
 LINK = {("S", "D"): 5.0 * MB}
 
 
-def rounds(world, n_pieces, *, kin=None, most=20, **options):
+def rounds(world, n_pieces, *, kin=None, most=20, until_s=600.0, **options):
     """Let cores fetch pieces of S, round after round as `Collecting` does; return the last core."""
     took_s, remains = 0.0, Remains()
     for _ in range(most):
@@ -23,7 +24,7 @@ def rounds(world, n_pieces, *, kin=None, most=20, **options):
             core.work["S"] = replace(core.work["S"], kin=kin)
         core.todo.pieces["S"] = set(remains.needed("S", range(n_pieces)))
         came = world.came if took_s else []
-        took_s += world.run(core)
+        took_s += world.run(core, until_s)
         world.came = [*came, *world.came]
         core.leave(remains)
         if not remains.pieces["S"] or core.todo.given_up:
@@ -94,7 +95,90 @@ def test_the_only_file_that_is_left_is_asked_for_until_patience_ends():
     assert core.todo.given_up == {"S": "nothing has come for 60 s: stuck"}
     assert core.todo.pieces == {"S": {0}}
     closed = [action for action in world.actions if isinstance(action, CloseSession)]
-    assert sum(action.is_stuck for action in closed) >= 4
+    # At 20 s and 41 s: each try has the whole time-out, and the third ends with patience.
+    assert sum(action.is_stuck for action in closed) == 2
+
+
+@pytest.mark.parametrize("first_byte_s", [10.5, 59.0])
+@pytest.mark.parametrize("n_pieces", [1, 3, 40])
+def test_a_first_byte_below_the_time_out_always_comes(n_pieces, first_byte_s):
+    """As from a tape. Forty pieces that wait 10 s each would be longer than patience."""
+    world = World({("S", "D"): 5 * MB}, first_byte_s=first_byte_s)
+    limits = {"timeout_s": 60.0, "patience_s": 300.0, "connections": 1}
+    core, _ = rounds(world, n_pieces, until_s=3000.0, **limits)
+    assert core.todo.given_up == {}
+    assert pieces_of(world) == list(range(n_pieces))
+
+
+def test_a_first_byte_above_the_time_out_never_comes():
+    world = World({("S", "D"): 5 * MB}, first_byte_s=60.5)
+    core, took_s = rounds(world, 1, timeout_s=60.0, patience_s=100.0, connections=1)
+    assert core.todo.given_up == {"S": "nothing has come for 100 s: stuck"}
+    assert took_s == pytest.approx(100.0, abs=1.0)
+
+
+def test_while_others_wait_a_silent_piece_has_ten_seconds_or_twice_what_was_needed():
+    """Patience is 300 s, the time-out 60 s: 230 s are for short waits, the rest for a whole one."""
+    patience = Patience(["S"], 300.0, timeout_s=60.0)
+    assert patience.first_byte_s("S", 0.0, others_wait=False) == 60.0
+    assert patience.first_byte_s("S", 230.0, others_wait=True) == 10.0
+    assert patience.first_byte_s("S", 230.1, others_wait=True) == 60.0
+    patience.begun("S", 12.0)
+    assert patience.first_byte_s("S", 216.0, others_wait=True) == 24.0
+    # The next round knows it, too.
+    patience = Patience(["S"], 300.0, patience.silences(0.0), timeout_s=60.0)
+    assert patience.first_byte_s("S", 0.0, others_wait=True) == 24.0
+    patience.begun("S", 50.0)
+    assert patience.first_byte_s("S", 0.0, others_wait=True) == 60.0
+    # Where patience ends before a time-out does, others have their turn.
+    patience = Patience(["S"], 30.0, timeout_s=60.0)
+    assert patience.first_byte_s("S", 25.0, others_wait=True) == 10.0
+
+
+def session_asked_for(n_bytes, now_s=0.0):
+    session = Session(0, ("S", "D"), now_s, is_open=True)
+    session.ask(7, n_bytes)
+    return session
+
+
+def test_what_comes_of_the_answer_before_is_no_beginning_of_the_next():
+    """Of a piece of 1 MB half was seen at the last look; the other half is no first byte."""
+    session = session_asked_for(1_000_000)
+    assert session.observe(0.25, 500_000, is_waiting=False) == 0.25
+    session.answered(7, 1_000_000, 0.4)
+    session.ask(8, 1_000_000)
+    assert session.observe(0.5, 1_000_000, is_waiting=False) is None
+    assert not session.has_begun
+    assert session.observe(19.0, 1_000_000, is_waiting=False) is None
+    assert not session.is_silent(60.0, 10.0)
+    assert session.observe(20.5, 1_000_001, is_waiting=False) == 20.0
+    # From the first byte on it is 512 bytes a second, over ten seconds.
+    session.observe(30.25, 1_000_001 + 5_000, is_waiting=False)
+    assert not session.is_silent(60.0, 10.0)
+    session.observe(30.5, 1_000_001 + 5_119, is_waiting=False)
+    assert session.is_silent(60.0, 10.0)
+
+
+def test_what_stalls_within_its_answer_again_has_the_whole_time_out():
+    """Nothing comes behind the first bytes: 10 s are the limit at first, then 60 s."""
+    world = World({("S", "D"): 5 * MB}, silent={("S", 0)}, begun_bytes=6000)
+    rounds(world, 1, timeout_s=60.0, patience_s=200.0, connections=1)
+    ends = [event.time_s for event in world.ended if event.why == ""]
+    assert ends[:3] == pytest.approx([10.0, 70.0, 130.0], abs=3.0)
+
+
+def test_a_wait_that_a_new_plan_cuts_off_is_no_silence():
+    """More is to be planned at 9 s, and the round ends 3 s later: of patience nothing is used."""
+    world = World({("S", "D"): 5 * MB}, silent={("S", 0)})
+    core = core_of(LINK, {"S": 1}, connections=1)
+    world.run(core, until_s=9.0)
+    core.handle(RegroupAsked(9.0))
+    core.handle(Ticked(12.0, dict.fromkeys(world.sessions, 0)))
+    assert core.finished == "more is to be planned"
+    core.leave(remains := Remains())
+    silence = remains.silences["S"]
+    assert silence.silent_s == 12.0
+    assert silence.silent_s - silence.pause_s == pytest.approx(0.0, abs=0.5)
 
 
 def test_where_patience_is_short_another_file_is_tried_before_it_is_over():

@@ -4,6 +4,7 @@ import pytest
 from instances.stores import TIME_NS, Held, pull
 
 from datacollect.errors import TransferError
+from datacollect.transfer.protocol.patterns import WantedFiles
 from datacollect.transfer.protocol.source import LeftOut, Listed, ListedFolder, Page
 from datacollect.transfer.store import listing as listing_module
 from datacollect.transfer.store.state.state import State
@@ -62,11 +63,34 @@ def test_names_must_be_sorted(store):
         listed(store, page)
 
 
+def test_of_a_name_that_is_listed_again_the_first_counts_and_the_others_are_named(store):
+    """Also where a page ends between them; what is not wanted is not named."""
+    first = Listed("b", 5, 1, 7)
+    pages = Page([Listed("a", 1, 1, 1), first, Listed("b", 6, 2, 8)]), Page([first, *LATER])
+    whys = listed(store, *pages)
+    assert whys.keys() == {"b"}
+    assert "more than once; the first of them is collected" in whys["b"]
+    assert len(store.state.missing()) == 2
+    found = store.state.known_files("S")
+    assert [(path, file.n_bytes) for path, file in sorted(found.items())] == [
+        ("a", 1), ("b", 5), ("c", 3)
+    ]  # fmt: skip
+    assert [each.is_listed for each in store.state.wanted()] == [True]
+    listing = store.listing("S", WantedFiles(("a",)))
+    for page in pages:
+        listing.take(page)
+    listing.end()
+    assert not any("more than once" in each.why for each in store.state.missing())
+
+
+LATER = [Listed("c", 3, 1, 9)]
+
+
 def test_pages_that_bring_nothing_have_an_end(store):
     listing = store.listing("S")
-    for _ in range(9_999):
+    for _ in range(39_999):
         listing.take(Page(()))
-    with pytest.raises(TransferError, match="does not get on: 10000 pages in a row were empty"):
+    with pytest.raises(TransferError, match="does not get on: 40000 pages in a row were empty"):
         listing.take(Page(()))
 
 

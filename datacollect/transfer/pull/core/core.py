@@ -78,6 +78,8 @@ class CollectorCore:
         Most that is asked for and has not come.
     patience_s : float
         A source is given up that for this time brings no whole answer, nor more of one than before.
+    timeout_s : float
+        How long the first byte of an answer may take.
     before : Remains, optional
         What the rounds before have left: late files, and of the patience with sources.
     stranded_after_s : mapping of str to float
@@ -109,6 +111,7 @@ class CollectorCore:
         *,
         in_flight_bytes: int = 256 * 2**20,
         patience_s: float = 60.0,
+        timeout_s: float = 20.0,
         before: Remains | None = None,
         stranded_after_s: Mapping[str, float] | None = None,
     ) -> None:
@@ -122,7 +125,13 @@ class CollectorCore:
         self.finished: str | None = None
         self.stranded: set[str] = set()
         self._controller, self._patience_s = controller, patience_s
-        self._patience = Patience(work, patience_s, before.silences, stranded_after_s)
+        self._patience = Patience(
+            work,
+            patience_s,
+            before.silences,
+            stranded_after_s,
+            timeout_s=timeout_s,
+        )
         self._drains_until_s: float | None = None
         self._news: deque[ControlEvent] = deque()
         self._actions: list[Action] = []
@@ -207,7 +216,7 @@ class CollectorCore:
         self._request_all()
 
     def _answered(self, event: Answered) -> None:
-        session = self.under_way.answered(event.session, event.piece, self._now_s)
+        session = self.under_way.answered(event.session, event.piece, event.n_bytes, self._now_s)
         source, is_late = event.source, event.verdict is Verdict.LATER
         if not is_late or self.todo.is_newly_late(source, event.piece, self._now_s):
             self._patience.answered(source, self._now_s)
@@ -300,9 +309,13 @@ class CollectorCore:
         """Learn a session's rate; say so where it is stuck."""
         source = session.source
         self._patience.gained(source, arrived_bytes - session.answered_bytes, self._now_s)
-        most_s = stall_s(self._patience_s, others_wait=self.todo.others_wait(source))
-        is_stuck = session.observe(self._now_s, arrived_bytes, most_s, is_waiting=is_waiting)
-        if is_stuck and not session.is_closing:
+        waited_s = session.observe(self._now_s, arrived_bytes, is_waiting=is_waiting)
+        if waited_s is not None:
+            self._patience.begun(source, waited_s)
+        if not session.asked or is_waiting or session.is_closing:
+            return
+        shortest_s = stall_s(self._patience_s, others_wait=True)
+        if session.waited_s >= shortest_s and session.is_silent(*self._limits_s(session)):
             session.is_stuck = True
             self._patience.failed(source, "stuck")
             self._note("session stuck", session)
@@ -310,6 +323,16 @@ class CollectorCore:
             if self.todo.is_newly_late(source, next(iter(session.asked)), self._now_s):
                 self._patience.excuse(source)
             self._news.append(ConnectionStalled(self._now_s, session.number))
+
+    def _limits_s(self, session: Session) -> tuple[float, float]:
+        """Return how long a session may wait for a first byte, and with too little of an answer."""
+        source, piece = session.source, next(iter(session.asked))
+        others_wait = self.todo.others_wait(source, piece, self.under_way.awaited(source))
+        first_s = self._patience.first_byte_s(source, self._now_s, others_wait=others_wait)
+        # What has stalled before is not cut short again: each try would end at the same place.
+        if not others_wait and piece in self.todo.late[source]:
+            return first_s, first_s
+        return first_s, stall_s(self._patience_s, others_wait=others_wait)
 
     # What the controller wants ----------------------------------------------------------------
 
@@ -335,8 +358,19 @@ class CollectorCore:
         # Of a stranded source nothing has come for long: it is waited for over another route.
         is_dry = until_s is not None and self.under_way.is_dry(self.stranded)
         if until_s is not None and (is_dry or self._now_s >= until_s):
+            self._cut_off()
             return "more is to be planned"
         return None
+
+    def _cut_off(self) -> None:
+        """Count no silence of those who wait for a first byte while this round ends."""
+        for source in self.work:
+            waiting = [
+                self._now_s - session.moved_s
+                for session in self.under_way.of(source)
+                if session.asked and not (session.has_begun or session.is_closing)
+            ]
+            self._patience.cut_off(source, max(waiting, default=0.0))
 
     def _obey(self, decisions: Iterable[Decision]) -> None:
         for decision in decisions:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.net.deadline import RENEWED_BY_BYTES
+from datacollect.transfer.pull.core.under_way import stall_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,12 +28,15 @@ class Silence(NamedTuple):
         The pause that it has asked for meanwhile.
     is_excused : bool
         Whether that counts for nothing, if it proves to be there.
+    first_byte_s : float
+        The longest that the first byte of an answer has taken.
     """
 
     silent_s: float = 0.0
     best_bytes: int = 0
     pause_s: float = 0.0
     is_excused: bool = False
+    first_byte_s: float = 0.0
 
 
 class Patience:
@@ -49,6 +53,8 @@ class Patience:
         What was known of them at the end of the round before.
     stranded_after_s : mapping of str to float
         Sources for which there is another route than those in use, after this time of silence.
+    timeout_s : float
+        How long the first byte of an answer may take.
 
     Examples
     --------
@@ -64,13 +70,17 @@ class Patience:
         patience_s: float,
         before: Mapping[str, Silence] | None = None,
         stranded_after_s: Mapping[str, float] | None = None,
+        *,
+        timeout_s: float = 20.0,
     ) -> None:
         self._patience_s, self._stranded_after_s = patience_s, dict(stranded_after_s or {})
+        self._timeout_s = timeout_s
         known = {source: (before or {}).get(source, Silence()) for source in sources}
         self._heard_s = {source: -each.silent_s for source, each in known.items()}
         self._best_bytes = Counter({source: each.best_bytes for source, each in known.items()})
         self._pause_s = {source: each.pause_s for source, each in known.items()}
         self._excused = {source for source, each in known.items() if each.is_excused}
+        self._first_byte_s = {source: each.first_byte_s for source, each in known.items()}
         self._last_trouble: dict[str, str] = {}
 
     def silences(self, now_s: float) -> dict[str, Silence]:
@@ -81,6 +91,7 @@ class Patience:
                 self._best_bytes[source],
                 self._pause_s[source],
                 source in self._excused,
+                self._first_byte_s[source],
             )
             for source in self._heard_s
         }
@@ -97,10 +108,34 @@ class Patience:
             self._best_bytes[source] += more
             self._heard(source, now_s)
 
+    def begun(self, source: str, waited_s: float) -> None:
+        """The first byte of an answer has come after so long."""
+        self._first_byte_s[source] = max(waited_s, self._first_byte_s[source])
+
+    def first_byte_s(self, source: str, now_s: float, *, others_wait: bool) -> float:
+        """Return how long a session may wait for the first byte of an answer.
+
+        It is the time-out. While other files wait for the place it is ten seconds, or twice what
+        the source has needed before: unless the patience that is left then is not enough for a
+        whole time-out, with which alone it is known that nothing comes.
+        """
+        whole_s = max(stall_s(self._patience_s, others_wait=False), self._timeout_s)
+        if not others_wait:
+            return whole_s
+        short_s = stall_s(self._patience_s, others_wait=True)
+        short_s = min(whole_s, max(short_s, 2 * self._first_byte_s[source]))
+        left_s = self._patience_s - self.counted_s(source, now_s)
+        may_wait = self._timeout_s <= self._patience_s
+        return whole_s if may_wait and left_s < self._timeout_s + short_s else short_s
+
     def asked_to_wait(self, source: str, wait_s: float) -> None:
         """A source wants to be left alone for a time: that is no silence, once."""
         wait_s = min(wait_s, self._patience_s)
         self._pause_s[source] = max(wait_s, self._pause_s[source])
+
+    def cut_off(self, source: str, waited_s: float) -> None:
+        """We have ended a wait for a source ourselves, before it was over: it is no silence."""
+        self._pause_s[source] += waited_s
 
     def excuse(self, source: str) -> None:
         """A file is silent for the first time: its source is not to blame, if it proves so."""

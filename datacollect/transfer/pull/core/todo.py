@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from datacollect.transfer.pull.core.under_way import STALL_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from datacollect.transfer.pull.core.patience import Silence
 
@@ -105,9 +105,16 @@ class Todo:
             return "nothing more can be had"
         return "what was late is left" if any(self.put_off.values()) else "all there"
 
-    def others_wait(self, source: str) -> bool:
-        """Whether there are files that were not late so far."""
-        return not self.pieces[source] <= self.late[source]
+    def others_wait(self, source: str, piece: int, awaited: Container[int]) -> bool:
+        """Whether other files than a piece's wait for its place: they were not late so far.
+
+        `awaited`: pieces that have a place themselves.
+        """
+        late, kin = self.late[source], self._work[source].kin(piece)
+        return any(
+            other not in late and other not in kin and other not in awaited
+            for other in self.pieces[source]
+        )
 
     def came(self, source: str, piece: int, now_s: float) -> None:
         """A piece is there: its files are not late."""

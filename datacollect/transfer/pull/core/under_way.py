@@ -20,15 +20,16 @@ AHEAD_S, MOST_REQUESTS = 3.0, 32
 LEAST_AHEAD_BYTES = 2**20
 # Time constant of the mean of rates.
 RATE_MEMORY_S = 2.0
-# A session that brings less than this for that time is stuck; while other files wait, also after
-# this part of the patience with their source: they are to be tried before that is over.
+# A session that brings less than this for that time, once its answer has begun, is stuck; while
+# other files wait, also after this part of the patience with their source: they are to be tried
+# before that is over. How long the first byte may take is another matter: see `Patience`.
 STALL_S, LEAST_BYTES_PER_S, STALL_PART = 10.0, 512.0, 0.5
 # What a session waits for.
 CONNECTION, DATA = "connection", "data"
 
 
 def stall_s(patience_s: float, *, others_wait: bool) -> float:
-    """Return after what time a session is stuck.
+    """Return after what time a session is stuck whose answer has begun.
 
     >>> stall_s(60.0, others_wait=True), stall_s(4.0, others_wait=True)
     (10.0, 2.0)
@@ -65,7 +66,7 @@ class Session:
     asked: dict[int, int] = field(default_factory=dict)
     asked_bytes: int = 0
     arrived_bytes: int = 0
-    answered_bytes: int = 0  # of them, when the last answer was whole
+    answered_bytes: int = 0  # of them, those of whole answers
     rate_bytes_per_s: float = 0.0
     seen_s: float = 0.0
     mark_s: float = 0.0
@@ -75,6 +76,16 @@ class Session:
     def source(self) -> str:
         """Whose data come over it."""
         return self.hosts[0]
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether something of the answer that is awaited has come by the last look."""
+        return self.arrived_bytes > self.answered_bytes
+
+    @property
+    def waited_s(self) -> float:
+        """How long at most there was too little by the last look."""
+        return self.seen_s - min(self.moved_s, self.mark_s)
 
     @property
     def awaited(self) -> str | None:
@@ -129,46 +140,65 @@ class Session:
         self.asked[piece] = n_bytes
         self.asked_bytes += n_bytes
 
-    def answered(self, piece: int, now_s: float) -> int:
-        """Note that a piece has its whole answer; return the bytes that it was asked for.
+    def answered(self, piece: int, n_bytes: int, now_s: float) -> int:
+        """Note that a piece has its whole answer, of so many bytes; return what was asked for.
 
         The next answer has all its time.
         """
-        self.answered_bytes = self.mark_bytes = self.arrived_bytes
-        self.mark_s = self.moved_s = now_s
-        n_bytes = self.asked.pop(piece, 0)
-        self.asked_bytes -= n_bytes
-        return n_bytes
+        # What the last look has seen is not all of this answer, and nothing of the next.
+        self.answered_bytes = max(self.answered_bytes + n_bytes, self.arrived_bytes)
+        self.moved_s = now_s
+        asked_bytes = self.asked.pop(piece, 0)
+        self.asked_bytes -= asked_bytes
+        return asked_bytes
 
-    def observe(
-        self, now_s: float, arrived_bytes: int, stall_s: float, *, is_waiting: bool
-    ) -> bool:
-        """Learn the rate from all that has arrived by now; whether the session is stuck.
+    def observe(self, now_s: float, arrived_bytes: int, *, is_waiting: bool) -> float | None:
+        """Learn the rate from all that has arrived by now.
 
         Parameters
         ----------
         now_s : float
         arrived_bytes : int
-        stall_s : float
-            After what time with too little it is stuck.
         is_waiting : bool
             It does not wait for an answer.
+
+        Returns
+        -------
+        float or None
+            How long the first byte of an answer has taken, where it has come since the last look.
         """
         passed_s = now_s - self.seen_s
         if passed_s > 0:
             weight = min(1.0, passed_s / RATE_MEMORY_S)
             rate = (arrived_bytes - self.arrived_bytes) / passed_s
             self.rate_bytes_per_s += weight * (rate - self.rate_bytes_per_s)
-        is_asked = bool(self.asked) and not is_waiting
+        is_asked, had_begun = bool(self.asked) and not is_waiting, self.has_begun
+        waited_s = now_s - self.moved_s
         if arrived_bytes > self.arrived_bytes or not is_asked:
             self.moved_s = now_s
         self.arrived_bytes, self.seen_s = arrived_bytes, now_s
-        waited_s, is_silent = now_s - self.mark_s, now_s - self.moved_s >= stall_s
-        if is_asked and waited_s < stall_s:
-            return is_silent
-        is_slow = is_asked and arrived_bytes - self.mark_bytes < LEAST_BYTES_PER_S * waited_s
-        self.mark_s, self.mark_bytes = now_s, arrived_bytes
-        return is_silent or is_slow
+        if not (is_asked and had_begun):  # its rate counts from the first byte on
+            self.mark_s, self.mark_bytes = now_s, arrived_bytes
+        return waited_s if is_asked and self.has_begun and not had_begun else None
+
+    def is_silent(self, first_s: float, stall_s: float) -> bool:
+        """Whether too little has come by the last look.
+
+        Parameters
+        ----------
+        first_s : float
+            How long the first byte of an answer may take.
+        stall_s : float
+            After what time with too little it is stuck, once the answer has begun.
+        """
+        if not self.has_begun:
+            return self.seen_s - self.moved_s >= first_s
+        waited_s = self.seen_s - self.mark_s
+        is_slow = False
+        if waited_s >= stall_s:
+            is_slow = self.arrived_bytes - self.mark_bytes < LEAST_BYTES_PER_S * waited_s
+            self.mark_s, self.mark_bytes = self.seen_s, self.arrived_bytes
+        return is_slow or self.seen_s - self.moved_s >= stall_s
 
 
 class UnderWay(dict[int, Session]):
@@ -197,6 +227,10 @@ class UnderWay(dict[int, Session]):
         """Return those to a source."""
         return [session for session in self.values() if session.source == source]
 
+    def awaited(self, source: str) -> set[int]:
+        """Return the pieces of a source whose answers come next, on each session one."""
+        return {next(iter(session.asked)) for session in self.of(source) if session.asked}
+
     def n_open(self, hosts: tuple[str, ...]) -> int:
         """Return how many are open on a route."""
         return sum(session.is_open and session.hosts == hosts for session in self.values())
@@ -208,11 +242,11 @@ class UnderWay(dict[int, Session]):
             self.asked_bytes -= session.asked_bytes
         return session
 
-    def answered(self, number: int, piece: int, now_s: float) -> Session | None:
+    def answered(self, number: int, piece: int, n_bytes: int, now_s: float) -> Session | None:
         """Note that a piece has its whole answer; None where the session's end is known."""
         session = self.get(number)
         if session is not None:
-            self.asked_bytes -= session.answered(piece, now_s)
+            self.asked_bytes -= session.answered(piece, n_bytes, now_s)
         return session
 
     def next_piece(self, session: Session, sizes: Sequence[int]) -> int | None:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.errors import IdentityError, TransferError
+from datacollect.errors import IdentityError, RefusedError, TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import RelayHop
 from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
 from datacollect.net.tls import client_context
-from datacollect.transfer.sources.agent.session import connect
+from datacollect.transfer.sources.agent.clocks import Issue
+from datacollect.transfer.sources.agent.session import SourceSession, connect
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping, Sequence
 
     from datacollect.net.agent_entries import AgentEntry
+    from datacollect.net.deadline import Flow
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.messages import AgentFacts
-    from datacollect.transfer.sources.agent.session import SourceSession
 
 # Relay tickets are used at once. Source tickets outlast a session that goes on over night.
 RELAY_TICKET_S, SOURCE_TICKET_S = 50.0, 12 * 3600.0
+# By which an agent refuses a ticket: as a source, as a relay.
+SOURCE_REFUSES, RELAY_REFUSES = 401, 407
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,14 @@ class Contact:
     facts: AgentFacts
     relays: tuple[str, ...]
     clock_ahead_s: float
+
+
+class Opened(NamedTuple):
+    """A session with a source, the ticket for its files, and when that was written."""
+
+    session: SourceSession
+    ticket: str
+    issue: Issue
 
 
 class Network:
@@ -122,15 +134,47 @@ class Network:
         return contact
 
     def open(
-        self, name: str, relays: tuple[str, ...], patterns: Sequence[str] | None
-    ) -> tuple[SourceSession, str]:
-        """Open a session with a source; return it with the ticket for its files."""
-        session = self._connect(name, relays, Deadline(self._timeout_s))
+        self,
+        name: str,
+        relays: tuple[str, ...],
+        patterns: Sequence[str] | None,
+        flow: Flow | None = None,
+    ) -> Opened:
+        """Open a session with a source; return it with the ticket for its files.
+
+        `flow`: of what it is opened for, which counts the time of the contact.
+        """
+        session = self._connect(name, relays, Deadline(self._timeout_s, flow=flow))
         try:
-            return session, self._source_ticket(name, relays, patterns)
+            return Opened(session, *self._source_ticket(name, relays, patterns))
         except BaseException:
             session.close()
             raise
+
+    def refused(
+        self, name: str, relays: tuple[str, ...], issue: Issue, error: RefusedError
+    ) -> TransferError:
+        """Return what it comes to that a source refuses: no end, where its clock was set.
+
+        It is asked its time again, over TLS as before; the next ticket is written by that.
+        """
+        if error.status != SOURCE_REFUSES:
+            return error
+        try:
+            contact = self.ask(name, relays)
+        except TransferError as failure:
+            # Whether time is the reason is not known, as long as nobody says it.
+            return failure
+        why = issue.why_out_of_time(contact.clock_ahead_s, time.monotonic())
+        if why is None:
+            return error
+        return RefusedError(f"{error} ({why}: it gets a new ticket)", error.status)
+
+    def relay_refused(self, relays: tuple[str, ...], error: RefusedError) -> None:
+        """Ask a relay that refuses a ticket its time again: the next one is written by that."""
+        if error.status == RELAY_REFUSES and error.by in relays:
+            with suppress(TransferError):  # the next try finds out
+                self.ask(error.by, relays[: relays.index(error.by)])
 
     def features(self, name: str) -> tuple[str, ...]:
         """Return what an agent can do besides what all of them can."""
@@ -144,7 +188,7 @@ class Network:
             egress = relays[i + 1] if i + 1 < len(relays) else to
             if relay not in self._agents:
                 raise TransferError(f"{relay}: is no agent of the collection, and cannot relay")
-            now_s = self._time_at(relay, relays[:i])
+            now_s = self._clock_ahead_s(relay, relays[:i]) + time.monotonic()
             ticket = Ticket(
                 issuer=self._key.public,
                 audience=relay,
@@ -166,20 +210,25 @@ class Network:
     def _connect(self, name: str, relays: tuple[str, ...], deadline: Deadline) -> SourceSession:
         agent = self._agents[name]
         tls: ssl.SSLContext = self._tls[name]
-        return connect(
-            self.hops(relays, name),
-            name,
-            agent.address,
-            tls,
-            agent.fingerprint,
-            timeout_s=self._timeout_s,
-            deadline=deadline,
-        )
+        try:
+            return connect(
+                self.hops(relays, name),
+                name,
+                agent.address,
+                tls,
+                agent.fingerprint,
+                timeout_s=self._timeout_s,
+                deadline=deadline,
+            )
+        except RefusedError as error:
+            self.relay_refused(relays, error)
+            raise
 
     def _source_ticket(
         self, source: str, relays: tuple[str, ...], patterns: Sequence[str] | None
-    ) -> str:
-        now_s = self._time_at(source, relays)
+    ) -> tuple[str, Issue]:
+        ahead_s = self._clock_ahead_s(source, relays)
+        now_s = ahead_s + time.monotonic()
         ticket = Ticket(
             issuer=self._key.public,
             audience=source,
@@ -192,12 +241,11 @@ class Network:
             via=relays,
             most_sockets=self._connections + 4,
         )
-        return sign_ticket(ticket, self._key)
+        return sign_ticket(ticket, self._key), Issue(ahead_s, ticket.expires_s)
 
-    def _time_at(self, name: str, relays: tuple[str, ...]) -> float:
-        """Return an agent's time, which it is asked for where it is not known."""
-        contact = self.known.get(name) or self.ask(name, relays)
-        return contact.clock_ahead_s + time.monotonic()
+    def _clock_ahead_s(self, name: str, relays: tuple[str, ...]) -> float:
+        """Return an agent's clock less ours; it is asked for its time where that is not known."""
+        return (self.known.get(name) or self.ask(name, relays)).clock_ahead_s
 
     def _learn(self, name: str, contact: Contact) -> None:
         with self._news:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from datacollect.errors import TransferError
+from datacollect.errors import RefusedError, TransferError
 from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
@@ -17,12 +18,26 @@ from datacollect.transfer.protocol.messages import (
 from datacollect.transfer.protocol.source import Confirmation, FetchResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.transfer.protocol.source import Listed, Segment
     from datacollect.transfer.sources.agent.session import SourceSession
 
 NO_REASON = "its source gives no reason"
+
+
+def as_it_is(error: RefusedError) -> TransferError:
+    """Take a refusal for what it says."""
+    return error
+
+
+@contextmanager
+def judging(refused: Callable[[RefusedError], TransferError]) -> Iterator[None]:
+    """Raise what a refusal comes to instead of it: it may be about the agent's time alone."""
+    try:
+        yield
+    except RefusedError as error:
+        raise refused(error) from error
 
 
 class AgentPeer:
@@ -34,13 +49,20 @@ class AgentPeer:
     ticket : str or None
     features : sequence of str
         What the agent can do besides what all of them can.
+    refused : callable
+        Returns what to raise where the agent refuses.
     """
 
     def __init__(
-        self, session: SourceSession, ticket: str | None, features: Sequence[str] = ()
+        self,
+        session: SourceSession,
+        ticket: str | None,
+        features: Sequence[str] = (),
+        refused: Callable[[RefusedError], TransferError] = as_it_is,
     ) -> None:
         # The first request brings the ticket: to judge it again would cost a signature's check.
         self._session, self._ticket, self._features = session, ticket, features
+        self._refused = refused
         self._asked: deque[Sequence[Segment]] = deque()
         self._prepared: tuple[Sequence[Segment], Read] | None = None
 
@@ -75,7 +97,8 @@ class AgentPeer:
 
         segments = self._asked.popleft()
         n_bytes = sum(span.n_bytes for span, _ in segments)
-        answer = self._session.receive_into(buffer[:n_bytes])
+        with judging(self._refused):
+            answer = self._session.receive_into(buffer[:n_bytes])
         if answer.status != AS_LISTED:
             verdict = Verdict.CHANGED if answer.status == CHANGED else Verdict.UNREADABLE
             return FetchResult(answer.n_bytes, verdict, b"")
@@ -88,7 +111,8 @@ class AgentPeer:
     def confirm(self, segments: Sequence[Segment]) -> Confirmation:
         """Return which files have changed, are gone, or cannot be read."""
         numbers = {file.path: span.file for span, file in segments}
-        found = self._session.confirm([_entry(file) for _, file in segments], self._ticket)
+        with judging(self._refused):
+            found = self._session.confirm([_entry(file) for _, file in segments], self._ticket)
         self._ticket = None
         return Confirmation(
             [numbers[path] for path in found.changed if path in numbers],
@@ -104,7 +128,8 @@ class AgentPeer:
         """Return the BLAKE3 of each segment at the agent, where it can compute it."""
         if HASHES not in self._features:
             return None
-        found = self._session.digests(_read(segments), self._ticket)
+        with judging(self._refused):
+            found = self._session.digests(_read(segments), self._ticket)
         self._ticket = None
         return list(found)
 

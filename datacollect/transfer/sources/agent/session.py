@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterable, Sequence
 
+    from datacollect.net.deadline import Flow
     from datacollect.net.dialling import RelayHop
     from datacollect.net.http_heads import ResponseHead
     from datacollect.transfer.protocol.messages import AgentFacts, FileEntry, InventoryPage, Read
@@ -132,15 +133,18 @@ class SourceSession:
         most: int | None = None,
         *,
         detail: bool = False,
+        flow: Flow | None = None,
     ) -> InventoryPage:
         """Ask for a page of the list of files; `after` comes from the page before.
 
         `detail`: with modes, folders and holes, where the agent's facts say that it lists them.
+        `flow`: of all pages together.
         """
         given = {"after": after, "most": most, "detail": 1 if detail else None}
         query = urlencode({key: value for key, value in given.items() if value is not None})
         target = "/v1/inventory" + (f"?{query}" if query else "")
-        body = self._ask("GET", target, ticket, most=MOST_PAGE_BYTES)
+        deadline = Deadline(self._timeout_s, flow=flow)
+        body = self._ask("GET", target, ticket, most=MOST_PAGE_BYTES, deadline=deadline)
         with as_failure(self.name):
             return messages.parse_page(body)
 

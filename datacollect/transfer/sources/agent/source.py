@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from datacollect.errors import TransferError
+from datacollect.errors import EndlessError, TransferError
+from datacollect.net.deadline import LEAST_BYTES_PER_S, Flow
 from datacollect.transfer.protocol.messages import DETAIL
 from datacollect.transfer.protocol.source import Listed, ListedFolder, Page, Reached
-from datacollect.transfer.sources.agent.peer import NO_REASON, AgentPeer
+from datacollect.transfer.sources.agent.peer import NO_REASON, AgentPeer, judging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,14 +30,18 @@ class AgentSource:
     network : Network
     patterns : sequence of str or None
         Which files; None: all.
+    patience_s : float
+        Over which its list must bring enough.
     """
 
     is_cut_by_file = False
     named: tuple[str, ...] = ()
 
-    def __init__(self, name: str, network: Network, patterns: Sequence[str] | None) -> None:
+    def __init__(
+        self, name: str, network: Network, patterns: Sequence[str] | None, *, patience_s: float
+    ) -> None:
         self.name = name
-        self._network, self._patterns = network, patterns
+        self._network, self._patterns, self._patience_s = network, patterns, patience_s
 
     def reach(self, deadline: Deadline) -> Reached:
         """Ask it who it is, directly, else over relays."""
@@ -56,14 +62,32 @@ class AgentSource:
         raise trouble
 
     def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
-        """Yield the pages of its inventory."""
+        """Yield the pages of its inventory, as long as they bring enough."""
+        flow = Flow(self._patience_s)
+        try:
+            yield from self._pages(flow)
+        except TransferError as error:
+            if not flow.is_over:
+                raise
+            raise EndlessError(
+                f"{self.name}: its list brings too little, less than a name and "
+                f"{LEAST_BYTES_PER_S:g} bytes a second, over {self._patience_s:g} s: if its disk "
+                "needs more time, write a longer patience_s in [limits]"
+            ) from error
+
+    def _pages(self, flow: Flow) -> Iterator[Page]:
         contact = self._network.known[self.name]
-        detail = DETAIL in contact.facts.features
-        session, ticket = self._network.open(self.name, contact.relays, self._patterns)
+        detail, after = DETAIL in contact.facts.features, None
+        with flow.waiting():
+            opened = self._network.open(self.name, contact.relays, self._patterns, flow)
+        session = opened.session
+        refused = partial(self._network.refused, self.name, contact.relays, opened.issue)
         with session:
-            after = None
             while True:
-                page = session.inventory(ticket, after, detail=detail)
+                with flow.waiting(), judging(refused):
+                    page = session.inventory(opened.ticket, after, detail=detail, flow=flow)
+                # An empty page has a place that the agent has come to: that is a name, too.
+                flow.named(max(1, len(page.files) + len(page.left_out) + len(page.folders)))
                 yield _page(page)
                 if page.after is None:
                     return
@@ -73,8 +97,9 @@ class AgentSource:
 
     def open(self, relays: tuple[str, ...]) -> AgentPeer:
         """Open a session."""
-        session, ticket = self._network.open(self.name, relays, self._patterns)
-        return AgentPeer(session, ticket, self._network.features(self.name))
+        session, ticket, issue = self._network.open(self.name, relays, self._patterns)
+        refused = partial(self._network.refused, self.name, relays, issue)
+        return AgentPeer(session, ticket, self._network.features(self.name), refused)
 
     def assurance(self, tags: Mapping[str | None, int]) -> Assurance | None:
         """Say nothing: all that agents send is verified by hash."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.errors import IdentityError
+from datacollect.errors import IdentityError, RefusedError
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import RelayHop, dial, open_route, start_tls
@@ -32,6 +32,8 @@ class Dialler:
     fingerprint : str or None
     hops : callable
         Returns the relays of the route, each with a new ticket.
+    refused : callable
+        Takes what a relay refuses with.
     timeout_s : float
     """
 
@@ -40,6 +42,7 @@ class Dialler:
     usual_tls: ssl.SSLContext
     fingerprint: str | None
     hops: Callable[[], Sequence[RelayHop]]
+    refused: Callable[[RefusedError], None]
     timeout_s: float
 
     def dial(self, wanted: Connect, deadline: Deadline | None = None) -> socket.socket:
@@ -78,7 +81,11 @@ class Dialler:
     def _plain(self, wanted: Connect, deadline: Deadline) -> socket.socket:
         host, port = wanted.origin.host, wanted.origin.port
         if hops := self.hops():
-            return open_route(hops, self.name, (host, port), deadline=deadline)
+            try:
+                return open_route(hops, self.name, (host, port), deadline=deadline)
+            except RefusedError as error:
+                self.refused(error)
+                raise
         # What the collection's file names counts as written; where an answer leads to does not.
         places = addresses_of(host, port) if wanted.is_elsewhere else [(host, port)]
         return dial(places, self.name, deadline, what="server")

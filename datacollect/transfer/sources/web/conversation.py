@@ -52,7 +52,7 @@ class Conversation:
     dial : callable
         Takes what the core wants to be connected to, and the deadline of the contact or None.
     timeout_s : float
-        How long a question for a file's size may take, however the answer drips.
+        How long each step of a question for a file's size may take, however the answer drips.
 
     Attributes
     ----------
@@ -75,6 +75,7 @@ class Conversation:
         self._name, self._core, self._dial, self._timeout_s = name, core, dial, timeout_s
         self._connection: socket.socket | None = None
         self._deadline: Deadline | None = None
+        self._is_question = False
         self._view = memoryview(b"")
         self._wanted = 0
         self.taken = self.received_bytes = 0
@@ -109,12 +110,11 @@ class Conversation:
         TransferError
             The server cannot be reached.
         """
-        is_question = isinstance(asked, messages.AskSize)
-        self._deadline = Deadline(self._timeout_s) if is_question else None
+        self._is_question = isinstance(asked, messages.AskSize)
         try:
             return self._talk(asked)
         finally:
-            self._deadline = None
+            self._is_question, self._deadline = False, None
 
     def leave(self) -> None:
         """End the connection; the next question opens another."""
@@ -153,6 +153,9 @@ class Conversation:
         if isinstance(action, messages.Take | messages.Fill) and self.on_bytes is not None:
             tell, self.on_bytes = self.on_bytes, None
             tell()
+        if self._is_question and isinstance(action, messages.Connect | messages.Send):
+            # A step of its own, of which a question has several where it is led on, or asked twice.
+            self._deadline = Deadline(self._timeout_s)
         match action:
             case messages.Take(data):
                 self._view[self.taken : self.taken + len(data)] = data

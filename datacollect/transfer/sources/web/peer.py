@@ -62,7 +62,7 @@ class WebPeer:
     is_told : callable
         Whether a manifest says bytes and hash of a path.
     timeout_s : float
-        How long a question for a file's size may take, however the answer drips.
+        How long each step of a question for a file's size may take, however the answer drips.
     patience_s : float
         How long the server may want to be left alone.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
@@ -114,6 +115,7 @@ class WebSource:
             self._usual_tls,
             entry.fingerprint,
             lambda: self._network.hops(relays, self.name),
+            partial(self._network.relay_refused, relays),
             self._timeout_s,
         )
         rule = RedirectRule(entry.redirects_to, entry.plain_http, is_relayed=bool(relays))
