@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datacollect.errors import TransferError
 from datacollect.files.kinds import shown
-from datacollect.net.safe_text import safe_text
-from datacollect.transfer.store.folder.log import without_secrets
+from datacollect.net.safe_text import safe_text, without_secrets
 
 NOTHING_FITS = "no file there fits"
 

@@ -9,7 +9,7 @@ from datacollect.files.kinds import BYTES_STOP, shown
 from datacollect.files.units import format_bytes
 from datacollect.transfer.protocol.file_names import why_not_written
 from datacollect.transfer.protocol.patterns import ALL
-from datacollect.transfer.protocol.source import LeftOut
+from datacollect.transfer.protocol.source import UNCONFIRMED, LeftOut
 from datacollect.transfer.store.state.holes import are_ranges
 from datacollect.transfer.store.state.state import storable
 
@@ -40,6 +40,13 @@ class Listing:
         Which names the destination's file system takes for the same.
     wanted : WantedFiles
         Which files of the source are.
+    keeps : bool
+        Whether verified files count that the source does not confirm.
+
+    Attributes
+    ----------
+    unconfirmed : list of LeftOut
+        Files that are listed as they were known, and why the source did not confirm it.
     """
 
     def __init__(
@@ -48,7 +55,11 @@ class Listing:
         source: str,
         folding: Folding,
         wanted: WantedFiles = ALL,
+        *,
+        keeps: bool = False,
     ) -> None:
+        self.unconfirmed: list[LeftOut] = []
+        self._keeps = keeps
         self._state, self._source, self._folding = state, source, folding
         self._wanted = wanted
         self._number = state.source_id(source)
@@ -92,7 +103,11 @@ class Listing:
         self._n_folders += len(folders)
         self._bytes += sum(file.n_bytes for file in files)
         self._require_possible()
-        self._state.add_page(self._number, files, left_out, folders)
+        unconfirmed = [_storable(e) for e in page.unconfirmed if self._wanted.fits(e.name)]
+        self.unconfirmed += unconfirmed
+        named = () if self._keeps else unconfirmed
+        kept = [each._replace(why=f"{UNCONFIRMED}: {each.why}") for each in named]
+        self._state.add_page(self._number, files, left_out, folders, kept)
 
     def end(self) -> list[str]:
         """Compare it with what is known: the source is listed to its end.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from datacollect.net.deadline import Deadline
     from datacollect.transfer.protocol.messages import InventoryPage
-    from datacollect.transfer.protocol.source import Assurance
+    from datacollect.transfer.protocol.source import Assurance, Known
     from datacollect.transfer.sources.agent.network import Network
 
 
@@ -55,7 +55,7 @@ class AgentSource:
         assert trouble is not None
         raise trouble
 
-    def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+    def list(self, known: Known) -> Iterator[Page]:
         """Yield the pages of its inventory."""
         contact = self._network.known[self.name]
         detail = DETAIL in contact.facts.features

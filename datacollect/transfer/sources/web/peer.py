@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.net.deadline import RENEWED_BY_BYTES
-from datacollect.transfer.protocol.source import Confirmation, FetchResult, Verdict
+from datacollect.transfer.protocol.source import Confirmation, FetchResult, Span, Verdict
 from datacollect.transfer.sources.web.conversation import Conversation, Failed
 from datacollect.transfer.sources.web.core import messages
 from datacollect.transfer.sources.web.core.heads import BUSY_S
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from datacollect.net.deadline import Deadline
-    from datacollect.transfer.protocol.source import Listed, Segment, Span
+    from datacollect.transfer.protocol.source import Listed, Segment
     from datacollect.transfer.sources.web.core.core import WebCore
     from datacollect.transfer.sources.web.core.urls import Target
     from datacollect.transfer.sources.web.pace import Pace
@@ -164,6 +164,13 @@ class WebPeer:
         if why is not None and answer.worth in (Worth.GOOD, Worth.REFUSED):
             return replace(answer, worth=Worth.REFUSED, why=why)
         return answer
+
+    def beginning(self, file: Listed, n_bytes: int) -> bytes | None:
+        """Return the first bytes of a file as it is listed; None where they do not come so."""
+        buffer = bytearray(n_bytes)
+        self._talk.take_into(memoryview(buffer))
+        answer = self._fetched(Span(0, 0, n_bytes), file)
+        return bytes(buffer) if answer.worth is Worth.GOOD else None
 
     def abort(self, *, is_stuck: bool = False) -> None:
         """Let whatever is under way fail at once; `is_stuck`: because nothing comes of it."""

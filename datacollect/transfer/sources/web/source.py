@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from datacollect.transfer.protocol.kind import Relays
-    from datacollect.transfer.protocol.source import Listed
+    from datacollect.transfer.protocol.source import Known
     from datacollect.transfer.sources.web.entries import ServerEntry
 
 
@@ -81,12 +81,17 @@ class WebSource:
         assert trouble is not None
         raise trouble
 
-    def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+    def list(self, known: Known) -> Iterator[Page]:
         """Yield its files in pages; what was answered in a try that has failed is kept."""
         if self._listing is None:
             relays = self._relays
             self._listing = WebListing(
-                self.name, self._files, known, lambda: self.open(relays), self._patience_s
+                self.name,
+                self._files,
+                known,
+                lambda: self.open(relays),
+                self._patience_s,
+                self._standing.refuse,
             )
         yield from self._listing.pages()
         self._listing = None

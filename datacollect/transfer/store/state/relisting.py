@@ -41,7 +41,10 @@ END_OF_LISTING = (
             f.source = l.source AND f.path = l.path AND f.state IN (0, 1, 4)) ORDER BY path""",
     "UPDATE files SET why = NULL WHERE source = :source AND state = 0 AND why IS NOT NULL",
     "DELETE FROM left_out WHERE source = :source",
-    "INSERT INTO left_out SELECT * FROM listed_out WHERE source = :source",
+    # What its source does not confirm is named where it is done: what has yet to come names itself.
+    """INSERT INTO left_out SELECT source, path, why, path_hex FROM listed_out AS o
+        WHERE source = :source AND (NOT is_kept OR EXISTS (SELECT 1 FROM files AS f WHERE
+            f.source = o.source AND f.path = o.path AND f.state = 1))""",
     "DELETE FROM folders WHERE source = :source",
     """INSERT INTO folders (source, path, mode, mtime_s, mtime_ns)
         SELECT * FROM listed_folders WHERE source = :source""",

@@ -87,7 +87,8 @@ CREATE TEMP TABLE listed (
     PRIMARY KEY (source, path)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE listed_out (
-    source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, path_hex TEXT
+    source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, path_hex TEXT,
+    is_kept INTEGER NOT NULL
 );
 CREATE TEMP TABLE listed_folders (
     source INTEGER NOT NULL, path TEXT NOT NULL, mode INTEGER, mtime_s INTEGER, mtime_ns INTEGER,

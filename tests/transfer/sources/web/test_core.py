@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from datacollect.files.media import Looks
 from datacollect.transfer.sources.web.core.core import MOST_PARTS, MOST_REDIRECTS, WebCore
 from datacollect.transfer.sources.web.core.messages import (
     Answer,
@@ -212,7 +213,7 @@ def test_sizes_come_with_what_tells_pages_from_files():
     core.handle(Connected())
     (answer,) = core.handle(http(206, page, b"<"))
     assert (answer.worth, answer.n_bytes, answer.version) == (Worth.GOOD, 100, Version(ETAG))
-    assert (answer.is_html, answer.begins) == (True, b"<")
+    assert (answer.media, answer.begins) == (Looks.HTML, b"<")
     assert answer.landed.path == "/login?next=/a"
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections import Counter
 
+import pytest
 from instances.web_answers import manifest, paths_of, ranged, whys
 from instances.web_servers import RESET, tiny_server
 
@@ -73,13 +74,13 @@ def test_a_server_that_refuses_everything_and_has_bytes_has_no_empty_file(pulled
     assert arrived() == {"a.bin": DATA}
 
 
-def test_what_the_server_says_in_two_ways_replaces_what_was_verified(pulled, arrived):
-    by_now = {"empty": b"", "byte": b"x", "part": DATA[:1000]}
-    with tiny_server(dict.fromkeys(by_now, DATA)) as tiny:
+@pytest.mark.parametrize("by_now", [b"", b"\1", DATA[:1000]], ids=["empty", "byte", "part"])
+def test_what_the_server_says_in_two_ways_replaces_what_was_verified(pulled, arrived, by_now):
+    with tiny_server({"a.bin": DATA, "b.bin": OTHER}) as tiny:
         assert pulled(tiny, paths_of(tiny)).complete
-        tiny.files = by_now
+        tiny.files = {"a.bin": by_now, "b.bin": OTHER}
         assert pulled(tiny, paths_of(tiny)).complete
-    assert arrived() == by_now
+    assert arrived() == {"a.bin": by_now, "b.bin": OTHER}
 
 
 def test_what_was_verified_stays_until_what_replaces_it_has_come(pulled, arrived):

@@ -281,7 +281,7 @@ class WebCore:
         assert self._asked is not None
         landed = None if self._target == self._asked.target else self._target
         version = answer.version if answer.worth is Worth.GOOD else head.version
-        return replace(answer, version=version, landed=landed, is_html=head.is_html)
+        return replace(answer, version=version, landed=landed, media=head.media)
 
     def _needless_body(self, head: Head) -> list[Action]:
         """Let a body pass that is of no use, unless it is long: then end the connection."""

@@ -6,6 +6,7 @@ import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.files.media import looks_by_type
 from datacollect.transfer.sources.web.core.versions import Version
 
 if TYPE_CHECKING:
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
     import h11
 
+    from datacollect.files.media import Looks
+
 # To wait where a server says that it cannot now, and not how long.
 BUSY_S, LONGEST_RETRY_S = 2.0, 24 * 3600.0
 TOO_MANY = 429
 BUSY = (408, 425, TOO_MANY, 502, 503, 504)
-_HTML = ("text/html", "application/xhtml+xml")
 
 
 class Head(NamedTuple):
@@ -40,14 +42,9 @@ class Head(NamedTuple):
         return Version(self.headers.get("etag"), self.headers.get("last-modified"))
 
     @property
-    def is_html(self) -> bool:
-        """Whether it calls itself a page.
-
-        >>> Head(200, {"content-type": "Text/HTML; charset=utf-8"}).is_html
-        True
-        """
-        media_type = self.headers.get("content-type", "").partition(";")[0]
-        return media_type.strip().lower() in _HTML
+    def media(self) -> Looks | None:
+        """Which document it calls itself; None: none."""
+        return looks_by_type(self.headers.get("content-type", ""))
 
     @property
     def encoding(self) -> str | None:
