@@ -103,9 +103,14 @@ def is_promised(name: str, looks: Looks) -> bool:
     return name.lower().endswith(_NAMES.get(looks, ()))
 
 
-def names_of(looks: Looks) -> tuple[str, ...]:
-    """Return the ends of names that say so."""
-    return _NAMES.get(looks, ())
+def documents_pattern() -> str:
+    """Return, for shell scripts, media types of each kind of document and names that promise it.
+
+    >>> documents_pattern().split()[:2]
+    ['text/html|application/xhtml[+]xml', '[.]html|[.]htm|[.]xhtml|[.]shtml']
+    """
+    names = {looks: "|".join(f"[.]{end[1:]}" for end in _NAMES[looks]) for looks in DOCUMENTS}
+    return " ".join(f"{TYPES[looks]} {names[looks]}" for looks in DOCUMENTS)
 
 
 def _is_utf8(begins: bytes) -> bool:

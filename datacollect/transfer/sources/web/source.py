@@ -120,6 +120,7 @@ class WebSource:
             entry.fingerprint,
             lambda: self._network.hops(relays, self.name),
             self._timeout_s,
+            entry.ca is not None,
         )
         rule = RedirectRule(entry.redirects_to, entry.plain_http, is_relayed=bool(relays))
         peer = WebPeer(

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from datacollect.transfer.sources.web.core.heads import Head
     from datacollect.transfer.sources.web.core.urls import Target
 
-_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,19})-(\d{1,19})|\*)/(\d{1,19}|\*)", re.ASCII)
+# Units are the same in any case (14.1).
+_CONTENT_RANGE = re.compile(
+    r"bytes (?:(\d{1,19})-(\d{1,19})|\*)/(\d{1,19}|\*)", re.ASCII | re.IGNORECASE
+)
 
 
 class ContentRange(NamedTuple):

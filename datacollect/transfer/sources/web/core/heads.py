@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 BUSY_S, LONGEST_RETRY_S = 2.0, 24 * 3600.0
 TOO_MANY = 429
 BUSY = (408, 425, TOO_MANY, 502, 503, 504)
+_HTTP = b"HTTP/"
+# A longer head is judged by who reads HTTP.
+MOST_HELD_BYTES = 64 * 1024
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+_INFORMATIONAL = re.compile(rb"HTTP/\d\.\d 1\d\d")
+_IDENTITY = re.compile(
+    rb"^transfer-encoding:[ \t]*identity[ \t]*\r?\n", re.IGNORECASE | re.MULTILINE
+)
 
 
 class Head(NamedTuple):
@@ -51,6 +59,40 @@ class Head(NamedTuple):
         """How the body is encoded; None: not at all."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         return None if encoding in ("", "identity") else encoding
+
+
+class HeadBytes:
+    r"""Bytes of an answer on their way to who reads HTTP, without `Transfer-Encoding: identity`.
+
+    It means nothing, and servers still send it: RFC 2616 (1999, 3.6) had it, RFC 9112 has not.
+
+    >>> HeadBytes().passed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Identity\r\nA: b\r\n\r\nbody")
+    b'HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody'
+    """
+
+    def __init__(self) -> None:
+        self._held: bytes | None = b""  # of a head without an end; None: it has passed
+
+    def passed(self, data: bytes) -> bytes:
+        """Return what is passed on by now: heads once they are whole, and no others held back."""
+        if self._held is None:
+            return data
+        held = self._held + data
+        end = _END_OF_HEAD.search(held)
+        begins_so = held[: len(_HTTP)] == _HTTP[: len(held)]
+        if data and end is None and begins_so and len(held) < MOST_HELD_BYTES:
+            self._held = held
+            return b""
+        if end is None:
+            self._held = None
+            return held
+        head, rest = held[: end.end()], held[end.end() :]
+        head = _IDENTITY.sub(b"", head)
+        if _INFORMATIONAL.match(head):  # the head that counts follows
+            self._held = b""
+            return head + (self.passed(rest) if rest else b"")
+        self._held = None
+        return head + rest
 
 
 def head_of(response: h11.Response) -> Head:
