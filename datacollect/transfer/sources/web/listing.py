@@ -295,6 +295,8 @@ class WebListing:
         is_new = answer.worth is Worth.GOOD and file.n_bytes not in (None, answer.n_bytes)
         if is_new or (known is not None and contradicts(answer, known)):
             answer = peer.size(file.path, is_doubted=True)
+        if answer.worth is Worth.GONE and known is not None and copy is not None:
+            return self._later(file, answer.why), None
         found = self._settled(file, answer, known)
         if is_told or (first.worth is Worth.GOOD and (found is known or _is_left_out(found))):
             return found, None

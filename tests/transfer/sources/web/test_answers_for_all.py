@@ -141,6 +141,7 @@ def test_no_file_becomes_an_answer_for_many_at_a_first_start(pulled_all, arrived
             assert arrived_of(n) == right, kind
             assert named(answer, n).keys() == HALF, kind
         assert not answer.complete
+        assert "('ExpiredToken: Log in')" in named(answer, list(KINDS).index("403"))["f00.bin"]
         # What was refused by then comes when it is right.
         tiny.respond = None
         assert pulled_all(tiny, KINDS).complete
@@ -157,7 +158,9 @@ def test_nothing_comes_of_servers_that_have_one_answer_for_all_at_a_first_start(
         assert named(answer, n).keys() == {*NAMES}, kind
 
 
-@pytest.mark.parametrize("is_half", [False, True], ids=["all", "half"])
+@pytest.mark.parametrize(
+    "is_half", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["all", "half"]
+)
 def test_no_verified_file_becomes_an_answer_for_many(pulled_all, arrived_of, tmp_path, is_half):
     kinds, told = KINDS | LATER_KINDS, []
     with tiny_server(many_of(kinds)) as tiny:
@@ -195,6 +198,19 @@ def test_what_is_meant_is_taken_by_overwrite_or_by_a_manifest(pulled, arrived, t
         entry = {"url": tiny.url, "manifest": manifest(tmp_path, tiny.files)}
         assert pulled(tiny, entry).complete
     assert arrived() == tiny.files
+
+
+def test_copies_that_their_server_has_no_more_are_kept_and_may_count(pulled, arrived):
+    with tiny_server(dict(MANY)) as tiny:
+        assert pulled(tiny, paths_of(tiny)).complete
+        entry = paths_of(tiny)
+        tiny.files = {"f00.bin": MANY["f00.bin"]}
+        answer = pulled(tiny, entry)
+        assert whys(answer).keys() == {*NAMES[1:]}
+        assert "kept as it was verified" in whys(answer)["f01.bin"]
+        assert "no such file (404)" in whys(answer)["f01.bin"]
+        assert pulled(tiny, entry, options={"keep": True}).complete
+    assert arrived() == MANY
 
 
 def test_overwrite_takes_no_page_for_a_file(pulled, arrived):

@@ -92,6 +92,7 @@ class WebCore:
         self._is_error = False  # the answer under way: its body may say why
         self._failing: Fail | None = None  # once that body is there
         self._head_bytes = HeadBytes()
+        self._sha256: bytes | None = None  # of the range, as the answer under way says
         self._is_bare = False  # the answer under way: of a known length, not in chunks
         self._ends = False  # the connection, after the answer under way
 
@@ -279,6 +280,9 @@ class WebCore:
             return self._size_head(self._asked, head, now_unix_s)
         self._answer = by_range(self._remaining(self._asked), head, self._target, now_unix_s)
         self._part_end = self._taken + self._answer.n_bytes
+        is_all = self._answer.n_bytes == self._asked.file_bytes
+        is_range = self._answer.n_bytes == self._asked.n_bytes
+        self._sha256 = head.sha256(is_all=is_all) if is_range else None
         self._is_bare = head.length is not None and "transfer-encoding" not in head.headers
         closes = "close" in head.headers.get("connection", "").lower()
         self._ends = closes or response.http_version < b"1.1"
@@ -380,7 +384,7 @@ class WebCore:
         """Answer, or ask for the remainder of a range of which the server has sent a part."""
         gone = [] if can_go_on else self._disconnect()
         if self._taken == asked.n_bytes:
-            return [*gone, self._answered(Answer(Worth.GOOD))]
+            return [*gone, self._answered(Answer(Worth.GOOD, sha256=self._sha256))]
         self._n_parts += 1
         if self._n_parts >= MOST_PARTS:
             why = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 BUSY_S, LONGEST_RETRY_S = 2.0, 24 * 3600.0
 TOO_MANY = 429
 BUSY = (408, 425, TOO_MANY, 502, 503, 504)
+_SHA256 = re.compile(r"(?:^|,) ?sha-256=:((?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/=]{4}):", re.ASCII)
 _HTTP = b"HTTP/"
 # A longer head is judged by who reads HTTP.
 MOST_HELD_BYTES = 64 * 1024
@@ -53,6 +55,19 @@ class Head(NamedTuple):
     def media(self) -> Looks | None:
         """Which document it calls itself; None: none."""
         return looks_by_type(self.headers.get("content-type", ""))
+
+    def sha256(self, *, is_all: bool) -> bytes | None:
+        r"""Return the SHA-256 that it says of its body, or, where that is all, of the file.
+
+        After RFC 9530 (2024).
+
+        >>> Head(206, {"content-digest": "md5=:AA==:, sha-256=:AAE=:"}).sha256(is_all=False)
+        b'\x00\x01'
+        """
+        for name in ("content-digest", *(("repr-digest",) if is_all else ())):
+            if (found := _SHA256.search(self.headers.get(name, ""))) is not None:
+                return base64.b64decode(found[1])
+        return None
 
     @property
     def encoding(self) -> str | None:

@@ -139,7 +139,8 @@ class Answer:
     """What was asked for is answered.
 
     `n_bytes` and `version` are the file's, by `AskSize`. So are, to distinguish files from pages:
-    where redirects have led to, which document it calls itself, and its first byte.
+    where redirects have led to, which document it calls itself, and its first byte. `sha256` is
+    what the server says of a range, where one answer has brought all of it.
     """
 
     worth: Worth
@@ -149,6 +150,7 @@ class Answer:
     landed: Target | None = None
     media: Looks | None = None
     begins: bytes = b""
+    sha256: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
