@@ -157,7 +157,7 @@ WITHIN = {
     "study.report": "study",
     "transfer": "",
     "transfer.protocol": "",
-    "transfer.sources.web.core": "",
+    "transfer.sources.web.core": "transfer.protocol",
     "transfer.agent.config": "transfer.protocol",
     "transfer.pull.core": "transfer.protocol",
     "transfer.sources.agent": "transfer.protocol",

@@ -85,6 +85,12 @@ def pull(
             "--overwrite", help="Replace what is in the way, or was altered; else it is kept."
         ),
     ] = False,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Let verified files count that their server confirms no longer."
+        ),
+    ] = False,
     no_modes: Annotated[
         bool, typer.Option("--no-modes", help="Do not keep permission bits.")
     ] = False,
@@ -108,6 +114,7 @@ def pull(
             verify=verify,
             with_source=with_source,
             overwrite=overwrite,
+            keep=keep,
             modes=not no_modes,
             times=not no_times,
         )

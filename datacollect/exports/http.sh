@@ -8,7 +8,7 @@ judge_http() {
     [ "$1" -eq 0 ] || ending=$(in_words "${2:-$1}")
     verdict=$(NAME=$file FIRST=$(first_version) EXIT="${ending-}" LC_ALL=C awk -v relayed="${ready:+1}" \
         -v begin=$((offset + from)) -v end=$((offset + bytes - 1)) -v size="$size" -v came="$length" \
-        -v code="$1" -v patience_s="$patience_s" -v all=$((from == 0 && bytes == size)) "$http_rules" "$head")
+        -v code="$1" -v patience_s="$patience_s" -v documents="$documents" -v all=$((from == 0 && bytes == size)) "$http_rules" "$head")
     read -r kind wait_s text <<END
 $verdict
 END
@@ -57,7 +57,7 @@ open && (colon = index($0, ":")) > 1 {
     field[name] = value
 }
 END {
-    range = field["content-range"]; n_bytes = field["content-length"]; coding = tolower(field["content-encoding"])
+    range = tolower(field["content-range"]); n_bytes = field["content-length"]; coding = tolower(field["content-encoding"])
     total = range; sub(/^.*\//, "", total)
     changed = " bytes by now, the plan was made for " size
     # curl ends so at the Content-Length that --max-filesize forbids, which is no whole head.
@@ -86,8 +86,11 @@ END {
     if (twice ~ /^(content-(range|length|encoding)|etag|last-modified)$/) answer("never", 0, "two different headers " twice)
     if (coding != "" && coding != "identity")
         answer("never", 0, "Content-Encoding " coding ": these are not the bytes of the file; let its server send it without")
-    if (moved && field["content-type"] ~ /^text\/html/ && ENVIRON["NAME"] !~ /\.[xs]?html?$/)
-        answer("never", 0, "text/html after a redirect: a login page?")
+    type = tolower(field["content-type"]); sub(/[ \t]*;.*$/, "", type)
+    n_words = split(documents, document, " ")
+    for (i = 1; moved && i < n_words; i += 2)
+        if (type ~ "^(" document[i] ")$" && tolower(ENVIRON["NAME"]) !~ "(" document[i + 1] ")$")
+            answer("never", 0, type " after a redirect: a login page?")
     version = "no version"
     if (field["last-modified"] != "") version = "Last-Modified " field["last-modified"]
     if (field["etag"] ~ /^"/) version = "ETag " field["etag"]

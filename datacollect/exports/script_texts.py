@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.exports.formats import Written
 from datacollect.exports.templates import folder_of_host
+from datacollect.files.media import documents_pattern
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.problem.manifest import MARK
@@ -105,6 +106,7 @@ def _script(tool: str, parts: Sequence[str], host: str, plan: str, given: ToWrit
         "patience_s=${DATACOLLECT_PATIENCE_S:-3600}",
         "say_s=${DATACOLLECT_SAY_S:-60}",
         f"predicted_s={_predicted(max(ends_s, default=0.0))}",
+        *([f"documents={_word(documents_pattern())}"] if "http" in parts else []),
         "",
         *((text / f"{part}.sh").read_text(encoding="utf-8") for part in (*parts, *RUNNER)),
         "# ---- The plan ".ljust(100, "-"),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 MOST_CHARACTERS = 300
+_SECRETS = re.compile(r"v4\.public\.[\w\-.]+|(https?://[^\s?#'\"]*)[?#][^\s'\"]*")
+_PASSWORDS = re.compile(r"(https?://)[^\s/@'\"]*@")
 
 
 def safe_text(text: str) -> str:
@@ -14,3 +18,15 @@ def safe_text(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
         text = text[: MOST_CHARACTERS - 1] + "…"
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with tickets, passwords, and with what follows the ? of URLs, left out.
+
+    >>> without_secrets("GET https://x.example/a?X-Signature=1 with v4.public.abc failed")
+    'GET https://x.example/a?… with v4.public.… failed'
+    >>> without_secrets("https://me:secret@x.example/")
+    'https://…@x.example/'
+    """
+    text = _PASSWORDS.sub(r"\1…@", text)
+    return _SECRETS.sub(lambda m: f"{m[1]}?…" if m[1] else "v4.public.…", text)

@@ -9,8 +9,11 @@ import sys
 import time
 
 import pytest
+from instances.agents import KEY
+from instances.web_servers import tiny_server
 
 from datacollect.commands.main import run
+from datacollect.net.keys import write_private_key
 
 
 def test_an_absent_file_is_bad_input(tmp_path, capsys):
@@ -294,6 +297,32 @@ def test_what_is_in_the_way_is_kept_and_named_unless_it_may_be_replaced(slow, ca
     assert (into / "S1/7").read_text() == "mine"
     assert run([*command, "--overwrite"]) == 0
     assert (into / "S1/7").read_bytes() == b"x" * 100_000
+
+
+def test_verified_files_that_nobody_confirms_are_named_and_count_by_keep(tmp_path, capsys):
+    files = {f"{n}.bin": b"\x93" + bytes([n]) * 99 for n in range(3)}
+    write_private_key(tmp_path / "key", KEY)
+    with tiny_server(files) as tiny:
+        names = ", ".join(f'"{name}"' for name in files)
+        (tmp_path / "c.toml").write_text(
+            'format = "datacollect-collection/1"\ndestination = "D"\nkey = "key"\n'
+            f'[servers.W]\nurl = "{tiny.url}"\nplain_http = true\npaths = [{names}]\n'
+        )
+        into = str(tmp_path / "into")
+        command = ["pull", str(tmp_path / "c.toml"), "--into", into]
+        assert run(command) == 0
+        tiny.respond = lambda *_: (403, {}, b'{"message": "session has ended"}')
+        capsys.readouterr()
+        assert run(command) == 1
+        said = capsys.readouterr()
+        assert "missing: W/0.bin: kept as it was verified" in said.out
+        assert "note: W: 3 files are kept as they were verified" in said.err
+        assert "('session has ended')" in said.err
+        assert run(["status", into]) == 1
+        assert run([*command, "--keep"]) == 0
+        assert "they count, by --keep" in capsys.readouterr().err
+        assert run(["status", into]) == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "into/W").iterdir()} == files
 
 
 def test_what_was_altered_has_its_own_remedy(pulled, capsys):

@@ -32,6 +32,13 @@ def login_page_behind_a_redirect(request):
     return part_of(data_of("login"), request, Content_Type="text/html; charset=utf-8")
 
 
+def error_behind_a_redirect(request):
+    """Of the file's own length."""
+    if request.path == "/f":
+        return Answer(302, b"moved", {"Location": "/sorry"})
+    return part_of(data_of("error"), request, Content_Type="application/problem+json")
+
+
 def other_total(request):
     return part_of(DATA + b"more", request)
 
@@ -52,6 +59,7 @@ def without_permission(request):
 REFUSED = [
     (login_page, "2000 bytes by now, the plan was made for 200000"),
     (login_page_behind_a_redirect, "text/html after a redirect: a login page?"),
+    (error_behind_a_redirect, "application/problem+json after a redirect: a login page?"),
     (other_total, "the file has 200004 bytes by now, the plan was made for 200000"),
     (packed, "Content-Encoding gzip: these are not the bytes of the file"),
     (cut_too_early, "contradicts bytes"),
@@ -89,6 +97,22 @@ def test_a_server_that_sends_other_ranges_is_asked_for_whole_files(tmp_path):
     assert code == 0
     assert "S/f: its server sent bytes 0-199999/200000 for bytes 100000-199999" in said
     assert "the whole file is fetched" in said
+    assert scripts.has_arrived()
+
+
+def test_units_of_ranges_are_the_same_in_any_case(tmp_path):
+    """RFC 9110, 14.1."""
+
+    def shouting(request):
+        found = part_of(DATA, request, ETag='"1"')
+        headers = {key: each.replace("bytes", "Bytes") for key, each in found.headers.items()}
+        return replace(found, headers=headers)
+
+    scripts = Scripts(tmp_path)
+    with odd_server(shouting) as server:
+        scripts.write(server.url)
+        assert scripts.start() == (0, "D: done\n")
+        assert all(request.first is not None for request in server.requests)
     assert scripts.has_arrived()
 
 

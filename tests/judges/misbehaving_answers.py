@@ -12,6 +12,18 @@ from typing import NamedTuple
 from judges.misbehaviour import HONEST, REFUSALS, WITHOUT_HEAD, Behaviour
 
 PAGE = b"<!DOCTYPE html><title>Sign in</title><form><input name=user><input name=password>\n" * 5
+ERRORS = {
+    "error JSON": b'{"error": {"code": 401, "message": "The token has expired"}}\n',
+    "error XML": b"<?xml version='1.0'?>\n<Error><Code>ExpiredToken</Code></Error>\n",
+    "error text": b"Access denied: your session has expired\n",
+}
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n"
+TYPES = {
+    **dict.fromkeys(("page", "html"), "text/html"),
+    "error JSON": "application/json",
+    "error XML": "application/xml",
+    **dict.fromkeys(("error text", "pointer"), "text/plain"),
+}
 CAP_BYTES = 1000
 MORE_BYTES = 100
 # Counted in requests for the file.
@@ -35,6 +47,7 @@ class Pace(Enum):
 
     PROMPT = "at once"
     DRIP = "in eight parts"
+    LATE = "at once, after a while"
     TRICKLE = "a byte now and then"
 
 
@@ -181,7 +194,8 @@ def _final(rule: Behaviour, file: ServedFile, request: Request) -> Answer:
         validators = _validators(rule, file.data, request) if status == 304 else ()
         return Answer(status, (*headers, *validators), payload, lengths)
     content = _content(rule, file, request)
-    kind = "text/html" if rule.body in ("page", "html") else "application/octet-stream"
+    data = "application/octet-stream"
+    kind = {"data": data, "text": "text/plain"}.get(rule.type, TYPES.get(rule.body, data))
     validators = _validators(rule, _told(rule, file, content), request)
     found = _part(rule, content, request, dict(validators).get("ETag"))
     kinds = () if found.header("Content-Type") else (("Content-Type", kind),)
@@ -207,6 +221,10 @@ def _content(rule: Behaviour, file: ServedFile, request: Request) -> bytes:
             return (PAGE * (len(data) // len(PAGE) + 1))[: len(data)]
         case "page":
             return PAGE
+        case "error JSON" | "error XML" | "error text":
+            return ERRORS[rule.body]
+        case "pointer":
+            return POINTER % (hashlib.sha256(b"one for all").hexdigest().encode(), len(data))
         case "replaced":
             return file.other if is_later else data
         case "regrown":
@@ -380,6 +398,8 @@ def _timed(rule: Behaviour, found: Answer) -> Answer:
     match rule.timing:
         case "drip":
             return replace(found, pace=Pace.DRIP)
+        case "late" if found.status not in (301, 302, 303, 307, 308):
+            return replace(found, pace=Pace.LATE)
         case "trickle":
             return replace(found, pace=Pace.TRICKLE)
         case "stall":

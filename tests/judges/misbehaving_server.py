@@ -38,6 +38,8 @@ MOST_HEAD_BYTES = 64 * 1024
 # What a client has not read and never will is sent all the same: keep that little.
 SEND_BUFFER_BYTES = 16 * 1024
 DRIP_S, TRICKLE_S = 0.02, 0.3
+# Before the first byte: less than any client's limit.
+LATE_S = 1.5
 FIRST_WINDOW_BYTES, ROUND_TRIP_S = 14_600, 0.1
 CHUNKS = 3
 BLOCK = bytes(16 * 1024)
@@ -231,7 +233,9 @@ class MisbehavingServer:
     def _send(self, connection: socket.socket, path: str, found: Answer) -> None:
         body = _in_chunks(found) if found.is_chunked else found.payload
         head = b"" if found.status == 0 else _head(found)
-        if found.pace is Pace.PROMPT:
+        if found.pace is Pace.LATE and self._is_over.wait(LATE_S):
+            return
+        if found.pace in (Pace.PROMPT, Pace.LATE):
             self._send_at_once(connection, path, head, body)
             return
         connection.sendall(head)

@@ -59,18 +59,25 @@ AXES = {
     "body": (
         *("right", "shifted", "zeros", "other version", "html", "page", "replaced", "regrown"),
         *("nodes differ", "empty", "one byte", "capped", "short", "long", "endless", "compressed"),
+        *("error JSON", "error XML", "error text", "pointer"),
     ),
+    # What Content-Type says: what is so, or what programs say of all that they send.
+    "type": ("right", "data", "text"),
+    # Of what answers for all names: how many of a server's names it answers for.
+    "names": ("all", "half"),
     "redirect": (
         *("none", "301", "302", "303", "307", "308", "login", "loop", "nowhere", "elsewhere"),
         *("insecure", "another scheme", "ten times"),
     ),
     "timing": (
-        *("prompt", "drip", "trickle", "silent", "stall", "reset", "closed", "noise"),
+        *("prompt", "drip", "late", "trickle", "silent", "stall", "reset", "closed", "noise"),
         *("endless head", "endless headers"),
     ),
     # How many requests for a file are answered otherwise, by the rule, before or after.
     "turn": ("always", "recovers 1", "recovers 3", "breaks 1", "breaks 2"),
 }
+# Documents that stand for all names: a page to log in, an error, a pointer to what is elsewhere.
+ONE_FOR_ALL = ("page", "error JSON", "error XML", "error text", "pointer")
 # A line that never ends, and lines without end.
 HEADS_WITHOUT_END = ("endless head", "endless headers")
 WITHOUT_HEAD = ("silent", "closed", "noise", *HEADS_WITHOUT_END)
@@ -91,6 +98,8 @@ class Behaviour:
     validator: str = "strong"
     encoding: str = "none"
     body: str = "right"
+    type: str = "right"
+    names: str = "all"
     redirect: str = "none"
     timing: str = "prompt"
     turn: str = "always"
@@ -114,12 +123,13 @@ class Behaviour:
     def is_plain(self) -> bool:
         """Whether nothing about it is wrong or unusual: whoever asks must get the file."""
         return (
-            set(self.deviations) <= {"length", "validator", "encoding", "redirect", "timing"}
+            set(self.deviations)
+            <= {"length", "validator", "encoding", "type", "redirect", "timing"}
             and self.length in ("right", "chunked")
             and self.validator in ("strong", "weak", "none", "modified")
             and self.encoding in ("none", "identity")
             and self.redirect in ("none", "301", "302", "307", "308")
-            and self.timing in ("prompt", "drip")
+            and self.timing in ("prompt", "drip", "late")
         )
 
     @property
@@ -130,14 +140,14 @@ class Behaviour:
     @property
     def is_slow(self) -> bool:
         """Whether some answers of it take long, or never come."""
-        return self.timing in ("trickle", "silent", "stall", *HEADS_WITHOUT_END) or (
+        return self.timing in ("late", "trickle", "silent", "stall", *HEADS_WITHOUT_END) or (
             self.length == "chunked without end"
         )
 
     @property
     def is_one_page(self) -> bool:
-        """Whether it answers for all files with one page, such as a login page."""
-        return self.redirect == "login" or self.body == "page"
+        """Whether it answers for many files with one document, such as a login page."""
+        return self.redirect == "login" or self.body in ONE_FOR_ALL
 
     def _words(self) -> Iterator[tuple[str, str]]:
         for field in fields(self):
@@ -164,13 +174,18 @@ def makes_sense(behaviour: Behaviour) -> bool:
     status, redirect, body = behaviour.status, behaviour.redirect, behaviour.body
     if behaviour.timing in WITHOUT_HEAD:
         return found <= {"timing", "turn", "redirect"}
+    if behaviour.names == "half" and not behaviour.is_one_page:
+        return False
     if status in REFUSALS:
-        return not found & {"content_range", "encoding", "body"}
+        return not found & {"content_range", "encoding", "body", "type", "names"}
     if redirect in ("loop", "nowhere", "elsewhere", "insecure", "another scheme"):
         return found <= {"redirect", "timing", "turn", "length"}
     if redirect == "login":
-        return found <= {"redirect", "status", "turn", "timing"} and status in ("ranges", "whole")
+        mays = {"redirect", "status", "names", "turn", "timing"}
+        return found <= mays and status in ("ranges", "whole")
     if "content_range" in found and status in ("whole", "200 for a part", "multipart"):
+        return False
+    if "type" in found and status in ("416", "multipart"):
         return False
     if status == "416" and found & {"encoding", "body"}:
         return False

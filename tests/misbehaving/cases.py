@@ -24,6 +24,8 @@ ENDLESS_BYTES_PER_REQUEST = 1_000_000
 MOST_REQUESTS = 60
 # Numbers from here on are those of neighbours, and of twins.
 NEIGHBOURS, TWINS = 1_000_000, 2_000_000
+# From one neighbour of a case to the next.
+NEXT_NEIGHBOUR = 100_000
 
 
 class Verdict(Enum):
@@ -156,9 +158,17 @@ def judged(
         What the tool may read of heads without end in a start, because it cannot do otherwise.
     """
     verdict = _of_bytes(case, behaviour, seen, was_there=was_there)
+    if verdict is Verdict.IDENTICAL and was_there and _passes_over(case, behaviour, seen):
+        return Verdict.SILENT
     if not verdict.is_bad and is_too_much(case, behaviour, seen, most_head_bytes):
         return Verdict.TOO_MANY
     return verdict
+
+
+def _passes_over(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
+    """Whether all is said to be there, though its server does not confirm it any more."""
+    is_over = behaviour.is_one_page and behaviour.turn == "always"
+    return is_over and seen.is_complete and not case.known.sha256
 
 
 def _of_bytes(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool) -> Verdict:
@@ -208,6 +218,7 @@ def is_too_much(case: Case, behaviour: Behaviour, seen: Seen, most_head_bytes: i
     return seen.sent_bytes > most_bytes or seen.n_requests > most_requests
 
 
-def neighbour_of(case: Case) -> Case:
-    """Return a file that is served as it should be, to lie beside one that is not."""
-    return Case(HONEST, case.known, NEIGHBOURS + case.number)
+def neighbours_of(case: Case, n: int = 1) -> list[Case]:
+    """Return files that are served as they should be, to lie beside one that is not."""
+    first = NEIGHBOURS + case.number
+    return [Case(HONEST, case.known, first + k * NEXT_NEIGHBOUR) for k in range(n)]

@@ -17,7 +17,7 @@ from judges.misbehaving_answers import Elsewhere
 from judges.misbehaving_server import MisbehavingServer, Site, misbehaving_server
 from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Known
-from misbehaving.cases import Case, Outcome, Seen, Starts, Verdict, judged, neighbour_of, twins_of
+from misbehaving.cases import Case, Outcome, Seen, Starts, Verdict, judged, neighbours_of, twins_of
 
 from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
@@ -82,9 +82,11 @@ def entries_of(cases: Iterable[Case], *, alone: bool = False) -> list[Entry]:
             if kind == "page":
                 # One page can be told from a file where it stands for many names.
                 neighbours = twins_of(chosen[0], 3)
+                if chosen[0].behaviour.names == "half":
+                    neighbours += neighbours_of(chosen[0], len(neighbours) + 1)
             elif kind == "quiet":
                 # Not where waiting may end all of a server: its patience is for all of its files.
-                neighbours = [neighbour_of(chosen[0])]
+                neighbours = neighbours_of(chosen[0])
             beside = (*chosen[:half], *neighbours, *chosen[half:])
             found.append(Entry(f"W{len(found)}", beside, is_secure))
     return found

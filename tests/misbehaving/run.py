@@ -160,6 +160,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", help="behaviours that match this expression")
     parser.add_argument("--bad", action="store_true", help="again, where something bad came of it")
     parser.add_argument("--minutes", type=float, help="begin no batch after so long; 0: report")
+    parser.add_argument("--batch", type=int, help="cases at a time, where a machine is busy")
     parser.add_argument("--anew", action="store_true", help="forget the results")
     parser.add_argument("--table", type=Path, help="write counts there, in Markdown")
     found = parser.parse_args(arguments)
@@ -228,9 +229,10 @@ def batches(options: argparse.Namespace, results: KeptLines[Result], again: set)
     found = []
     for (tool, starts, known), parts in rows.items():
         cases = [case for case in chain(*zip_longest(*parts)) if case is not None]
-        for i in range(0, len(cases), BATCH[tool]):
+        step = options.batch or BATCH[tool]
+        for i in range(0, len(cases), step):
             n_before = (n_done[tool, starts, known] + i) / len(parts)
-            found.append(Batch(n_before, tool, starts, cases[i : i + BATCH[tool]]))
+            found.append(Batch(n_before, tool, starts, cases[i : i + step]))
     return sorted(found, key=lambda batch: batch.n_before)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from judges.misbehaviour import HONEST, Behaviour, enumerate_behaviours
 from judges.strict_client import Known
-from misbehaving.cases import Case, Seen, Verdict, judged, neighbour_of, twins_of
+from misbehaving.cases import Case, Seen, Verdict, judged, neighbours_of, twins_of
 from misbehaving.code_state import code_state, meaning
 from misbehaving.run import (
     Result,
@@ -88,8 +88,22 @@ def test_what_was_there_and_is_no_more_is_lost_whatever_is_said():
     assert judged(case(BUSY), BUSY, seen(why="503"), was_there=True) is Verdict.LOST
 
 
+def test_verified_copies_that_nobody_confirms_are_not_passed_over_in_silence():
+    """The server has one page for all by now; where a hash is known, the copy is proved by it."""
+    page = Behaviour(body="error JSON")
+    for known, verdict in ((NOTHING, Verdict.SILENT), (ALL, Verdict.IDENTICAL)):
+        of = case(page, known)
+        right = seen(of.file.data, is_complete=True)
+        assert judged(of, page, right, was_there=True) is verdict
+        assert judged(of, HONEST, right, was_there=True) is Verdict.IDENTICAL
+        named = seen(of.file.data, why="it is JSON now")
+        assert judged(of, page, named, was_there=True) is Verdict.IDENTICAL
+    assert judged(of, page, seen(b"{}"), was_there=True) is Verdict.WRONG
+
+
 def test_neighbours_are_honest_and_twins_are_not_and_both_have_names_of_their_own():
-    beside = neighbour_of(case(BUSY))
+    beside, other = neighbours_of(case(BUSY), 2)
+    assert beside.words != other.words
     assert beside.behaviour is HONEST
     assert beside.is_neighbour
     assert beside.name != case(BUSY).name

@@ -36,7 +36,11 @@ FAILING = (
     *(Behaviour(body=word) for word in ("endless", "one byte", "replaced")),
 )
 # A login page with ranges, or without, behind redirects.
-PAGES = tuple(Behaviour(status=word, redirect="login") for word in ("ranges", "whole"))
+PAGES = (
+    *(Behaviour(status=word, redirect="login") for word in ("ranges", "whole")),
+    *(Behaviour(body=word, names="half") for word in ("error JSON", "error text")),
+    *(Behaviour(body=word, type="data") for word in ("error XML", "pointer", "page")),
+)
 
 
 def test_some_of_all_behaviours_in_one_pull():
@@ -53,6 +57,13 @@ def test_some_of_all_behaviours_in_one_pull():
     beside = [found for words, found in verdicts.items() if words.startswith("a plain file")]
     assert len(beside) >= 4
     assert all(found == {"identical"} for found in beside)
+
+
+def test_what_was_verified_stays_where_one_answer_comes_for_all():
+    cases = [Case(page, Known(), n) for n, page in enumerate(PAGES)]
+    results = carry_out(PULL, Starts.GOOD_BAD, cases)
+    assert not bad_ones(results)
+    assert {each.verdict for each in results} == {"identical"}
 
 
 def test_some_of_all_behaviours_by_a_script_of_curl():

@@ -51,8 +51,10 @@ def test_every_word_of_every_axis_occurs_alone_but_for_when():
     alone = {
         next(iter(b.deviations.items())) for b in enumerate_behaviours() if len(b.deviations) == 1
     }
+    # When it misbehaves, and for how many names, is said of something else.
+    of_others = ("turn", "names")
     assert alone == {
-        (axis, word) for axis, words in AXES.items() if axis != "turn" for word in words[1:]
+        (axis, word) for axis, words in AXES.items() if axis not in of_others for word in words[1:]
     }
 
 
@@ -72,6 +74,9 @@ def test_a_word_that_no_axis_has_is_refused():
         (Behaviour(body="zeros"), "only by hash", "only by hash", "detectable"),
         (Behaviour(body="empty"), "only by hash", "detectable", "detectable"),
         (Behaviour(redirect="login"), "detectable", "detectable", "detectable"),
+        (Behaviour(body="error JSON", names="half"), "detectable", "detectable", "detectable"),
+        (Behaviour(body="pointer", type="data"), "detectable", "detectable", "detectable"),
+        (Behaviour(timing="late", type="text"), "honest", "honest", "honest"),
         # Strong validators tell versions apart; without any nobody can.
         (Behaviour(body="replaced"), "honest", "honest", "honest"),
         (Behaviour(body="replaced", validator="none"), "only by hash", "only by hash", "honest"),
@@ -156,6 +161,36 @@ def test_each_body_goes_out_as_it_was_judged(site, body):
     assert payload[: len(expected.payload)] == expected.payload
     assert head.startswith(b"HTTP/1.1 200 OK")
     assert (len(payload) > 90_000) == (body == "endless")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "media_type", "begins"),
+    [
+        (Behaviour(body="error JSON"), "application/json", b'{"error": '),
+        (Behaviour(body="error XML", type="data"), "application/octet-stream", b"<?xml"),
+        (Behaviour(body="error text"), "text/plain", b"Access denied"),
+        (Behaviour(body="pointer"), "text/plain", b"version https://git-lfs"),
+        (Behaviour(body="page", type="text"), "text/plain", b"<!DOCTYPE html>"),
+        (Behaviour(type="text"), "text/plain", EXAMPLE.data),
+    ],
+    ids=lambda value: value.key if isinstance(value, Behaviour) else "",
+)
+def test_documents_come_under_their_types_or_others(site, behaviour, media_type, begins):
+    site.behave({"/f": behaviour})
+    with misbehaving_server(site) as server:
+        status, headers, data = fetched(server, "/f")
+        again = fetched(server, "/f", Range="bytes=0-0")
+    assert (status, headers["Content-Type"], data[: len(begins)]) == (200, media_type, begins)
+    assert again[0] == 206
+    assert again[1]["Content-Range"] == f"bytes 0-0/{len(data)}"
+
+
+def test_what_comes_late_comes_at_once_then(site, monkeypatch):
+    monkeypatch.setattr("judges.misbehaving_server.LATE_S", 0.05)
+    site.behave({"/f": Behaviour(timing="late", redirect="301")})
+    with misbehaving_server(site) as server:
+        assert fetched(server, "/f")[0] == 301
+        assert fetched(server, "/moved/f")[2] == EXAMPLE.data
 
 
 @pytest.mark.parametrize(

@@ -231,12 +231,11 @@ class Start:
         return any(self.store.needed(name) for name in self.store.known_sources())
 
     def _list(self, names: Any) -> None:
-        state = self.store.state
         for name in names:
             self.remains.listed(name)
             listing = self.store.listing(name)
             source = self.pull.sources[name]
-            pages = source.listed(state.known_files(name))
+            pages = source.listed(self.store.known(name))
             for page in self.pull.dressing.pages(name, pages):
                 listing.take(page)
             listing.end()

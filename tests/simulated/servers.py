@@ -25,9 +25,7 @@ from datacollect.transfer.sources.web.peer import WebPeer
 from datacollect.transfer.sources.web.standing import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from datacollect.transfer.protocol.source import Listed, Page
+    from datacollect.transfer.protocol.source import Known, Listed, Page
 
 BASE = target_of("https://w.example/data?Signature=secret")
 NO_TROUBLE = Trouble()
@@ -48,7 +46,7 @@ class WebSource(Source):
         """Forget what was seen in the start before."""
         self.__dict__.pop("standing", None)
 
-    def listed(self, known: Mapping[str, Listed]) -> list[Page]:
+    def listed(self, known: Known) -> list[Page]:
         """What the collector's own listing makes of it, which hears no trouble."""
         files = [
             ServerFile(path, self.target(path), None, self._sha256(path), "the manifest")

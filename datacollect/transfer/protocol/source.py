@@ -11,13 +11,17 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from datacollect.net.deadline import Deadline
 
 
 # Why a file is missing that was listed, and is not any more.
 GONE = "gone from the source"
+# Why a file is named that is there.
+UNCONFIRMED = "kept as it was verified, since its source does not confirm it"
+# So much of a file's begin tells what it looks like.
+BEGIN_BYTES = 16 * 1024
 
 
 class Verdict(Enum):
@@ -68,6 +72,29 @@ class Listed(NamedTuple):
         return self.mtime_ns != 0 or self.inode != 0
 
 
+class Copy(NamedTuple):
+    """A verified copy under its name: its size, and its first bytes, up to `BEGIN_BYTES`."""
+
+    n_bytes: int
+    begins: bytes
+
+
+class Known(NamedTuple):
+    """What earlier starts know of the files of a source.
+
+    Attributes
+    ----------
+    files : mapping of str to Listed
+        As they were listed, by path.
+    copy_of : callable
+        Returns the verified copy at a path, which may be another version than `files` has; None
+        where there is none, or where the user wants it to be overwritten.
+    """
+
+    files: Mapping[str, Listed]
+    copy_of: Callable[[str], Copy | None] = lambda _: None
+
+
 class ListedFolder(NamedTuple):
     """A folder as its source lists it: path, permission bits, time of the last change."""
 
@@ -94,11 +121,24 @@ class LeftOut(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A part of a source's list: over all pages in the order of paths as bytes, each path once."""
+    """A part of a source's list: over all pages in the order of paths as bytes, each path once.
+
+    Attributes
+    ----------
+    files : sequence of Listed
+    left_out : sequence of LeftOut
+    folders : sequence of ListedFolder
+    unconfirmed : sequence of LeftOut
+        Of `files`, those that are listed as they were known, and why nothing confirmed it.
+    notes : sequence of str
+        What a user wants to know of it.
+    """
 
     files: Sequence[Listed]
     left_out: Sequence[LeftOut] = ()
     folders: Sequence[ListedFolder] = ()
+    unconfirmed: Sequence[LeftOut] = ()
+    notes: Sequence[str] = ()
 
 
 class Span(NamedTuple):
@@ -233,13 +273,13 @@ class Source(Protocol):
             It cannot be reached; `is_final` where another try cannot help.
         """
 
-    def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+    def list(self, known: Known) -> Iterator[Page]:
         """Yield what it has, page by page; it was reached before.
 
         Parameters
         ----------
-        known : mapping of str to Listed
-            Its files as earlier starts knew them, by path; empty unless `is_cut_by_file`.
+        known : Known
+            Its files as earlier starts knew them; without any unless `is_cut_by_file`.
 
         Raises
         ------

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.files.units import counted, format_bytes
+from datacollect.net.safe_text import without_secrets
 from datacollect.transfer.pull.answer import Differs, Pulled, RouteUse, ToCome, WithSource
-from datacollect.transfer.store.folder.log import without_secrets
 from datacollect.transfer.store.state.state import FileState, Missing
 
 if TYPE_CHECKING:

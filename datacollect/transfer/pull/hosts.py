@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import StoreError
 from datacollect.net.fan_out import LOOK_S, Begun, Outcome
+from datacollect.net.safe_text import without_secrets
 from datacollect.transfer.pull.core.todo import Remains, SourceWork
 from datacollect.transfer.pull.notices import Notices
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
 from datacollect.transfer.pull.pull_progress import PullProgress, progress_of
 from datacollect.transfer.pull.words import named, why_of
-from datacollect.transfer.store.folder.log import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

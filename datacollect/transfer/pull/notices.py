@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from datacollect.net.safe_text import without_secrets
 from datacollect.transfer.pull.words import named
-from datacollect.transfer.store.folder.log import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,6 +59,17 @@ class Notices:
             self.tell(
                 f"note: {named(name, why)}; it is tried again for {self.limits.patience_s:g} s"
             )
+
+    def kept(self, name: str, n_files: int, why: str, *, is_asked: bool) -> None:
+        """Verified files are kept that their source does not confirm, and why the first; said once.
+
+        `is_asked`: the user has said that this will do.
+        """
+        files = (
+            "1 file is kept as it was" if n_files == 1 else f"{n_files} files are kept as they were"
+        )
+        then = "they count, by --keep" if is_asked else "if the kept will do, start with --keep"
+        self._tell_once(name, f"{files} verified, since it does not confirm them: {why}", then)
 
     def look(self, core: CollectorCore | None) -> None:
         """Say who has not answered yet, and from whom nothing comes any more."""

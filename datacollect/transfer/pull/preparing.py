@@ -15,15 +15,24 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import StoreError, TransferError
 from datacollect.net.deadline import Deadline
+from datacollect.transfer.protocol.source import Known
 from datacollect.transfer.pull.notices import LIST
 from datacollect.transfer.pull.words import differs, unused, why_of
 from datacollect.transfer.store.state.pieces import piece_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from datacollect.transfer.protocol.source import Listed, Page, Peer, Reached, Segment, Source
+    from datacollect.transfer.protocol.source import (
+        Copy,
+        LeftOut,
+        Page,
+        Peer,
+        Reached,
+        Segment,
+        Source,
+    )
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.notices import Notices
     from datacollect.transfer.sources.agent.network import Network
@@ -235,19 +244,38 @@ class Preparation:
         name = self.source.name
         with self.gate:
             listing = self.store.listing(name, self.collection.wanted(name))
-            known = self.store.state.known_files(name) if self.source.is_cut_by_file else {}
+            known = self.store.known(name) if self.source.is_cut_by_file else Known({})
         for n_pages, page in enumerate(self._pages(known), 1):
             with self.gate:
                 listing.take(page)
+            for note in page.notes:
+                self.notices.tell(f"note: {name}: {note}")
             self._got_to("pages", n_pages)
         with self.gate:
             patterns = listing.end()
         for pattern in patterns:
             self.notices.tell(unused(name, pattern))
+        self._tell_kept(listing.unconfirmed)
 
-    def _pages(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+    def _tell_kept(self, unconfirmed: Sequence[LeftOut]) -> None:
+        """Say which files are kept though the source does not confirm them: once for all."""
+        if not unconfirmed:
+            return
+        with self.gate:
+            done = self.store.state.done_paths(self.source.name)
+        kept = [each for each in unconfirmed if each.name in done]
+        if kept:
+            is_asked = self.store.options.keep
+            self.notices.kept(self.source.name, len(kept), kept[0].why, is_asked=is_asked)
+
+    def _pages(self, known: Known) -> Iterator[Page]:
         """Yield the pages of its list."""
-        pages = iter(self.source.list(known))
+
+        def copy_of(path: str) -> Copy | None:
+            with self.gate:
+                return known.copy_of(path)
+
+        pages = iter(self.source.list(known._replace(copy_of=copy_of)))
         while True:
             with self._asking(LIST):
                 page = next(pages, None)

@@ -49,6 +49,7 @@ def pull(
     verify: bool = False,
     with_source: bool = False,
     overwrite: bool = False,
+    keep: bool = False,
     modes: bool = True,
     times: bool = True,
     watch: Callable[[Callable[[], PullProgress]], None] | None = None,
@@ -84,6 +85,10 @@ def pull(
     overwrite : bool, optional
         Replace what lies where a file belongs and is not the collection's, or was altered;
         otherwise it is kept, and the file is named as missing.
+    keep : bool, optional
+        Let verified files count that their server does not confirm any more, whether it refuses
+        them or sends something that may be no file; otherwise they are kept, too, and named as
+        missing.
     modes, times : bool, optional
         Whether files and folders get the permission bits and times that they have at their source.
     watch : callable, optional
@@ -131,7 +136,7 @@ def pull(
     key = read_private_key(collection.key)
     # All that a pull needs is imported before anybody is asked: later there may be no room for it.
     warm_up(collection, how)
-    options = StoreOptions(overwrite=overwrite, modes=modes, times=times)
+    options = StoreOptions(overwrite=overwrite, keep=keep, modes=modes, times=times)
     store = Store(Path(into), options, is_dry=plan_only)
     gate = Gate()
     try:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import TransferError
 from datacollect.files.kinds import shown
 from datacollect.files.units import format_bytes
-from datacollect.net.safe_text import safe_text
-from datacollect.transfer.store.folder.log import without_secrets
+from datacollect.net.safe_text import safe_text, without_secrets
 
 if TYPE_CHECKING:
     from datacollect.transfer.store.source_check import Differing

@@ -36,12 +36,15 @@ class StoreOptions:
     ----------
     overwrite : bool
         Whether files replace what is there already and is not a file of ours, unaltered.
+    keep : bool
+        Whether verified files count though their source does not confirm them any more.
     modes, times : bool
         Whether files and folders get the permission bits and the times that they have at their
         source.
     """
 
     overwrite: bool = False
+    keep: bool = False
     modes: bool = True
     times: bool = True
 

@@ -9,7 +9,7 @@ from datacollect.files.kinds import BYTES_STOP, shown
 from datacollect.files.units import format_bytes
 from datacollect.transfer.protocol.file_names import why_not_written
 from datacollect.transfer.protocol.patterns import ALL, matches
-from datacollect.transfer.protocol.source import LeftOut
+from datacollect.transfer.protocol.source import UNCONFIRMED, LeftOut
 from datacollect.transfer.store.state.holes import are_ranges
 from datacollect.transfer.store.state.state import storable
 
@@ -41,8 +41,15 @@ class Listing:
         Which names the destination's file system takes for the same.
     wanted : WantedFiles
         Which files of the source are.
+    keeps : bool
+        Whether verified files count that the source does not confirm.
     also : State, optional
         Another state that is told the same.
+
+    Attributes
+    ----------
+    unconfirmed : list of LeftOut
+        Files that are listed as they were known, and why the source did not confirm it.
     """
 
     def __init__(
@@ -52,8 +59,11 @@ class Listing:
         folding: Folding,
         wanted: WantedFiles = ALL,
         *,
+        keeps: bool = False,
         also: State | None = None,
     ) -> None:
+        self.unconfirmed: list[LeftOut] = []
+        self._keeps = keeps
         self._source, self._folding, self._wanted = source, folding, wanted
         states = [state] if also is None else [state, also]
         self._told = [(each, each.source_id(source)) for each in states]
@@ -104,8 +114,12 @@ class Listing:
         self._n_folders += len(folders)
         self._bytes += sum(file.n_bytes for file in files)
         self._require_possible()
+        unconfirmed = [_storable(e) for e in page.unconfirmed if self._wanted.fits(e.name)]
+        self.unconfirmed += unconfirmed
+        named = () if self._keeps else unconfirmed
+        kept = [each._replace(why=f"{UNCONFIRMED}: {each.why}") for each in named]
         for state, number in self._told:
-            state.add_page(number, files, left_out, folders)
+            state.add_page(number, files, left_out, folders, kept)
 
     def end(self) -> list[str]:
         """Compare it with what is known: the source is listed to its end.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.patterns import ALL
+from datacollect.transfer.protocol.source import BEGIN_BYTES, Copy, Known
 from datacollect.transfer.store.arriving import Arriving
 from datacollect.transfer.store.attributes import StoreOptions, finish_folder, is_as_placed
 from datacollect.transfer.store.comparing import open_placed
@@ -138,13 +139,44 @@ class Store(Arriving):
 
     def listing(self, name: str, wanted: WantedFiles = ALL) -> Listing:
         """Begin to list a source."""
-        return Listing(self.state, name, self._folding_for(name), wanted, also=self._kept)
+        return Listing(
+            self.state,
+            name,
+            self._folding_for(name),
+            wanted,
+            keeps=self.options.keep,
+            also=self._kept,
+        )
 
     def note_wanted(self, names: Iterable[str]) -> None:
         """Note which sources are wanted, for whoever asks after a first start that only looked."""
         if self._kept is not None and self._kept.n_starts() == 0:
             for name in names:
                 self._kept.set_wanted(name, True)
+
+    def known(self, name: str) -> Known:
+        """Return what is known of a source's files, and how to look at verified copies of them."""
+        return Known(self.state.known_files(name), lambda path: self._copy_of(name, path))
+
+    def _copy_of(self, name: str, path: str) -> Copy | None:
+        """Return the copy of a file that lies where it was placed, as it was; None: there is none.
+
+        Nor is there one where the user wants whatever the source has.
+        """
+        stamps = self.state.stamps(self.state.source_id(name), path)
+        if not stamps or self.options.overwrite:
+            return None
+        folders = Folders(self._opened.root_fd)
+        try:
+            with open_placed(folders, name, path) as fd:
+                found = os.fstat(fd)
+                if not any(is_as_placed(found, stamp) for stamp in stamps):
+                    return None
+                return Copy(found.st_size, os.pread(fd, BEGIN_BYTES, 0))
+        except OSError:
+            return None
+        finally:
+            folders.close()
 
     def _folding_for(self, name: str) -> Folding:
         """Return which names are one file where a source's files lie, as far as can be tried."""

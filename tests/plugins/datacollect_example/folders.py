@@ -18,6 +18,7 @@ from datacollect.transfer.protocol.source import (
     Assurance,
     Confirmation,
     FetchResult,
+    Known,
     Listed,
     Page,
     Reached,
@@ -54,7 +55,7 @@ class FolderSource:
             raise TransferError(f"{self.name}: {self._path} is no folder; mount it")
         return Reached((), serves=True)
 
-    def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+    def list(self, known: Known) -> Iterator[Page]:
         found = [path for path in self._path.rglob("*") if path.is_file()]
         listed = [_listed(self._path, path) for path in found]
         yield Page(

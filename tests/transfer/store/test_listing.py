@@ -5,10 +5,16 @@ from instances.stores import TIME_NS, Held, pull
 
 from datacollect.errors import TransferError
 from datacollect.transfer.protocol.patterns import WantedFiles
-from datacollect.transfer.protocol.source import LeftOut, Listed, ListedFolder, Page
+from datacollect.transfer.protocol.source import (
+    UNCONFIRMED,
+    LeftOut,
+    Listed,
+    ListedFolder,
+    Page,
+)
 from datacollect.transfer.store import listing as listing_module
-from datacollect.transfer.store.state.state import State
-from datacollect.transfer.store.store import Store
+from datacollect.transfer.store.state.state import FileState, Settled, Stamp, State
+from datacollect.transfer.store.store import Store, StoreOptions
 
 
 @pytest.fixture
@@ -166,3 +172,32 @@ def test_times_before_1970_come_back_as_they_were(tmp_path):
     state.end_listing(number)
     assert [file.mtime_ns for file in state.known_files("S").values()] == times
     state.close()
+
+
+def unconfirmed(store, *, is_done):
+    """List a file, have it placed or not, then list it as it was known."""
+    store.state.begin_start(["S"])
+    listed(store, Page([Listed("f", 0, 0, 0, '{"etag": "1"}')]))
+    (row,) = store.state.files_in(store.state.source_id("S"), FileState.WAITING)
+    if is_done:
+        store.state.settle([Settled(row.number, FileState.DONE, None, Stamp(0, 1))])
+    why = LeftOut("f", "a login page?")
+    return listed(store, Page([row.listed], unconfirmed=[why]))
+
+
+def test_what_is_not_confirmed_is_named_where_it_is_done_and_no_more(store):
+    """What has yet to come is named where it does not come."""
+    assert unconfirmed(store, is_done=False) == {}
+    whys = unconfirmed(store, is_done=True)
+    assert whys == {"f": f"{UNCONFIRMED}: a login page?"}
+    assert not store.state.is_complete()
+    listed(store, Page([Listed("f", 0, 0, 0, '{"etag": "1"}')]))
+    assert store.state.is_complete()
+
+
+def test_what_is_not_confirmed_counts_where_the_user_keeps_it(tmp_path):
+    store = Store(tmp_path / "into", StoreOptions(keep=True))
+    try:
+        assert unconfirmed(store, is_done=True) == {}
+    finally:
+        store.close()

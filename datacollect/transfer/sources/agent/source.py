@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from datacollect.net.deadline import Deadline
     from datacollect.transfer.protocol.messages import InventoryPage
-    from datacollect.transfer.protocol.source import Assurance
+    from datacollect.transfer.protocol.source import Assurance, Known
     from datacollect.transfer.sources.agent.network import Network
 
 
@@ -61,7 +61,7 @@ class AgentSource:
         assert trouble is not None
         raise trouble
 
-    def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+    def list(self, known: Known) -> Iterator[Page]:
         """Yield the pages of its inventory, as long as they bring enough."""
         flow = Flow(self._patience_s)
         try:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from datacollect.errors import IdentityError, RefusedError
+from datacollect.errors import IdentityError, RefusedError, TransferError
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import RelayHop, dial, open_route, start_tls
-from datacollect.net.tls import require_fingerprint
+from datacollect.net.tls import require_fingerprint, web_context
+from datacollect.transfer.sources.web import certificates
 
 if TYPE_CHECKING:
     import socket
@@ -35,6 +38,8 @@ class Dialler:
     refused : callable
         Takes what a relay refuses with.
     timeout_s : float
+    has_ca : bool
+        Whether the collection names who signed its certificate.
     """
 
     name: str
@@ -44,6 +49,7 @@ class Dialler:
     hops: Callable[[], Sequence[RelayHop]]
     refused: Callable[[RefusedError], None]
     timeout_s: float
+    has_ca: bool = False
 
     def dial(self, wanted: Connect, deadline: Deadline | None = None) -> socket.socket:
         """Connect.
@@ -65,10 +71,9 @@ class Dialler:
         except IdentityError as error:
             if wanted.is_elsewhere:
                 raise
-            raise IdentityError(
-                f"{error}; where it is the right server, name who signed it by ca, or its "
-                "fingerprint"
-            ) from None
+            certificate = partial(self._certificate, wanted)
+            helps = certificates.refusal(error, certificate, has_ca=self.has_ca)
+            raise error if helps is None else IdentityError(f"{error}; {helps}") from None
         connection.settimeout(self.timeout_s)
         if self.fingerprint is not None and not wanted.is_elsewhere:
             try:
@@ -77,6 +82,16 @@ class Dialler:
                 connection.close()
                 raise
         return connection
+
+    def _certificate(self, wanted: Connect) -> bytes | None:
+        """Return the certificate that the server shows, whatever it is worth."""
+        deadline = Deadline(self.timeout_s)
+        with suppress(TransferError):
+            plain = self._plain(wanted, deadline)
+            unchecked = web_context(None, "any")
+            with start_tls(plain, unchecked, wanted.origin.host, self.name, deadline) as connection:
+                return connection.getpeercert(binary_form=True)
+        return None
 
     def _plain(self, wanted: Connect, deadline: Deadline) -> socket.socket:
         host, port = wanted.origin.host, wanted.origin.port

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections import deque
@@ -10,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.net.deadline import RENEWED_BY_BYTES
-from datacollect.transfer.protocol.source import Confirmation, FetchResult, Verdict
+from datacollect.transfer.protocol.source import Confirmation, FetchResult, Span, Verdict
 from datacollect.transfer.sources.web.conversation import Conversation, Failed
 from datacollect.transfer.sources.web.core import messages
 from datacollect.transfer.sources.web.core.heads import BUSY_S
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from datacollect.net.deadline import Deadline
-    from datacollect.transfer.protocol.source import Listed, Segment, Span
+    from datacollect.transfer.protocol.source import Listed, Segment
     from datacollect.transfer.sources.web.core.core import WebCore
     from datacollect.transfer.sources.web.core.urls import Target
     from datacollect.transfer.sources.web.pace import Pace
@@ -42,6 +43,19 @@ def contradicts(answer: messages.Answer, file: Listed) -> bool:
     was = Version.of_tag(file.tag)
     is_other = was.sha256 is None and was.is_other(answer.version)
     return is_other or answer.n_bytes != file.n_bytes
+
+
+OTHER_DIGEST = (
+    "what comes has another SHA-256 than its server says (RFC 9530: Content-Digest, Repr-Digest): "
+    "somebody between changes it, or the server errs; a sha256 in a manifest would decide"
+)
+
+
+def _is_as_said(view: memoryview, answer: messages.Answer) -> bool:
+    """Whether a range has the hash that its server says, where one answer has brought all of it."""
+    if answer.worth is not Worth.GOOD or answer.sha256 is None:
+        return True
+    return hashlib.sha256(view).digest() == answer.sha256
 
 
 class WebPeer:
@@ -108,9 +122,12 @@ class WebPeer:
 
         at = 0
         for span, file in self._asked.popleft():
-            self._talk.take_into(buffer[at : at + span.n_bytes])
+            view = buffer[at : at + span.n_bytes]
+            self._talk.take_into(view)
             answer = self._range(span, file)
             at += self._talk.taken
+            if file.sha256 is None and not _is_as_said(view, answer):
+                return FetchResult(at, Verdict.UNREADABLE, b"", OTHER_DIGEST)
             if answer.worth is not Worth.GOOD:
                 return FetchResult(at, _VERDICTS[answer.worth], b"", answer.why)
         return FetchResult(at, Verdict.VERIFIED, blake3(buffer[:at]).digest())
@@ -164,6 +181,13 @@ class WebPeer:
         if why is not None and answer.worth in (Worth.GOOD, Worth.REFUSED):
             return replace(answer, worth=Worth.REFUSED, why=why)
         return answer
+
+    def beginning(self, file: Listed, n_bytes: int) -> bytes | None:
+        """Return the first bytes of a file as it is listed; None where they do not come so."""
+        buffer = bytearray(n_bytes)
+        self._talk.take_into(memoryview(buffer))
+        answer = self._fetched(Span(0, 0, n_bytes), file)
+        return bytes(buffer) if answer.worth is Worth.GOOD else None
 
     def abort(self, *, is_stuck: bool = False) -> None:
         """Let whatever is under way fail at once; `is_stuck`: because nothing comes of it."""
@@ -219,18 +243,22 @@ class WebPeer:
         """Fetch a span; what has come of it is kept where a connection ends in between."""
         version = Version.of_tag(file.tag)
         target, mark = self._target_of(file.path), self._standing.mark(file.path)
+        begins: list[int] = []
         why = self._standing.why_not(file.path, is_hashed=version.sha256 is not None)
         if why is not None:
             return messages.Answer(Worth.REFUSED, why)
 
         def rest() -> AskRange:
+            begins.append(self._talk.taken)
             begin, n_bytes = span.offset_bytes + self._talk.taken, span.n_bytes - self._talk.taken
             return AskRange(file.path, target, file.n_bytes, version, begin, n_bytes)
 
         answer = self._asked_for(file.path, rest, may_wait=True)
         if answer.worth is Worth.GOOD:
             self._standing.note(file.path, version, mark)
-        elif answer.worth is Worth.CHANGED and version.sha256 is None:
+            # What came before a connection ended is not of this answer.
+            return replace(answer, sha256=None) if begins[-1] else answer
+        if answer.worth is Worth.CHANGED and version.sha256 is None:
             why = self._standing.note(file.path, answer.version, mark, version)
             if why is not None:
                 return replace(answer, worth=Worth.REFUSED, why=why)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from datacollect.transfer.protocol.kind import Relays
-    from datacollect.transfer.protocol.source import Listed
+    from datacollect.transfer.protocol.source import Known
     from datacollect.transfer.sources.web.entries import ServerEntry
 
 
@@ -82,12 +82,17 @@ class WebSource:
         assert trouble is not None
         raise trouble
 
-    def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+    def list(self, known: Known) -> Iterator[Page]:
         """Yield its files in pages; what was answered in a try that has failed is kept."""
         if self._listing is None:
             relays = self._relays
             self._listing = WebListing(
-                self.name, self._files, known, lambda: self.open(relays), self._patience_s
+                self.name,
+                self._files,
+                known,
+                lambda: self.open(relays),
+                self._patience_s,
+                self._standing.refuse,
             )
         yield from self._listing.pages()
         self._listing = None
@@ -117,6 +122,7 @@ class WebSource:
             lambda: self._network.hops(relays, self.name),
             partial(self._network.relay_refused, relays),
             self._timeout_s,
+            entry.ca is not None,
         )
         rule = RedirectRule(entry.redirects_to, entry.plain_http, is_relayed=bool(relays))
         peer = WebPeer(

@@ -7,32 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import threading
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from datacollect.net.safe_text import without_secrets
 from datacollect.transfer.store.folder.opening import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-_SECRETS = re.compile(r"v4\.public\.[\w\-.]+|(https?://[^\s?#'\"]*)[?#][^\s'\"]*")
-_PASSWORDS = re.compile(r"(https?://)[^\s/@'\"]*@")
-
-
-def without_secrets(text: str) -> str:
-    """Return a text with tickets, passwords, and with what follows the ? of URLs, left out.
-
-    >>> without_secrets("GET https://x.example/a?X-Signature=1 with v4.public.abc failed")
-    'GET https://x.example/a?… with v4.public.… failed'
-    >>> without_secrets("https://me:secret@x.example/")
-    'https://…@x.example/'
-    """
-    text = _PASSWORDS.sub(r"\1…@", text)
-    return _SECRETS.sub(lambda m: f"{m[1]}?…" if m[1] else "v4.public.…", text)
 
 
 class Log:

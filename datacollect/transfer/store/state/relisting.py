@@ -47,7 +47,10 @@ END_OF_LISTING = (
         AND {_VIEWED}""",
     """DELETE FROM left_out WHERE source = :source AND rowid NOT IN
         (SELECT what FROM out_of_view WHERE kind = 'name')""",
-    "INSERT INTO left_out SELECT * FROM listed_out WHERE source = :source",
+    # What its source does not confirm is named where it is done: what has yet to come names itself.
+    """INSERT INTO left_out SELECT source, path, why, path_hex FROM listed_out AS o
+        WHERE source = :source AND (NOT is_kept OR EXISTS (SELECT 1 FROM files AS f WHERE
+            f.source = o.source AND f.path = o.path AND f.state = 1))""",
     """DELETE FROM folders WHERE source = :source AND path NOT IN
         (SELECT what FROM out_of_view WHERE kind = 'folder')""",
     """INSERT OR REPLACE INTO folders (source, path, mode, mtime_s, mtime_ns)

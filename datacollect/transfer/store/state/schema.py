@@ -105,7 +105,8 @@ CREATE TEMP TABLE listed (
     PRIMARY KEY (source, path)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE listed_out (
-    source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, path_hex TEXT
+    source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, path_hex TEXT,
+    is_kept INTEGER NOT NULL
 );
 CREATE TEMP TABLE out_of_view (kind TEXT NOT NULL, what NOT NULL, PRIMARY KEY (kind, what));
 CREATE TEMP TABLE listed_folders (

@@ -235,16 +235,21 @@ class State(Reading):
         files: Iterable[Listed],
         left_out: Iterable[LeftOut] = (),
         folders: Iterable[ListedFolder] = (),
+        unconfirmed: Iterable[LeftOut] = (),
     ) -> None:
-        """Take a page of a listing in."""
+        """Take a page of a listing in; what is not confirmed is named where it is done."""
         with self._transaction() as db:
             db.executemany(
                 f"INSERT INTO listed VALUES ({','.join('?' * 11)})",
                 ((source, *_cells(file)) for file in files),
             )
             db.executemany(
-                "INSERT INTO listed_out VALUES (?, ?, ?, ?)",
-                ((source, each.name, each.why, each.name_hex) for each in left_out),
+                "INSERT INTO listed_out VALUES (?, ?, ?, ?, ?)",
+                (
+                    (source, each.name, each.why, each.name_hex, is_kept)
+                    for is_kept, entries in enumerate((left_out, unconfirmed))
+                    for each in entries
+                ),
             )
             db.executemany(
                 "INSERT OR REPLACE INTO listed_folders VALUES (?, ?, ?, ?, ?)",

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from datacollect.files.media import Looks
 from datacollect.transfer.sources.web.core.core import MOST_PARTS, MOST_REDIRECTS, WebCore
 from datacollect.transfer.sources.web.core.messages import (
     Answer,
@@ -212,7 +213,7 @@ def test_sizes_come_with_what_tells_pages_from_files():
     core.handle(Connected())
     (answer,) = core.handle(http(206, page, b"<"))
     assert (answer.worth, answer.n_bytes, answer.version) == (Worth.GOOD, 100, Version(ETAG))
-    assert (answer.is_html, answer.begins) == (True, b"<")
+    assert (answer.media, answer.begins) == (Looks.HTML, b"<")
     assert answer.landed.path == "/login?next=/a"
 
 
@@ -447,3 +448,110 @@ def test_a_head_without_end_is_asked_for_once(asks):
     gone, answer = actions
     assert (gone, answer.worth) == (Disconnect(), Worth.REFUSED)
     assert "has no end within 65,536 bytes" in answer.why
+
+
+# What is met in the field ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("units", ["bytes", "Bytes", "BYTES"])
+def test_units_of_ranges_are_the_same_in_any_case(units):
+    """RFC 9110, 14.1: range units are case-insensitive."""
+    found = GOOD | {"Content-Range": f"{units} 10-14/100"}
+    assert answered(http(206, found, b"12345")) == (b"12345", [Answer(Worth.GOOD)])
+    _, (*_, answer) = answered(
+        http(206, {"Content-Range": f"{units} 0-0/100", "Content-Length": 1}, b"x"),
+        asks=AskSize("a", TARGET),
+    )
+    assert (answer.worth, answer.n_bytes) == (Worth.GOOD, 100)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 17, 30, 45, 60, 100])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"])
+def test_transfer_encoding_identity_is_none(before, cut):
+    """RFC 2616 (1999), 3.6: it means that there is none; the length is that of Content-Length."""
+    headers = {"transfer-encoding": "Identity"} | GOOD
+    data = before + http(206, headers, b"12345").data
+    parts = [Received(data[:cut]), Received(data[cut:])]
+    assert answered(*parts) == (b"12345", [Answer(Worth.GOOD)])
+
+
+def test_another_transfer_encoding_is_refused_as_before():
+    _, (*_, failure) = answered(http(206, GOOD | {"Transfer-Encoding": "gzip"}, b"12345"))
+    assert isinstance(failure, Fail)
+
+
+GLACIER = (
+    b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>InvalidObjectState</Code><Message>The '
+    b"operation is not valid for the object's storage class</Message><HostId>1</HostId></Error>"
+)
+SAYS = "InvalidObjectState: The operation is not valid for the object's storage class"
+
+
+@pytest.mark.parametrize("asks", [RANGE, AskSize("a", TARGET)])
+@pytest.mark.parametrize("framed", ["length", "chunks", "end"])
+def test_what_a_server_says_itself_stands_behind_the_reason(asks, framed):
+    """S3 says so of what lies in Glacier."""
+    if framed == "length":
+        events = [http(403, {"Content-Length": len(GLACIER)}, GLACIER)]
+    elif framed == "chunks":
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(GLACIER), GLACIER)
+        events = [http(403, {"Transfer-Encoding": "chunked"}, body)]
+    else:
+        events = [http(403, {"Connection": "close"}, GLACIER[:99]), Received(GLACIER[99:])]
+        events.append(Received(b""))
+    _, (*_, answer) = answered(*events, asks=asks)
+    assert answer.worth is Worth.REFUSED
+    assert f"('{SAYS}')" in answer.why
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        (404, b'{"error": {"code": "NoSuchKey", "message": "gone"}}', "NoSuchKey: gone"),
+        (500, b"<html><title>502 Bad Gateway</title></html>", "502 Bad Gateway"),
+        (503, b"<Error><Code>SlowDown</Code></Error>", "SlowDown"),
+        (429, b"Too many requests\nand more", "Too many requests"),
+        (403, b"\0\1\2", None),
+        (403, b"", None),
+    ],
+)
+def test_documents_of_all_types_say_why(status, body, says):
+    found = http(status, {"Content-Length": len(body)}, body)
+    _, (*_, last) = answered(found, asks=AskSize("a", TARGET))
+    assert str(status) in last.why
+    assert (f"('{says}')" in last.why) if says else ("('" not in last.why)
+
+
+def test_what_a_server_says_shows_no_secret_and_nothing_that_a_terminal_obeys():
+    target = target_of("https://me:pass%20word@x.example/a?X-Signature=0123456789abcdef&X=1")
+    said = (
+        "Signature 0123456789abcdef of https://x.example/a?X-Signature=0123456789abcdef "
+        f"\x1b[31mfor {target.authorization} is wrong " + "x" * 9000
+    )
+    body = f'{{"message": {said!a}}}'.replace("'", '"').replace("\\x1b", "\\u001b").encode()[:4000]
+    body = body[:3990] + b'"}' if not body.endswith(b"}") else body
+    _, (*_, answer) = answered(
+        http(403, {"Content-Length": len(body)}, body), asks=AskSize("a", target)
+    )
+    assert "Signature …" in answer.why
+    assert "0123456789abcdef" not in answer.why
+    assert "Basic …" in answer.why
+    assert "\x1b" not in answer.why
+    assert len(answer.why) < 500
+
+
+@pytest.mark.parametrize("end", [Lost("nothing moves", is_late=True), Lost("reset"), Received(b"")])
+def test_a_refusal_stands_whatever_becomes_of_its_body(end):
+    begun = http(403, {"Content-Length": 100}, b"<Error>")
+    _, (*_, answer) = answered(begun, end, asks=AskSize("a", TARGET))
+    assert answer.worth is Worth.REFUSED
+    busy = http(503, {"Content-Length": 100, "Retry-After": "7"}, b"")
+    _, (gone, failure) = answered(busy, end, asks=AskSize("a", TARGET))
+    assert (gone, failure.status, failure.wait_s) == (Disconnect(), 503, 7.0)
+
+
+def test_of_a_refusal_without_end_little_is_read():
+    begun = http(403, {"Transfer-Encoding": "chunked"})
+    chunk = Received(b"1000\r\n" + b"a" * 4096 + b"\r\n")
+    _, (gone, answer) = answered(begun, *[chunk] * 6, asks=AskSize("a", TARGET))
+    assert (gone, answer.worth) == (Disconnect(), Worth.REFUSED)

@@ -1,11 +1,13 @@
 """Bytes only with proof: what servers say of sizes, versions and pages, as others have seen it."""
 
+import base64
 import gzip
 import hashlib
 import os
 import threading
 from collections import Counter
 
+import pytest
 from instances.web_answers import manifest, paths_of, ranged, whys
 from instances.web_servers import RESET, tiny_server
 
@@ -73,13 +75,13 @@ def test_a_server_that_refuses_everything_and_has_bytes_has_no_empty_file(pulled
     assert arrived() == {"a.bin": DATA}
 
 
-def test_what_the_server_says_in_two_ways_replaces_what_was_verified(pulled, arrived):
-    by_now = {"empty": b"", "byte": b"x", "part": DATA[:1000]}
-    with tiny_server(dict.fromkeys(by_now, DATA)) as tiny:
+@pytest.mark.parametrize("by_now", [b"", b"\1", DATA[:1000]], ids=["empty", "byte", "part"])
+def test_what_the_server_says_in_two_ways_replaces_what_was_verified(pulled, arrived, by_now):
+    with tiny_server({"a.bin": DATA, "b.bin": OTHER}) as tiny:
         assert pulled(tiny, paths_of(tiny)).complete
-        tiny.files = by_now
+        tiny.files = {"a.bin": by_now, "b.bin": OTHER}
         assert pulled(tiny, paths_of(tiny)).complete
-    assert arrived() == by_now
+    assert arrived() == {"a.bin": by_now, "b.bin": OTHER}
 
 
 def test_what_was_verified_stays_until_what_replaces_it_has_come(pulled, arrived):
@@ -369,3 +371,50 @@ def test_a_bad_request_of_a_url_that_has_expired_says_so(pulled, tmp_path):
         (tmp_path / "urls.csv").write_text(f"url\n{tiny.sign('a.bin', 1_700_000_000)}\n")
         answer = pulled(tiny, {"urls": str(tmp_path / "urls.csv")})
     assert "its URL expired at 2023-11-14 22:13:20 UTC (400)" in whys(answer)["a.bin"]
+
+
+def digest(data):
+    return f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:"
+
+
+@pytest.mark.parametrize("name", ["Content-Digest", "Repr-Digest"])
+def test_bytes_that_contradict_their_servers_own_digest_are_no_file(
+    pulled, arrived, tmp_path, name
+):
+    """RFC 9530: somebody between changes a byte; of a file with a known hash that decides."""
+    data = DATA[:50_000]  # one piece
+
+    def respond(path, headers):
+        status, more, body = ranged(data, headers)
+        honest = data if name == "Repr-Digest" else body
+        more |= {name: f"md5=:AAAA:, {digest(honest)}"}
+        return status, more, body if path == "a.bin" else b"!" * len(body)
+
+    with tiny_server({"a.bin": data, "b.bin": data}, respond=respond) as tiny:
+        answer = pulled(tiny, paths_of(tiny))
+        assert arrived() == {"a.bin": data}
+        assert "another SHA-256 than its server says" in whys(answer)["b.bin"]
+        listed = manifest(tmp_path, {"b.bin": OTHER})
+        wrong = {name: digest(data)}
+        tiny.respond = lambda _, headers: ranged(OTHER, headers, **wrong)
+        answer = pulled(tiny, {"url": tiny.url, "manifest": listed})
+    assert answer.complete, answer.missing
+    assert arrived()["b.bin"] == OTHER
+
+
+def test_a_digest_counts_for_what_one_answer_has_brought(pulled, arrived):
+    """The first half of a range has come when its connection ends: the digest is of the rest."""
+    data, cut = DATA[:50_000], []
+
+    def respond(path, headers):
+        status, more, body = ranged(data, headers)
+        if len(body) == len(data) and not cut:
+            cut.append(path)
+            return status, more | {"Content-Length": str(len(body))}, body[: len(body) // 2]
+        return status, more | {"Content-Digest": digest(body)}, body
+
+    with tiny_server({"a.bin": data}, respond=respond) as tiny:
+        answer = pulled(tiny, paths_of(tiny), patience_s=20.0, timeout_s=1.0)
+    assert cut
+    assert answer.complete, answer.missing
+    assert arrived() == {"a.bin": data}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import h11
 
 from datacollect.errors import ProblemError
+from datacollect.files.media import said_in
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.sources.web.core.evidence import (
     Evidence,
@@ -20,7 +21,7 @@ from datacollect.transfer.sources.web.core.evidence import (
     by_whole,
     settled,
 )
-from datacollect.transfer.sources.web.core.heads import TOO_MANY, Head, head_of, wait_s
+from datacollect.transfer.sources.web.core.heads import TOO_MANY, Head, HeadBytes, head_of, wait_s
 from datacollect.transfer.sources.web.core.messages import (
     Action,
     Answer,
@@ -40,7 +41,7 @@ from datacollect.transfer.sources.web.core.messages import (
     Take,
     Worth,
 )
-from datacollect.transfer.sources.web.core.refusals import endless_head
+from datacollect.transfer.sources.web.core.refusals import endless_head, quoted
 from datacollect.transfer.sources.web.core.urls import Origin, Target, redirected
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ MOST_REDIRECTS = 5
 MOST_PARTS = 1024
 # What an answer that is of no use may say, before the connection is rather closed.
 MOST_NEEDLESS_BYTES = 16 * 1024
+# Of it so much is read for what it says.
+MOST_SAID_BYTES = 4096
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -85,7 +88,11 @@ class WebCore:
         self._answer: Answer | None = None
         # Of a range: what has come, where the answer under way ends, answers so far.
         self._taken = self._part_end = self._n_parts = self._needless = 0
-        self._begins = b""
+        self._begins = b""  # of a body that is no part of the range
+        self._is_error = False  # the answer under way: its body may say why
+        self._failing: Fail | None = None  # once that body is there
+        self._head_bytes = HeadBytes()
+        self._sha256: bytes | None = None  # of the range, as the answer under way says
         self._is_bare = False  # the answer under way: of a known length, not in chunks
         self._ends = False  # the connection, after the answer under way
 
@@ -109,6 +116,8 @@ class WebCore:
             case Lost(why, is_late):
                 if self._asked is None:
                     return self._disconnect()
+                if self._is_error:  # what its head says stands
+                    return self._over()
                 again = [] if is_late else self._asked_again()
                 return again or [*self._disconnect(), Fail(why)]
 
@@ -131,6 +140,7 @@ class WebCore:
         assert self._asked is not None
         self._target = target
         self._answer, self._needless, self._has_heard, self._begins = None, 0, False, b""
+        self._is_error, self._failing = False, None
         if self._connected_to == target.origin and self._view is not None:
             return self._send()
         actions = self._disconnect()
@@ -154,6 +164,7 @@ class WebCore:
             headers.append(("Authorization", self._target.authorization))
         request = h11.Request(method="GET", target=self._target.path, headers=headers)
         data = (self._view.send(request) or b"") + (self._view.send(h11.EndOfMessage()) or b"")
+        self._head_bytes = HeadBytes()
         return [Send(data)]
 
     def _range_headers(self) -> list[tuple[str, str]]:
@@ -188,31 +199,43 @@ class WebCore:
         self._has_heard = True
         actions: list[Action] = []
         try:
-            self._view.receive_data(event.data)
-            while self._view is not None:
-                match self._view.next_event():
-                    case h11.Response() as response:
-                        actions += self._head(response, event.now_unix_s)
-                    case h11.Data(data=data):
-                        actions += self._body(bytes(data))
-                    case h11.EndOfMessage():
-                        actions += self._done()
-                        break
-                    case h11.InformationalResponse():
-                        continue
-                    case h11.ConnectionClosed():
-                        actions += [*self._disconnect(), Fail("the server ends the connection")]
-                    case _:
-                        break
+            self._feed(self._view, event.data)
+            actions += self._read(event.now_unix_s)
         except h11.RemoteProtocolError as error:
-            if self._answer is not None and not self._wants_body:
-                return [*self._disconnect(), self._answered()]
+            if (self._answer or self._failing) is not None and not self._wants_body:
+                return self._over()
             if error.error_status_hint == HEAD_TOO_LONG:
                 # Each try would cost as much again, however small the file is.
                 return [*self._disconnect(), self._refused(endless_head(MOST_HEAD_BYTES))]
             why = f"the server's answer is cut short, or no HTTP: {safe_text(str(error))}"
             return [*self._disconnect(), Fail(why)]
         return actions + self._fill()
+
+    def _feed(self, view: h11.Connection, data: bytes) -> None:
+        if passed := self._head_bytes.passed(data):
+            view.receive_data(passed)
+        if not data:
+            view.receive_data(b"")
+
+    def _read(self, now_unix_s: float) -> list[Action]:
+        """Return what follows of all that can be read by now."""
+        actions: list[Action] = []
+        while self._view is not None:
+            match self._view.next_event():
+                case h11.Response() as response:
+                    actions += self._head(response, now_unix_s)
+                case h11.Data(data=data):
+                    actions += self._body(bytes(data))
+                case h11.EndOfMessage():
+                    actions += self._done()
+                    break
+                case h11.InformationalResponse():
+                    continue
+                case h11.ConnectionClosed():
+                    actions += [*self._disconnect(), Fail("the server ends the connection")]
+                case _:
+                    break
+        return actions
 
     def _fill(self) -> list[Action]:
         """Have the remainder of a range put where it belongs, where it comes as it is."""
@@ -240,13 +263,15 @@ class WebCore:
         assert self._target is not None
         assert self._asked is not None
         head = head_of(response)
+        self._is_error = head.status >= 400
         if head.status in REDIRECTS and "location" in head.headers:
             return self._redirect(head.headers["location"])
         if (wait := wait_s(head, now_unix_s)) is not None:
             is_asked = head.status == TOO_MANY or "retry-after" in head.headers
             asks = f", and asks to wait {wait:g} s" if is_asked else ""
             why = f"the server cannot now ({head.status}){asks}"
-            return [*self._disconnect(), Fail(why, wait, head.status, is_asked)]
+            self._failing = Fail(why, wait, head.status, is_asked)
+            return self._needless_body(head)
         if self._is_from_memory and head.status in (401, 403, 404, 410):
             # Where it led on may have been for a while only: ask where it leads by now.
             self._moved.pop(self._asked.path)
@@ -255,6 +280,9 @@ class WebCore:
             return self._size_head(self._asked, head, now_unix_s)
         self._answer = by_range(self._remaining(self._asked), head, self._target, now_unix_s)
         self._part_end = self._taken + self._answer.n_bytes
+        is_all = self._answer.n_bytes == self._asked.file_bytes
+        is_range = self._answer.n_bytes == self._asked.n_bytes
+        self._sha256 = head.sha256(is_all=is_all) if is_range else None
         self._is_bare = head.length is not None and "transfer-encoding" not in head.headers
         closes = "close" in head.headers.get("connection", "").lower()
         self._ends = closes or response.http_version < b"1.1"
@@ -281,13 +309,31 @@ class WebCore:
         assert self._asked is not None
         landed = None if self._target == self._asked.target else self._target
         version = answer.version if answer.worth is Worth.GOOD else head.version
-        return replace(answer, version=version, landed=landed, is_html=head.is_html)
+        return replace(answer, version=version, landed=landed, media=head.media)
 
     def _needless_body(self, head: Head) -> list[Action]:
-        """Let a body pass that is of no use, unless it is long: then end the connection."""
-        if head.length is not None and head.length <= MOST_NEEDLESS_BYTES:
-            return []
+        """Let a body pass that is of no use, unless it is long: then end the connection.
+
+        Of an error it is of use, also where its length is not said: it may say why.
+        """
+        n_bytes = head.length
+        is_short = self._is_error if n_bytes is None else n_bytes <= MOST_NEEDLESS_BYTES
+        return [] if is_short else self._over()
+
+    def _over(self) -> list[Action]:
+        """End an answer that has said enough."""
+        if self._failing is not None:
+            return [
+                *self._disconnect(),
+                replace(self._failing, why=self._with_reason(self._failing.why)),
+            ]
         return [*self._disconnect(), self._answered()]
+
+    def _with_reason(self, why: str) -> str:
+        """Return why a server does not give a file, with what it says itself."""
+        if not self._is_error or self._target is None:
+            return why
+        return why + quoted(said_in(self._begins), self._target)
 
     def _redirect(self, location: str) -> list[Action]:
         assert self._target is not None
@@ -318,11 +364,9 @@ class WebCore:
                 why = f"the server was asked for {asked.n_bytes} bytes, and sends more"
                 return [*self._disconnect(), Fail(why)]
             return [Take(data)]
-        self._begins = self._begins or data[:1]
+        self._begins += data[: MOST_SAID_BYTES - len(self._begins)]
         self._needless += len(data)
-        if self._needless > MOST_NEEDLESS_BYTES:
-            return [*self._disconnect(), self._answered()]
-        return []
+        return self._over() if self._needless > MOST_NEEDLESS_BYTES else []
 
     def _done(self) -> list[Action]:
         asked, view = self._asked, self._view
@@ -331,6 +375,8 @@ class WebCore:
             if self._taken < self._part_end:
                 return self._cut_short(asked)
             return self._part_is_there(asked, can_go_on=can_go_on)
+        if self._failing is not None:
+            return self._over()
         answer = self._answered()
         return [answer] if can_go_on else [*self._disconnect(), answer]
 
@@ -338,7 +384,7 @@ class WebCore:
         """Answer, or ask for the remainder of a range of which the server has sent a part."""
         gone = [] if can_go_on else self._disconnect()
         if self._taken == asked.n_bytes:
-            return [*gone, self._answered(Answer(Worth.GOOD))]
+            return [*gone, self._answered(Answer(Worth.GOOD, sha256=self._sha256))]
         self._n_parts += 1
         if self._n_parts >= MOST_PARTS:
             why = (
@@ -361,8 +407,10 @@ class WebCore:
             self._moved[self._asked.path] = self._target
         else:  # where it led on may have been for a while only
             self._moved.pop(self._asked.path, None)
+        if answer.worth is not Worth.GOOD:
+            answer = replace(answer, why=self._with_reason(answer.why))
         if self._begins:
-            answer = replace(answer, begins=self._begins)
+            answer = replace(answer, begins=self._begins[:1])
         self._answer = self._asked = None
         return answer
 

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.files.kinds import BYTES_STOP
+from datacollect.files.media import Looks, is_promised
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.sources.web.core.messages import Answer, AskRange, AskSize, Worth
 from datacollect.transfer.sources.web.core.refusals import (
@@ -19,13 +20,16 @@ from datacollect.transfer.sources.web.core.refusals import (
     moved_without_a_word,
     not_allowed,
 )
-from datacollect.transfer.sources.web.core.urls import expiry_unix_s, is_named_as_page, name_in
+from datacollect.transfer.sources.web.core.urls import expiry_unix_s, name_in
 
 if TYPE_CHECKING:
     from datacollect.transfer.sources.web.core.heads import Head
     from datacollect.transfer.sources.web.core.urls import Target
 
-_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,19})-(\d{1,19})|\*)/(\d{1,19}|\*)", re.ASCII)
+# Units are the same in any case (14.1).
+_CONTENT_RANGE = re.compile(
+    r"bytes (?:(\d{1,19})-(\d{1,19})|\*)/(\d{1,19}|\*)", re.ASCII | re.IGNORECASE
+)
 
 
 class ContentRange(NamedTuple):
@@ -273,9 +277,9 @@ def _is_proved_by_hash(asked: AskRange | AskSize, head: Head) -> bool:
 
 def _is_page(asked: AskRange, head: Head, target: Target) -> bool:
     """Whether redirects have led to HTML of another name and size, where none is called so."""
-    if not head.is_html or name_in(target) == name_in(asked.target):
+    if head.media is not Looks.HTML or name_in(target) == name_in(asked.target):
         return False
-    return not is_named_as_page(asked.path) and _total(head) != asked.file_bytes
+    return not is_promised(asked.path, Looks.HTML) and _total(head) != asked.file_bytes
 
 
 def _total(head: Head) -> int | None:

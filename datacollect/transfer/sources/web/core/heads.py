@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.files.media import looks_by_type
 from datacollect.transfer.sources.web.core.versions import Version
 
 if TYPE_CHECKING:
@@ -13,11 +15,21 @@ if TYPE_CHECKING:
 
     import h11
 
+    from datacollect.files.media import Looks
+
 # To wait where a server says that it cannot now, and not how long.
 BUSY_S, LONGEST_RETRY_S = 2.0, 24 * 3600.0
 TOO_MANY = 429
 BUSY = (408, 425, TOO_MANY, 502, 503, 504)
-_HTML = ("text/html", "application/xhtml+xml")
+_SHA256 = re.compile(r"(?:^|,) ?sha-256=:((?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/=]{4}):", re.ASCII)
+_HTTP = b"HTTP/"
+# A longer head is judged by who reads HTTP.
+MOST_HELD_BYTES = 64 * 1024
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+_INFORMATIONAL = re.compile(rb"HTTP/\d\.\d 1\d\d")
+_IDENTITY = re.compile(
+    rb"^transfer-encoding:[ \t]*identity[ \t]*\r?\n", re.IGNORECASE | re.MULTILINE
+)
 
 
 class Head(NamedTuple):
@@ -40,20 +52,62 @@ class Head(NamedTuple):
         return Version(self.headers.get("etag"), self.headers.get("last-modified"))
 
     @property
-    def is_html(self) -> bool:
-        """Whether it calls itself a page.
+    def media(self) -> Looks | None:
+        """Which document it calls itself; None: none."""
+        return looks_by_type(self.headers.get("content-type", ""))
 
-        >>> Head(200, {"content-type": "Text/HTML; charset=utf-8"}).is_html
-        True
+    def sha256(self, *, is_all: bool) -> bytes | None:
+        r"""Return the SHA-256 that it says of its body, or, where that is all, of the file.
+
+        After RFC 9530 (2024).
+
+        >>> Head(206, {"content-digest": "md5=:AA==:, sha-256=:AAE=:"}).sha256(is_all=False)
+        b'\x00\x01'
         """
-        media_type = self.headers.get("content-type", "").partition(";")[0]
-        return media_type.strip().lower() in _HTML
+        for name in ("content-digest", *(("repr-digest",) if is_all else ())):
+            if (found := _SHA256.search(self.headers.get(name, ""))) is not None:
+                return base64.b64decode(found[1])
+        return None
 
     @property
     def encoding(self) -> str | None:
         """How the body is encoded; None: not at all."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         return None if encoding in ("", "identity") else encoding
+
+
+class HeadBytes:
+    r"""Bytes of an answer on their way to who reads HTTP, without `Transfer-Encoding: identity`.
+
+    It means nothing, and servers still send it: RFC 2616 (1999, 3.6) had it, RFC 9112 has not.
+
+    >>> HeadBytes().passed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Identity\r\nA: b\r\n\r\nbody")
+    b'HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody'
+    """
+
+    def __init__(self) -> None:
+        self._held: bytes | None = b""  # of a head without an end; None: it has passed
+
+    def passed(self, data: bytes) -> bytes:
+        """Return what is passed on by now: heads once they are whole, and no others held back."""
+        if self._held is None:
+            return data
+        held = self._held + data
+        end = _END_OF_HEAD.search(held)
+        begins_so = held[: len(_HTTP)] == _HTTP[: len(held)]
+        if data and end is None and begins_so and len(held) < MOST_HELD_BYTES:
+            self._held = held
+            return b""
+        if end is None:
+            self._held = None
+            return held
+        head, rest = held[: end.end()], held[end.end() :]
+        head = _IDENTITY.sub(b"", head)
+        if _INFORMATIONAL.match(head):  # the head that counts follows
+            self._held = b""
+            return head + (self.passed(rest) if rest else b"")
+        self._held = None
+        return head + rest
 
 
 def head_of(response: h11.Response) -> Head:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from datacollect.transfer.sources.web.core.versions import UNKNOWN, Version
 
 if TYPE_CHECKING:
+    from datacollect.files.media import Looks
     from datacollect.transfer.sources.web.core.urls import Origin, Target
 
 
@@ -138,7 +139,8 @@ class Answer:
     """What was asked for is answered.
 
     `n_bytes` and `version` are the file's, by `AskSize`. So are, to distinguish files from pages:
-    where redirects have led to, whether it is HTML, and its first byte.
+    where redirects have led to, which document it calls itself, and its first byte. `sha256` is
+    what the server says of a range, where one answer has brought all of it.
     """
 
     worth: Worth
@@ -146,8 +148,9 @@ class Answer:
     n_bytes: int = 0
     version: Version = UNKNOWN
     landed: Target | None = None
-    is_html: bool = False
+    media: Looks | None = None
     begins: bytes = b""
+    sha256: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

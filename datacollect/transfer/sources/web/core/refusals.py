@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, quote
 
-from datacollect.net.safe_text import safe_text
+from datacollect.net.safe_text import safe_text, without_secrets
 from datacollect.transfer.sources.web.core.urls import expiry_unix_s
 
 if TYPE_CHECKING:
     from datacollect.transfer.sources.web.core.heads import Head
     from datacollect.transfer.sources.web.core.urls import Target
 
+# Of what a server says itself: so much is shown, and of a URL's query a value of this length is no
+# word that it may say.
+MOST_SAID, LEAST_SECRET = 160, 8
 NO_RANGES = "sends whole files only: it must know ranges (Accept-Ranges: bytes)"
 LET_IN = "name a user and a password in its URL, or have URLs signed"
 
@@ -28,6 +32,24 @@ def not_allowed(status: int, target: Target, now_unix_s: float) -> str:
             "another method than GET; have it signed again"
         )
     return f"the server does not let us have it ({status})"
+
+
+def quoted(said: str | None, target: Target) -> str:
+    """Return what a server says itself, to be put behind our words; without the URL's secrets.
+
+    >>> from datacollect.transfer.sources.web.core.urls import target_of
+    >>> quoted("0123abcd has expired", target_of("https://x.example/a?Signature=0123abcd"))
+    " ('… has expired')"
+    """
+    if not said:
+        return ""
+    hidden = [value for _, value in parse_qsl(target.path.partition("?")[2])]
+    hidden += [] if target.authorization is None else [target.authorization.partition(" ")[2]]
+    for value in sorted(hidden, key=len, reverse=True):
+        for text in (value, quote(value, safe="")):
+            said = said.replace(text, "…") if len(text) >= LEAST_SECRET else said
+    said = safe_text(without_secrets(" ".join(said.split())))
+    return f" ('{said[:MOST_SAID]}{'…' if len(said) > MOST_SAID else ''}')"
 
 
 def moved_without_a_word(head: Head) -> str:

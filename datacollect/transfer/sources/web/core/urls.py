@@ -15,7 +15,6 @@ from datacollect.net.names import host_port_text
 
 PORTS = {"https": 443, "http": 80}
 LONGEST_URL = 8000
-PAGES = (".html", ".htm", ".xhtml", ".shtml")
 
 
 class Origin(NamedTuple):
@@ -133,15 +132,6 @@ def name_in(target: Target) -> str:
     'a b.tar'
     """
     return unquote(target.path.partition("?")[0].rpartition("/")[2])
-
-
-def is_named_as_page(path: str) -> bool:
-    """Whether a file's name says that it is HTML.
-
-    >>> is_named_as_page("a/index.HTML"), is_named_as_page("a.html.gz")
-    (True, False)
-    """
-    return path.lower().endswith(PAGES)
 
 
 def expiry_unix_s(target: Target) -> float | None:

@@ -1,0 +1,253 @@
+"""What files look like: HTML, XML, JSON, a pointer, text or data; by bytes, media type or name.
+
+Servers answer in documents where they do not give a file: a page to log in, an error in JSON or
+XML, a sentence. Here is what tells documents from data, and what a document says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+from typing import Any
+
+
+class Looks(Enum):
+    """What the first bytes of a file look like; the value is the word for it."""
+
+    EMPTY = "empty"
+    DATA = "data"
+    TEXT = "text"
+    POINTER = "a git-lfs pointer"
+    JSON = "JSON"
+    XML = "XML"
+    HTML = "HTML"
+
+
+DOCUMENTS = (Looks.HTML, Looks.XML, Looks.JSON)
+# By the end of a file's name: which documents it promises.
+_NAMES = {
+    Looks.HTML: (".html", ".htm", ".xhtml", ".shtml"),
+    Looks.XML: (".xml", ".xhtml", ".svg", ".gml", ".gpx", ".kml", ".rdf", ".xsd", ".xsl", ".vtu"),
+    Looks.JSON: (".json", ".geojson", ".jsonl", ".ndjson", ".jsonld", ".ipynb"),
+    Looks.TEXT: (".txt", ".csv", ".tsv", ".md", ".rst", ".log", ".yaml", ".yml", ".toml", ".ini"),
+}
+# Media types of documents, as regular expressions of a whole type that grep -E knows, too.
+TYPES = {
+    Looks.HTML: r"text/html|application/xhtml[+]xml",
+    Looks.XML: r"(text|application)/(xml|[a-z0-9.-]+[+]xml)",
+    Looks.JSON: r"(text|application)/(json|[a-z0-9.-]+[+]json)",
+}
+# What text may begin with: ASCII that is printed, blanks, the mark of an encoding.
+_TEXT_BEGINS = frozenset(b"\t\n\r\xef" + bytes(range(0x20, 0x7F)))
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_BLANKS = b" \t\r\n\f"
+_HTML = re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body|title)\b")
+_XML = re.compile(rb"<([?!]|[a-z_])")
+_JSON = re.compile(rb'\{\s*("|\}|$)|\[\s*([\[{"\]]|$|-?\d)')
+_POINTER = re.compile(
+    rb"version https?://[\w./-]*git-lfs[\w./-]*/v\d\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\n"
+)
+# A pointer is smaller than this (git-lfs, docs/spec.md).
+POINTER_BYTES = 1024
+
+
+def looks_of(begins: bytes) -> Looks:
+    r"""Return what a file looks like that begins so.
+
+    >>> [looks_of(each).name for each in (b"", b"\x93NUMPY", b"a,b\n1,2", b'{"error": 1}')]
+    ['EMPTY', 'DATA', 'TEXT', 'JSON']
+    >>> looks_of(b"<Error/>").name, looks_of(b" <!DOCTYPE html>").name
+    ('XML', 'HTML')
+    """
+    if not begins:
+        return Looks.EMPTY
+    if _CONTROLS.search(begins):
+        return Looks.DATA
+    text = begins.removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)
+    for looks, expected in ((Looks.HTML, _HTML), (Looks.XML, _XML)):
+        if expected.match(text.lower()):
+            return looks
+    if not _is_utf8(begins):
+        return Looks.DATA
+    if _POINTER.match(text):
+        return Looks.POINTER
+    return Looks.JSON if _JSON.match(text) else Looks.TEXT
+
+
+def may_be_text(first_byte: bytes) -> bool:
+    r"""Whether a text or a document may begin so; what is not known may.
+
+    >>> may_be_text(b"<"), may_be_text(b"\x93"), may_be_text(b"")
+    (True, False, True)
+    """
+    return not first_byte or first_byte[0] in _TEXT_BEGINS
+
+
+def looks_by_type(content_type: str) -> Looks | None:
+    """Return which document a header Content-Type speaks of; None where of none.
+
+    >>> looks_by_type("Application/Problem+JSON; charset=utf-8"), looks_by_type("text/plain")
+    (<Looks.JSON: 'JSON'>, None)
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    return next((looks for looks, of in TYPES.items() if re.fullmatch(of, media_type)), None)
+
+
+def is_promised(name: str, looks: Looks) -> bool:
+    """Whether a file's name says that it looks so.
+
+    >>> is_promised("a/index.HTML", Looks.HTML), is_promised("a.html.gz", Looks.HTML)
+    (True, False)
+    """
+    return name.lower().endswith(_NAMES.get(looks, ()))
+
+
+def documents_pattern() -> str:
+    """Return, for shell scripts, media types of each kind of document and names that promise it.
+
+    >>> documents_pattern().split()[:2]
+    ['text/html|application/xhtml[+]xml', '[.]html|[.]htm|[.]xhtml|[.]shtml']
+    """
+    names = {looks: "|".join(f"[.]{end[1:]}" for end in _NAMES[looks]) for looks in DOCUMENTS}
+    return " ".join(f"{TYPES[looks]} {names[looks]}" for looks in DOCUMENTS)
+
+
+def _is_utf8(begins: bytes) -> bool:
+    try:
+        begins.decode()
+    except UnicodeDecodeError as error:
+        # A character may be cut.
+        return error.reason == "unexpected end of data" and error.start >= len(begins) - 3
+    return True
+
+
+# What documents say ----------------------------------------------------------------------------
+
+_KEYS = (
+    "error",
+    "errors",
+    "code",
+    "errorcode",
+    "error_code",
+    "status",
+    "title",
+    "fault",
+    "message",
+)
+_SAYING = ("message", "detail", "error_description", "description", "title", "reason", "error")
+_ROOTS = re.compile(rb"<(?:[\w.-]+:)?(\w*(?:error|fault|exception)\w*)[\s/>]", re.IGNORECASE)
+_OF_ERRORS = re.compile(
+    r"\b(errors?|denied|forbidden|unauthori[sz]ed|not authori[sz]ed|expired|not found|no such|"
+    r"log ?-?in|logged (in|out)|sign ?-?in|session|quota|too many|rate limit|unavailable|"
+    r"maintenance|not permitted|permission)\b",
+    re.IGNORECASE,
+)
+# A longer text is no error's.
+MOST_ERROR_BYTES = 4096
+
+
+def error_in(begins: bytes, n_bytes: int) -> str | None:
+    """Return what a small document says of an error, as it says it; None where it speaks of none.
+
+    Parameters
+    ----------
+    begins : bytes
+    n_bytes : int
+        Of all of it.
+
+    Examples
+    --------
+    >>> error_in(b'{"error": {"code": "expired", "message": "Log in again"}}', 57)
+    'expired: Log in again'
+    >>> error_in(b"<Error><Code>SlowDown</Code><Message>Reduce it</Message></Error>", 66)
+    'SlowDown: Reduce it'
+    >>> error_in(b"time,value", 10), error_in(b'{"title": "A map", "size": 3}', 29)
+    (None, None)
+    """
+    if not 0 < n_bytes <= MOST_ERROR_BYTES:
+        return None
+    match looks_of(begins):
+        case Looks.JSON:
+            return _error_in_json(begins)
+        case Looks.XML if _ROOTS.search(begins[:400]):
+            return said_in(begins)
+        case Looks.TEXT | Looks.HTML if _OF_ERRORS.search(said_in(begins) or ""):
+            return said_in(begins)
+    return None
+
+
+def _error_in_json(begins: bytes) -> str | None:
+    found = _json(begins)
+    if not isinstance(found, dict):
+        return None
+    keys = {key.lower() for key in found}
+    is_error = bool(keys & {"error", "errors", "fault", "errorcode", "error_code", "exception"})
+    is_error |= keys & {"message", "detail"} != set() and keys <= {*_KEYS, *_SAYING, "path", "type"}
+    return (said_in(begins) or "an error") if is_error else None
+
+
+def said_in(document: bytes) -> str | None:
+    r"""Return what a document says that came with a refusal: its code and message, or a sentence.
+
+    >>> said_in(b"<html><title>403 Forbidden</title>...")
+    '403 Forbidden'
+    >>> said_in(b"no such bucket\n"), said_in(b"")
+    ('no such bucket', None)
+    """
+    match looks_of(document):
+        case Looks.JSON:
+            parts = _parts_of_json(_json(document))
+        case Looks.XML:
+            parts = [_element(document, "code"), _element(document, "message|reason|faultstring")]
+        case Looks.HTML:
+            parts = [_element(document, "title")]
+        case Looks.TEXT:
+            parts = [document.decode(errors="replace").strip().partition("\n")[0].strip()]
+        case _:
+            parts = []
+    return ": ".join(dict.fromkeys(part for part in parts if part)) or None
+
+
+def _json(document: bytes) -> Any:
+    try:
+        return json.loads(document)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parts_of_json(found: Any) -> list[str | None]:
+    if isinstance(found, list):
+        found = found[0] if found else None
+    if isinstance(found, str):
+        return [found]
+    if not isinstance(found, dict):
+        return []
+    by_key = {key.lower(): value for key, value in found.items()}
+    for key in ("error", "errors", "fault"):
+        if isinstance(by_key.get(key), dict | list):
+            return _parts_of_json(by_key[key])
+    codes = [by_key.get(key) for key in ("code", "errorcode", "error_code", "status", "error")]
+    words = [by_key.get(key) for key in _SAYING]
+    return [_first_text(codes), _first_text(words)]
+
+
+def _first_text(values: list[Any]) -> str | None:
+    texts = (str(each) for each in values if isinstance(each, str | int) and each not in ("", True))
+    return next(texts, None)
+
+
+def _element(document: bytes, names: str) -> str | None:
+    """Return the text of the first element of a name, wherever it lies."""
+    found = re.search(
+        rf"<(?:[\w.-]+:)?(?:{names})\b[^>]*>\s*([^<]+?)\s*<",
+        document.decode(errors="replace"),
+        re.IGNORECASE,
+    )
+    return None if found is None else found[1]
+
+
+def pointed_sha256(begins: bytes) -> str | None:
+    """Return the SHA-256 of the file that a git-lfs pointer stands for; None where it is none."""
+    found = _POINTER.match(begins)
+    return None if found is None else found[1].decode()
