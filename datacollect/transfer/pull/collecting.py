@@ -1,7 +1,8 @@
 """One start of a pull: sources get ready each by itself, and what is ready is planned and fetched.
 
 While bytes flow others get ready; then the round ends once what it has asked for is there, and all
-is planned again. Complete is what the state says in the end, never the absence of a complaint.
+is planned again. Complete is what the state says in the end, and what lies in the folder then, never
+the absence of a complaint.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.planner import Planner
 from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.store.history import planned_routes
+from datacollect.transfer.store.path_lookup import displaced_files
+from datacollect.transfer.store.state.failures import disk_errors
 
 if TYPE_CHECKING:
     from datacollect.methods.execution import Execution
@@ -69,8 +72,12 @@ class Collecting:
                 self._collect()
                 for name in sorted(hosts.ready):
                     self._store.finish(name)
-            state = self._store.state
-            answer = answer_of(state, hosts.sources, hosts.ended, self._method, self._use)
+            state, folder = self._store.state, self._store.folder
+            with disk_errors(folder):
+                displaced = list(displaced_files(folder, state))
+            answer = answer_of(
+                state, hosts.sources, hosts.ended, self._method, self._use, displaced
+            )
             self._log.write("pull ends", **answer.to_dict())
             return answer
         finally:
