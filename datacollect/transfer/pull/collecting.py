@@ -1,7 +1,7 @@
 """One start of a pull: sources get ready each by itself, and what is ready is planned and fetched.
 
 While bytes flow others get ready; then the round ends once what it has asked for is there, and all
-is planned again. Complete is what the state says in the end, and what lies in the folder then, never
+is planned again. Complete is what the state says in the end and what lies in the folder then, never
 the absence of a complaint.
 """
 
@@ -50,6 +50,7 @@ class Collecting:
         self._planner = Planner(hosts.collection, how)
         self._use = Use()
         self._n_regroups = 0
+        self._unpromised: set[str] = set()
         time_s = hosts.collection.limits.time_s
         self._until_s = math.inf if time_s is None else time.monotonic() + time_s
 
@@ -72,6 +73,7 @@ class Collecting:
                 self._collect()
                 for name in sorted(hosts.ready):
                     self._store.finish(name)
+            self._tell_unpromised()
             state, folder = self._store.state, self._store.folder
             with disk_errors(folder):
                 displaced = list(displaced_files(folder, state))
@@ -98,8 +100,19 @@ class Collecting:
         if verify:
             self._verify()
         self._store.clean()
+        self._tell_unpromised()
         for name in hosts.sources:
             hosts.ask(name)
+
+    def _tell_unpromised(self) -> None:
+        """Say once of each file system whether what is collected outlasts a loss of power there."""
+        for place, what in self._store.unpromised().items():
+            if place not in self._unpromised:
+                self._unpromised.add(place)
+                self._hosts.tell(
+                    f"note: {place}: its file system does not promise that {what} outlast a loss "
+                    "of power: after one, start the same command with --verify"
+                )
 
     def _verify(self) -> None:
         """Read all that has come again; what is not as it was is fetched again."""

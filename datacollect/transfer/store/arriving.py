@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from blake3 import blake3
 
+from datacollect.files.durability import sync
 from datacollect.transfer.protocol.source import Segment
 from datacollect.transfer.store.attributes import finish_file
 from datacollect.transfer.store.checking import Checks
@@ -336,7 +337,7 @@ class Arriving:
             settled.append(self._give_name(source, file, files[file]))
         self._places.folders.sync()
         for fd in used:
-            os.fsync(fd)
+            sync(fd)
         self.state.settle(settled)
         for source, file in whole:
             self._stamps.pop(file, None)

@@ -14,6 +14,7 @@ import os
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
+from datacollect.files.durability import sync
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.patterns import ALL
 from datacollect.transfer.store.arriving import Arriving
@@ -70,7 +71,8 @@ class Store(Arriving):
                 self.folding = folding_of(opened.state_fd)
             except OSError as error:
                 raise unusable(folder, error) from None
-            state = State(folder / STATE_FOLDER / "state.sqlite")
+            path = folder / STATE_FOLDER / "state.sqlite"
+            state = State(path, synced=staging.promises[""].of_files)
             undo.pop_all()
         self._opened = opened
         super().__init__(folder, opened.root_fd, staging, state, options)
@@ -87,6 +89,14 @@ class Store(Arriving):
             closing.callback(self._checks.close)
             closing.callback(self._keep_writers_out)
             closing.callback(self.stop)
+
+    def unpromised(self) -> dict[str, str]:
+        """Return what of this folder may not outlast a loss of power, and why, by place."""
+        return {
+            str(self.folder / source): "names" if promise.of_files else "files and names"
+            for source, promise in list(self._staging.promises.items())
+            if not (promise.of_files and promise.of_names)
+        }
 
     def mend(self) -> int:
         """Bring the state in line with what lies in the folder, after a crash or a hand's work.
@@ -191,7 +201,7 @@ class Store(Arriving):
                     try:
                         fd = folders.open((name, *path.split("/")), make=True)
                         if finish_folder(fd, mode, mtime_ns, self.options):
-                            os.fsync(fd)
+                            sync(fd)
                     except OSError as error:
                         whys[path] = self._places_why(number, name, path, error)
                 folders.sync()

@@ -9,6 +9,9 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from datacollect.files.durability import sync
+from datacollect.files.refusals import UNSUPPORTED
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Sequence
 
@@ -34,13 +37,10 @@ def sync_files(folder_fd: int, names: Collection[int], whole: Container[int] = f
         with suppress(FileNotFoundError):
             fd = os.open(str(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
             try:
-                if name in whole:
-                    os.fsync(fd)
-                else:
-                    os.fdatasync(fd)
+                sync(fd, only_data=name not in whole)
             finally:
                 os.close(fd)
-    os.fsync(folder_fd)
+    sync(folder_fd)
 
 
 def sync_placed(folders: Folders, source: str, paths: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ def sync_placed(folders: Folders, source: str, paths: Sequence[str]) -> None:
         folder_fd = folders.open(tuple(above), make=False)
         fd = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
         try:
-            os.fsync(fd)
+            sync(fd)
         finally:
             os.close(fd)
         folders.changed.add(tuple(above))
@@ -81,5 +81,7 @@ def _syncfs(fd: int) -> bool:
         return False
     if syncfs(fd) != 0:
         number = ctypes.get_errno()
+        if number in UNSUPPORTED:
+            return False
         raise OSError(number, os.strerror(number))
     return True
