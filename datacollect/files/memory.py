@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import mmap
+import os
 import re
 import resource
 from pathlib import Path
@@ -17,6 +18,8 @@ from datacollect.files.units import format_bytes
 
 # What a thread's stack takes where nothing limits it, on any system that this runs on, or less.
 STACK_BYTES = 8 * 2**20
+# What numpy takes with one thread, rounded up: 85 MB (numpy 2, x86-64).
+LIBRARIES_BYTES = 96 * 2**20
 RAISE_IT = "raise `ulimit -v`"
 # Of the dynamic loader, which maps a library piece by piece (glibc's elf/dl-load.c).
 _NO_SEGMENT = re.compile("failed to map segment|cannot map zero-fill|annot allocate memory")
@@ -80,6 +83,17 @@ def require_addresses(n_bytes: int, what: str, n_threads: int = 0, or_else: str 
         raise DatacollectError(
             f"{memory_words()}; {what} takes {format_bytes(n_bytes)} more: {RAISE_IT}{or_else}"
         )
+
+
+def require_libraries() -> None:
+    """Raise `DatacollectError` where a limit leaves too few addresses for numpy to be loaded.
+
+    Its OpenBLAS ends the process otherwise, and takes 40 MB more for each processor, for threads
+    that nothing here needs: it is told to begin none.
+    """
+    if is_limited():
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        require_addresses(LIBRARIES_BYTES, "loading numpy")
 
 
 def memory_words() -> str:

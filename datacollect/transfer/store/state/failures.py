@@ -33,6 +33,8 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # A file system with less than this left is full to SQLite: it writes whole pages, and many.
 LEAST_FREE_BYTES = 64 * 1024
+# Of what a pull takes there is less then.
+LESS_CONNECTIONS = ", or lower `limits.connections` in the collection file"
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 # What is asked for is always the same: a state that has it not has lost it.
 _LOST = ("no such column", "no such table", "has no column named", "unsupported file format")
@@ -48,6 +50,8 @@ start the same command again
     if isinstance(error, DatacollectError):
         return error
     found = refusal_of(error)
+    if getattr(error, "errno", None) == errno.EMFILE:
+        found = found._replace(remedy=f"{found.remedy}{LESS_CONNECTIONS}")
     if found.remedy is None and not isinstance(error, OSError):
         found = Refusal(f"{type(error).__name__}: {error}", None)
     return refused(folder, "cannot be written", found)
