@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 FAILED, INTERRUPTED = 3, 130
+# What the dynamic loader says where a process gets no more addresses.
+NO_SEGMENT = "failed to map segment"
 
 
 def leave_with(load: Callable[[], Callable[[], NoReturn]]) -> NoReturn:
@@ -53,25 +55,15 @@ def _run(load: Callable[[], Callable[[], NoReturn]]) -> NoReturn:
         # Too many open files, a disk that fails, an installation that is not whole.
         if not isinstance(error, OSError | ImportError | MemoryError):
             raise
-        _say(f"error: datacollect cannot be loaded: {_words_of(error)}")
+        is_memory = isinstance(error, MemoryError) or NO_SEGMENT in str(error)
+        remedy = "memory is short: raise `ulimit -v`" if is_memory else "mend that"
+        _say(f"error: datacollect cannot be loaded: {type(error).__name__} {error}; {remedy}")
         sys.exit(FAILED)
     try:
         run_and_leave()
     except KeyboardInterrupt:
         _say_interrupted()
     sys.exit(INTERRUPTED)
-
-
-def _words_of(error: Exception) -> str:
-    try:
-        from datacollect.files.refusals import refusal_of
-
-        reason, remedy = refusal_of(error)
-    except (OSError, ImportError, MemoryError):  # that little cannot be loaded either
-        reason, remedy = str(error), None
-    if not isinstance(error, MemoryError):
-        reason = f"{type(error).__name__} {reason}"
-    return f"{reason}; {remedy or 'mend that'}"
 
 
 def interruption_behind(error: BaseException | None) -> KeyboardInterrupt | None:
