@@ -13,11 +13,13 @@ from datacollect.files.kinds import BYTES_STOP
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.sources.web.core.messages import Answer, AskRange, AskSize, Worth
 from datacollect.transfer.sources.web.core.refusals import (
+    MISDIRECTED,
     NO_RANGES,
     encoded,
     login_page,
     moved_without_a_word,
     not_allowed,
+    not_relayed,
 )
 from datacollect.transfer.sources.web.core.urls import expiry_unix_s, is_named_as_page, name_in
 
@@ -259,6 +261,8 @@ def _refusal(
         return None
     if status == 416 or (status == 412 and isinstance(asked, AskRange)):
         return None
+    if status == MISDIRECTED:
+        return Answer(Worth.UNREADABLE, not_relayed())
     return Answer(Worth.UNREADABLE, f"the server answers with status {status}")
 
 

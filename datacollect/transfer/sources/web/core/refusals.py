@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from datacollect.transfer.sources.web.core.urls import Target
 
 NO_RANGES = "sends whole files only: it must know ranges (Accept-Ranges: bytes)"
+# Of RFC 9110, 15.5.20; relays say it to whoever speaks no TLS.
+MISDIRECTED = 421
 LET_IN = "name a user and a password in its URL, or have URLs signed"
 
 
@@ -28,6 +30,14 @@ def not_allowed(status: int, target: Target, now_unix_s: float) -> str:
             "another method than GET; have it signed again"
         )
     return f"the server does not let us have it ({status})"
+
+
+def not_relayed() -> str:
+    """Say that whoever has answered leads to no server without TLS."""
+    return (
+        f"the answer is that it was asked at the wrong place ({MISDIRECTED}): where a relay leads "
+        "to a server without TLS, name it in `plain_http_to` of its file"
+    )
 
 
 def moved_without_a_word(head: Head) -> str:
