@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 FULL = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
     *(errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    *(errno.ESTALE, errno.ETIMEDOUT),  # of what is mounted over a network
 )
 
 

@@ -32,6 +32,22 @@ def installed_version() -> str | None:
         return None
 
 
+def is_absent(error: ImportError, package: str) -> bool:
+    """Whether an import has failed because a package is not installed, and not in any other way.
+
+    One that is there and cannot be loaded is mended by no installation: memory is short, a library
+    of the system's is missing, a disk fails.
+
+    >>> is_absent(ModuleNotFoundError("No module named 'x'", name="x"), "x")
+    True
+    >>> is_absent(ImportError("libx.so: failed to map segment from shared object"), "x")
+    False
+    >>> is_absent(ModuleNotFoundError("No module named 'y'", name="y"), "x")
+    False
+    """
+    return isinstance(error, ModuleNotFoundError) and error.name == package
+
+
 def command_for_extra(extra: str) -> str:
     """Return the command that installs an extra of this package, such as ``report``.
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 FAILED, INTERRUPTED = 3, 130
+# What the dynamic loader says where a process gets no more addresses.
+NO_SEGMENT = "failed to map segment"
 
 
 def leave_with(load: Callable[[], Callable[[], NoReturn]]) -> NoReturn:
@@ -53,7 +55,9 @@ def _run(load: Callable[[], Callable[[], NoReturn]]) -> NoReturn:
         # Too many open files, a disk that fails, an installation that is not whole.
         if not isinstance(error, OSError | ImportError | MemoryError):
             raise
-        _say(f"error: datacollect cannot be loaded: {type(error).__name__} {error}; mend that")
+        is_memory = isinstance(error, MemoryError) or NO_SEGMENT in str(error)
+        remedy = "memory is short: raise `ulimit -v`" if is_memory else "mend that"
+        _say(f"error: datacollect cannot be loaded: {type(error).__name__} {error}; {remedy}")
         sys.exit(FAILED)
     try:
         run_and_leave()

@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from datacollect.errors import ProblemError, SolverUnavailableError, nearest_hint
-from datacollect.installation import command_for_package
+from datacollect.files.refusals import refusal_of
+from datacollect.installation import command_for_package, is_absent
 from datacollect.leaving import interruption_behind
 
 if TYPE_CHECKING:
@@ -214,8 +215,17 @@ def _load(name: str, backend: _Backend) -> object:
     except ImportError as error:
         if interruption_behind(error) is not None:
             raise KeyboardInterrupt from error
-        raise SolverUnavailableError(
-            f"solver {name!r} needs the package {backend.package}, which cannot be imported "
-            f"({error}); install it with: {command_for_package(backend.package)}"
-        ) from error
+        raise SolverUnavailableError(f"solver {name!r} {_why_not(error, backend)}") from error
     return getattr(module, backend.class_name)()
+
+
+def _why_not(error: ImportError, backend: _Backend) -> str:
+    package = backend.package
+    if is_absent(error, package):
+        command = command_for_package(package)
+        return f"needs the package {package}, which is not installed; install it with: {command}"
+    reason, remedy = refusal_of(error)
+    return (
+        f"cannot load the package {package}, which is installed: {reason}; "
+        f"{remedy or 'mend that, or choose another solver'}"
+    )

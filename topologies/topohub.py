@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError, ProblemError
-from datacollect.installation import command_for_package
+from datacollect.installation import command_for_package, is_absent
 from datacollect.topologies.maps import Line, MapOptions, Site, topology_of_map
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
 
@@ -60,6 +60,8 @@ def from_topohub(
     try:
         topohub = import_module("topohub")
     except ImportError as error:
+        if not is_absent(error, "topohub"):
+            raise
         raise DatacollectError(
             f"network {name!r}: the package topohub is not installed ({error}); "
             f"install it with: {command_for_package('topohub')}"

@@ -62,6 +62,10 @@ def _accepting(config: AcceptConfig, held: ExitStack) -> dict[str, Handler]:
         from datacollect.bistro.taking.bistro import Bistro
         from datacollect.bistro.taking.tus import handlers_of
     except ImportError as error:
+        from datacollect.installation import is_absent
+
+        if not is_absent(error, str(error.name).partition(".")[0]):
+            raise
         raise ProblemError(
             f"accept: {error.name} is not installed, which taking uploads needs; install "
             "datacollect[bistro]"

@@ -17,6 +17,7 @@ from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.next_steps import next_steps
 from datacollect.commands.streams import Loudness, as_loud_as
 from datacollect.errors import DatacollectWarning, ProblemError
+from datacollect.files.memory import require_libraries
 from datacollect.files.stages import LOG
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def at_work(command: Callable[..., Any], *, logs: bool = True) -> Callable[..., 
         level = LEVELS[verbose] if logs or verbose == 1 else None
         loud = Loudness(quiet, lines=not given.get("as_json"), verbose=verbose)
         words = next_steps(command.__name__, given)
+        require_libraries()
         with (
             as_loud_as(loud),
             _logged(level),

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from datacollect.commands.streams import complain
 from datacollect.errors import FULL, DatacollectError
+from datacollect.files.memory import is_memory_short
+from datacollect.files.refusals import refusal_of
 from datacollect.leaving import FAILED, INTERRUPTED, interruption_behind
 
 if TYPE_CHECKING:
@@ -104,8 +106,9 @@ def _lacks_package(error: BaseException) -> int | None:
     """Say which package is to be installed, where that is all; None: the error is another."""
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
-    package = error.name.partition(".")[0]
-    if package in (*sys.stdlib_module_names, __name__.partition(".")[0]):
+    package = error.name
+    # A part of a package that is there is added by no installation.
+    if "." in package or package in (*sys.stdlib_module_names, __name__.partition(".")[0]):
         return None
     from datacollect.installation import command_for_package
 
@@ -119,13 +122,14 @@ def _lacks_package(error: BaseException) -> int | None:
 
 def _refused_by_system(error: BaseException) -> int | None:
     """Say what this host refuses, where that is all; None: the error is another."""
-    # The last two are what file systems over a network say.
-    refusals = (*FULL, errno.EACCES, errno.ETIMEDOUT, errno.ESTALE)
-    is_refused = isinstance(error, OSError) and error.errno in refusals
-    if not is_refused and not isinstance(error, ImportError | MemoryError):
+    is_refused = isinstance(error, OSError) and error.errno in (*FULL, errno.EACCES)
+    if not is_refused and not isinstance(error, ImportError) and not is_memory_short(error):
         return None
     _print_in_full(error)
-    complain(f"error: this host refuses: {type(error).__name__}: {error}; mend that, and try again")
+    reason, remedy = refusal_of(error)
+    if not is_memory_short(error):
+        reason = f"{type(error).__name__}: {error}"
+    complain(f"error: this host refuses: {reason}; {remedy or 'mend that'}, and try again")
     return FAILED
 
 

@@ -12,8 +12,9 @@ from datacollect.commands.inputs import require_kept
 from datacollect.commands.named_entries import named_in, own_options
 from datacollect.commands.options import Force, Json, ProblemFile, ScheduleFile, require_new
 from datacollect.commands.reading import clock_times, read_both
-from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.exports.formats import EXPORTS
+from datacollect.files.documents import not_made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -219,8 +220,7 @@ def _write(texts: dict[str, str], output: str, inputs: Sequence[str], *, force: 
         try:
             Path(output).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            message = f"{output}: cannot be made: {error.strerror}; name another"
-            raise NotWrittenError(message, error.errno) from None
+            raise not_made(output, error) from None
     for path in paths:
         require_kept(path, *inputs)
         require_new(path, force=force)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.files.refusals import refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ def emit(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise SystemExit(CLOSED_PIPE_EXIT_CODE) from None
-        message = f"standard output: cannot be written: {error.strerror}"
+        message = f"standard output: cannot be written: {refusal_of(error)}"
         raise NotWrittenError(message, error.errno) from None
 
 

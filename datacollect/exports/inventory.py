@@ -22,8 +22,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import document_name
+from datacollect.errors import ProblemError
+from datacollect.files.documents import document_name, not_written
+from datacollect.files.durability import sync
 from datacollect.files.kinds import shown
 from datacollect.files.locks import take_lock
 from datacollect.problem.manifest import why_no_path
@@ -127,7 +128,7 @@ def save_manifest(
             ours = {str(path) for path in (file, new, notes)}
             made = _listed(folder, host, rows.write, report, known, note, ours)
             rows.flush()
-            os.fsync(rows.fileno())
+            sync(rows.fileno())
             new.replace(file)
         notes.unlink()
     return made
@@ -430,8 +431,7 @@ def _told_of(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{document_name(path)}: cannot be written: {_reason(error)}"
-        raise NotWrittenError(message, error.errno) from None
+        raise not_written(path, error) from None
 
 
 def _reason(error: OSError | ValueError) -> str:

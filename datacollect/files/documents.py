@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.files.durability import sync, synchronise
 from datacollect.files.kinds import shown, shown_text
+from datacollect.files.refusals import Refusal, refusal_of
 from datacollect.files.stages import LOG
 
 if TYPE_CHECKING:
@@ -182,7 +184,7 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
     """Write a file so that no reader ever sees half of it."""
     # A link keeps pointing to what is written; a device or pipe is written to, not replaced.
     file = Path(os.path.realpath(path))
-    with _naming_unwritten(path, file):
+    with _naming_unwritten(path):
         if file.exists() and not file.is_file():
             file.write_bytes(data)
             return
@@ -200,20 +202,11 @@ def written_durably(path: str | PathLike[str]) -> Iterator[Path]:
         It cannot be written: the file is as it was.
     """
     file = Path(os.path.realpath(path))
-    with _naming_unwritten(path, file):
+    with _naming_unwritten(path):
         with _replacing(file) as beside:
             yield beside
             synchronise(beside)
         synchronise(file.parent)
-
-
-def synchronise(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 @contextmanager
@@ -229,16 +222,32 @@ def _replacing(file: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _naming_unwritten(path: str | PathLike[str], file: Path) -> Iterator[None]:
+def _naming_unwritten(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except ProblemError:
         raise  # of what was to be written: it names its own reason
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or shown_text(str(error))
-        remedy = "; make the folder first" if not file.parent.exists() else ""
-        message = f"{document_name(path)}: cannot be written: {reason}{remedy}"
-        raise NotWrittenError(message, getattr(error, "errno", None)) from None
+        raise not_written(path, error) from None
+
+
+def not_written(path: str | PathLike[str], error: OSError | ValueError) -> NotWrittenError:
+    """Return what to say where a file cannot be written, and what to do about it."""
+    if isinstance(error, OSError):
+        reason, remedy = refusal_of(error)
+        if not Path(os.path.realpath(path)).parent.exists():
+            remedy = "make the folder first"
+    else:  # the name itself
+        reason, remedy = shown_text(str(error)), None
+    message = f"{document_name(path)}: cannot be written: {Refusal(reason, remedy)}"
+    return NotWrittenError(message, getattr(error, "errno", None))
+
+
+def not_made(folder: str | PathLike[str], error: OSError, what: str = "") -> NotWrittenError:
+    """Return what to say where a folder cannot be made; `what` is said before that."""
+    reason, remedy = refusal_of(error)
+    message = f"{document_name(folder)}: {what}cannot be made: {reason}; {remedy or 'name another'}"
+    return NotWrittenError(message, error.errno)
 
 
 def _write_beside(file: Path, beside: Path, data: bytes) -> None:
@@ -275,7 +284,7 @@ def write_owned(path: str | PathLike[str], data: bytes, *, mode: int, new: bool 
         with os.fdopen(number, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(number)
+            sync(number)
     except OSError:
         Path(path).unlink(missing_ok=True)
         raise

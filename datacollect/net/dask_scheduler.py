@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from datacollect.errors import ProblemError, SimulationError
-from datacollect.installation import command_for_extra
+from datacollect.installation import command_for_extra, is_absent
 
 DASK_TIMEOUT_S = 10
 
@@ -24,7 +24,9 @@ def connected(address: str, otherwise: str) -> Any:
     """
     try:
         from distributed import Client, Security
-    except ImportError:
+    except ImportError as error:
+        if not is_absent(error, "distributed"):
+            raise
         raise SimulationError(
             f"Dask is not installed: {command_for_extra('dask')}; or {otherwise}"
         ) from None

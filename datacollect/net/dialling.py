@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import IdentityError, ProblemError, RefusedError, TransferError
 from datacollect.files.kinds import shown
+from datacollect.files.refusals import refusal_of
 from datacollect.net import connect as connecting
 from datacollect.net.http_heads import HeadReader
 from datacollect.net.names import host_port_text
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from datacollect.net.deadline import Deadline
 
 REFUSAL_BYTES = 64 * 1024
+# Whoever is connected to has no part in these.
+OF_THIS_HOST = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,8 @@ def dial(
                     "in the file that names it"
                 ) from None
         except OSError as error:
+            if error.errno in OF_THIS_HOST:
+                raise TransferError(f"{name}: not connected to: {refusal_of(error)}") from None
             why = error.strerror or str(error)
     where = host_port_text(*addresses[0])
     at = "" if where == name else f" at {where}"

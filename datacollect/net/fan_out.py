@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from datacollect.errors import TransferError
+from datacollect.files.refusals import no_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -80,9 +81,7 @@ def start_thread(thread: threading.Thread) -> None:
 
 
 def _without_thread(name: str, error: Exception) -> TransferError:
-    return TransferError(
-        f"{name}: this host has no more threads to give: {error}; end what takes them"
-    )
+    return TransferError(f"{name}: {no_thread(error)}")
 
 
 class Meanwhile(Generic[T]):

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
-from datacollect.files.documents import document_name, read_text, write_owned
+from datacollect.files.documents import document_name, not_written, read_text, write_owned
 from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def write_private_key(path: str | PathLike[str], key: PrivateKey) -> None:
         message = f"{name}: is there already; a key overwritten is lost: name another file"
         raise NotWrittenError(message) from None
     except OSError as error:
-        raise NotWrittenError(f"{name}: cannot be written: {error.strerror}", error.errno) from None
+        raise not_written(path, error) from None
 
 
 def read_private_key(path: str | PathLike[str]) -> PrivateKey:

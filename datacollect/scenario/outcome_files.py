@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import write_atomically
+from datacollect.errors import ProblemError
+from datacollect.files.documents import not_made, write_atomically
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -143,8 +143,7 @@ def write_outcome(outcome: Outcome, folder: str | PathLike[str], tables: str = "
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"{folder}: cannot be made: {error.strerror}; name another"
-        raise NotWrittenError(message, error.errno) from None
+        raise not_made(folder, error) from None
     frames = {name: getattr(outcome.run, name) for name in TABLES}
     if outcome.measurement is not None:
         frames["samples"] = outcome.measurement.samples

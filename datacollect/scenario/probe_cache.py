@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import NotWrittenError
-from datacollect.files.documents import write_atomically
+from datacollect.files.documents import not_made, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,8 +96,5 @@ def _write(file: Path, found: Measurement) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotWrittenError(
-            f"{file.parent}: the folder for measurements cannot be made: {error.strerror}; "
-            "name another cache folder"
-        ) from None
+        raise not_made(file.parent, error, "the folder for measurements ") from None
     write_atomically(file, json.dumps(tree).encode())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.documents import write_atomically
+from datacollect.files.documents import not_made, write_atomically
 from datacollect.study.axes import Axis
 from datacollect.study.growth import grown_axes
 from datacollect.study.identity import sha256_of
@@ -75,9 +75,7 @@ def make_folder(folder: Path, what: str, inner: Iterable[str] = ("",)) -> None:
         for name in inner:
             (folder / name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ProblemError(
-            f"{folder}: the folder of {what} cannot be made: {error.strerror}; name another"
-        ) from None
+        raise not_made(folder, error, f"the folder of {what} ") from None
 
 
 def _before(

@@ -18,7 +18,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError
-from datacollect.files.documents import synchronise
+from datacollect.files.durability import sync, synchronise
+from datacollect.files.refusals import MAKE_ROOM, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,16 +70,17 @@ def append(file: Path, records: Iterable[Record]) -> None:
                 data = b"\n" + data  # a torn line stays one of its own
             try:
                 _write(number, data)
-                os.fsync(number)
+                sync(number)
             except OSError:
                 os.ftruncate(number, size_bytes)
                 raise
             if not size_bytes:
                 synchronise(file.parent)
     except OSError as error:
+        reason, remedy = refusal_of(error)
         raise NotWrittenError(
-            f"{file}: cannot be written: {error.strerror}; what was kept before stays: make room, "
-            "and start again to go on",
+            f"{file}: cannot be written: {reason}; what was kept before stays: "
+            f"{remedy or MAKE_ROOM}, and start again to go on",
             error.errno,
         ) from None
 

@@ -405,7 +405,9 @@ def test_a_folder_that_is_read_only_is_two(here, call, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", refuse)
     code, out, err = call("plan", "figure1.toml", "-o", "new.json")
     assert (code, out) == (2, "")
-    assert err == "error: new.json: cannot be written: Permission denied\n"
+    assert (
+        err == "error: new.json: cannot be written: Permission denied; let this user write there\n"
+    )
 
 
 # Interruptions ------------------------------------------------------------------------------

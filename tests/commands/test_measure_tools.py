@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from instances.agents import write_agent
+from instances.installed_packages import without_package
 from instances.measuring import OPERATOR, measure_table
 
 from datacollect.commands.main import run
@@ -130,7 +131,7 @@ def test_a_trace_is_a_line_and_a_row(tmp_path, capsys, monkeypatch):
 
 
 def test_a_trace_without_jc_asks_nobody(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jc.parsers.traceroute", None)
+    without_package(monkeypatch, "jc")
     hosts = write_hosts(tmp_path, {"S": nowhere(1), "D": nowhere(2)})
     assert run(["measure", "trace", hosts]) == 2
     assert "install datacollect[measure]" in capsys.readouterr().err

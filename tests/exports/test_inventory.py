@@ -286,7 +286,8 @@ def test_where_nothing_more_can_be_written_no_manifest_is_left(folder, tmp_path)
     filled(folder, [f"{i:03}" for i in range(50)])
     command = [sys.executable, "-c", textwrap.dedent(FULL), folder, tmp_path / "m.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stderr == f"{tmp_path / 'm.csv'}: cannot be written: File too large\n"
+    remedy = "raise `ulimit -f`, or take a folder where files may be as large"
+    assert done.stderr == f"{tmp_path / 'm.csv'}: cannot be written: File too large; {remedy}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", f"m.csv{NOTES}"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import shutil
 import sys
 import tomllib
@@ -68,3 +69,15 @@ def forget_packages() -> None:
         vars(registry).pop("_points", None)
     for name in [name for name in sys.modules if name.startswith("datacollect_example")]:
         del sys.modules[name]
+
+
+def without_package(monkeypatch, package: str) -> None:
+    """Have imports of a package, and of its parts, fail as where it is not installed."""
+    real = builtins.__import__
+
+    def importing(name, *rest):
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", importing)

@@ -23,7 +23,34 @@ def test_ctrl_c_while_a_package_is_imported_is_no_missing_package(monkeypatch):
         _load("solver", BACKEND)
 
 
-def test_a_package_that_fails_is_named_with_its_remedy(monkeypatch):
-    monkeypatch.setattr(importlib, "import_module", failing(OSError("no file")))
+def raising(error):
+    def import_module(_):
+        raise error
+
+    return import_module
+
+
+def test_a_package_that_is_absent_is_named_with_its_remedy(monkeypatch):
+    error = ModuleNotFoundError("No module named 'package'", name="package")
+    monkeypatch.setattr(importlib, "import_module", raising(error))
     with pytest.raises(SolverUnavailableError, match=r"needs the package package.*pip install"):
         _load("solver", BACKEND)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ImportError("initialization failed"), "initialization failed; mend that"),
+        (ModuleNotFoundError("No module named 'x'", name="x"), "No module named 'x'; mend that"),
+        (
+            ImportError("libx.so.9: failed to map segment from shared object"),
+            "memory is short: this process has .*; (end|raise) ",
+        ),
+    ],
+)
+def test_a_package_that_is_there_and_fails_is_not_to_be_installed(monkeypatch, error, words):
+    monkeypatch.setattr(importlib, "import_module", raising(error))
+    with pytest.raises(SolverUnavailableError, match=words) as caught:
+        _load("solver", BACKEND)
+    assert "package, which is installed: " in str(caught.value)
+    assert "install it" not in str(caught.value)

@@ -21,12 +21,12 @@ from datacollect.bistro.register.register import LOST
 from datacollect.bistro.sealing.sealed import open_sealed
 from datacollect.errors import (
     IdentityError,
-    NotWrittenError,
     ProblemError,
     StoreError,
     TransferError,
 )
-from datacollect.files.documents import synchronise
+from datacollect.files.documents import not_written
+from datacollect.files.durability import sync, synchronise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,8 +88,7 @@ class Opener:
             for left in self.into.glob(".*.tmp"):
                 left.unlink(missing_ok=True)
         except OSError as error:
-            message = f"{self.into}: cannot be written: {error.strerror or error}"
-            raise NotWrittenError(message, error.errno) from None
+            raise not_written(self.into, error) from None
 
     def open(self, opening: Opening) -> Result:
         """Open an upload; its file is on the disk, under its name, when this returns.
@@ -115,7 +114,7 @@ class Opener:
                 opened = _unsealed(whole, out, self.identities, upload.sha256)
                 ticket, name = self._checked(opened, upload.commitment)
                 out.flush()
-                os.fsync(out.fileno())
+                sync(out.fileno())
             path = self.into / entry / name
             path.parent.mkdir(exist_ok=True)
             beside.replace(path)
@@ -124,8 +123,7 @@ class Opener:
         except _RefusedError as refused:
             return Result(upload, refused.why)
         except OSError as error:
-            message = f"{self.into / entry}: cannot be written: {error.strerror or error}"
-            raise NotWrittenError(message, error.errno) from None
+            raise not_written(self.into / entry, error) from None
         finally:
             beside.unlink(missing_ok=True)
         return Result(upload, "", ticket, f"{entry}/{name}")

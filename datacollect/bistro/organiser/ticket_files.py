@@ -18,12 +18,13 @@ from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.files.documents import (
     document_name,
     read_bytes,
-    synchronise,
     text_of,
     write_owned,
     written_durably,
 )
+from datacollect.files.durability import synchronise
 from datacollect.files.kinds import shown
+from datacollect.files.refusals import refusal_of
 from datacollect.files.tables import open_table
 from datacollect.net.keys import read_private_key
 
@@ -203,7 +204,9 @@ def _write_list(path: Path, rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def _not_written(path: Path, error: OSError) -> NotWrittenError:
+    reason, remedy = refusal_of(error)
     return NotWrittenError(
-        f"{document_name(path)}: cannot be written: {error.strerror}; name another folder with -o",
+        f"{document_name(path)}: cannot be written: {reason}; "
+        f"{remedy or 'name another folder with -o'}",
         error.errno,
     )

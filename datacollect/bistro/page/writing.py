@@ -11,8 +11,8 @@ from datacollect.bistro.event.file import read_event
 from datacollect.bistro.page.files import HEADERS, PAGE, SCRIPT, headers_of, page_files
 from datacollect.bistro.receipt.receipt import read_amendments
 from datacollect.bistro.receipt.verify import published
-from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import document_name, read_bytes, written_durably
+from datacollect.errors import ProblemError
+from datacollect.files.documents import document_name, not_made, read_bytes, written_durably
 from datacollect.net.http_asking import Asker
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ def write_page(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotWrittenError(
-            f"{document_name(folder)}: cannot be written: {error.strerror}", error.errno
-        ) from None
+        raise not_made(folder, error) from None
     there = [name for name, data in made.items() if not force and _differs(folder / name, data)]
     if there:
         raise ProblemError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from datacollect.bistro.event.certificates import public_keys, read_certificates
 from datacollect.bistro.log.checkpoints import TIME_STOP
 from datacollect.errors import ProblemError
+from datacollect.installation import is_absent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,9 @@ def query_of(message: bytes) -> bytes:
     """
     try:
         from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
-    except ImportError:
+    except ImportError as error:
+        if not is_absent(error, "rfc3161_client"):
+            raise
         raise ProblemError(not_installed()) from None
     builder = TimestampRequestBuilder().data(message).hash_algorithm(HashAlgorithm.SHA256)
     return builder.cert_request(cert_request=True).build().as_bytes()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.bistro.store.folder import Database, Held
 from datacollect.errors import ProblemError, StoreError
-from datacollect.installation import command_for_package
+from datacollect.installation import command_for_package, is_absent
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ class _Postgres:
     def __init__(self, place: str, schema: str, owner: str) -> None:
         try:
             import psycopg
-        except ImportError:
+        except ImportError as error:
+            if not is_absent(error, "psycopg"):
+                raise
             command = command_for_package("psycopg")
             raise ProblemError(f"a register in PostgreSQL needs psycopg: {command}") from None
         self._failure = psycopg.Error

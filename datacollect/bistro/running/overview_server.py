@@ -10,8 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.running.standing import STANDING_FILE
-from datacollect.errors import NotWrittenError
-from datacollect.files.documents import document_name, write_owned
+from datacollect.files.documents import not_written, write_owned
 from datacollect.net.live_page import LivePage
 
 if TYPE_CHECKING:
@@ -77,7 +76,5 @@ def _kept_token(path: Path) -> str:
         path.unlink(missing_ok=True)
         write_owned(path, token.encode(), mode=0o600, new=True)
     except OSError as error:
-        raise NotWrittenError(
-            f"{document_name(path)}: cannot be written: {error.strerror}", error.errno
-        ) from None
+        raise not_written(path, error) from None
     return token

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from datacollect.bistro.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import document_name, synchronise
+from datacollect.files.documents import document_name, not_written
+from datacollect.files.durability import sync, synchronise
 from datacollect.files.units import format_bytes
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def _require_room(target: Path, n_bytes: int, name: str) -> None:
     try:
         free = shutil.disk_usage(target.parent).free
     except OSError as error:
-        raise _not_written(target, error) from None
+        raise not_written(target, error) from None
     if free < wanted:
         raise NotWrittenError(
             f"{target}: there is no room for the ciphertext of {name}: it takes "
@@ -253,21 +254,14 @@ def _new_file(target: Path) -> Iterator[BinaryIO]:
         with os.fdopen(number, "wb") as out:
             yield out
             out.flush()
-            os.fsync(out.fileno())
+            sync(out.fileno())
         os.link(beside, target)
         synchronise(target.parent)
     except OSError as error:
-        raise _not_written(target, error) from None
+        raise not_written(target, error) from None
     finally:
         with suppress(OSError):  # the file has its name by now, or there is a better error
             beside.unlink(missing_ok=True)
-
-
-def _not_written(target: Path, error: OSError) -> NotWrittenError:
-    remedy = "" if target.parent.exists() else "; make the folder first"
-    return NotWrittenError(
-        f"{document_name(target)}: cannot be written: {error.strerror}{remedy}", error.errno
-    )
 
 
 @contextmanager

@@ -14,6 +14,13 @@ import apsw
 
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
 from datacollect.files.locks import take_lock
+from datacollect.files.refusals import (
+    MAKE_ROOM,
+    MEND_DISK,
+    Refusal,
+    refusal_of,
+    refusal_of_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # A file system with less than this left is full to SQLite: it writes whole pages, and many.
 LEAST_FREE_BYTES = 64 * 1024
-REMEDY = "what was acknowledged is kept; make room, or mend the disk"
 
 
 class NoRoomError(StoreError):
@@ -69,8 +75,9 @@ class Held:
 
 
 def _unusable(folder: Path, error: OSError) -> NotWrittenError:
+    reason, remedy = refusal_of(error)
     return NotWrittenError(
-        f"{folder}: is no folder to write to: {error.strerror}; mend that, or name another",
+        f"{folder}: is no folder to write to: {reason}; {remedy or 'mend that'}, or name another",
         error.errno,
     )
 
@@ -185,9 +192,9 @@ class Database:
             ) from error
         except apsw.Error as error:
             number = self._db.system_errno if self._db is not None else 0
-            is_full = isinstance(error, apsw.FullError) or number in NO_ROOM or self._is_full()
-            reason = os.strerror(number) if number else f"{type(error).__name__}: {error}"
-            raise _not_written(self._folder, reason, is_full=is_full) from error
+            if isinstance(error, apsw.FullError) or number in NO_ROOM or self._is_full():
+                raise _no_room(self._folder) from error
+            raise _not_written(self._folder, _refusal(error, number)) from error
         except OSError as error:
             raise not_written(self._folder, error) from error
 
@@ -200,18 +207,36 @@ class Database:
 
 def not_written(folder: Path, error: OSError) -> StoreError:
     """Return what to say where a file of a folder cannot be written or read."""
-    reason = error.strerror or str(error)
-    return _not_written(folder, reason, is_full=error.errno in NO_ROOM)
+    return _no_room(folder) if error.errno in NO_ROOM else _not_written(folder, refusal_of(error))
 
 
-def _not_written(folder: Path, reason: str, *, is_full: bool) -> StoreError:
-    if is_full:
-        return NoRoomError(f"{folder}: no room is left on its disk; {REMEDY}")
-    return StoreError(f"{folder}: cannot be written or read: {reason}; {REMEDY}")
+def _no_room(folder: Path) -> StoreError:
+    return NoRoomError(
+        f"{folder}: no room is left on its disk; what was acknowledged is kept; {MAKE_ROOM}"
+    )
+
+
+def _not_written(folder: Path, refusal: Refusal) -> StoreError:
+    remedy = refusal.remedy or f"{MAKE_ROOM}, or {MEND_DISK}"
+    return StoreError(
+        f"{folder}: cannot be written or read: {refusal.reason}; what was acknowledged is kept; "
+        f"{remedy}"
+    )
+
+
+def _refusal(error: apsw.Error, number: int) -> Refusal:
+    if isinstance(error, apsw.NoMemError):
+        return refusal_of(MemoryError())
+    if number:
+        return refusal_of_number(number)
+    return Refusal(f"{type(error).__name__}: {error}", None)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder outlast a loss of power."""
+    """Make sure that the names in a folder outlast a loss of power.
+
+    Where its file system does not know how, what is acknowledged could be lost: that is an error.
+    """
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(number)

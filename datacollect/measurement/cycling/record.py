@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import written_durably
 from datacollect.files.locks import take_lock
+from datacollect.files.refusals import MAKE_ROOM, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,8 +140,9 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        reason, remedy = refusal_of(error)
         raise NotWrittenError(
-            f"{folder}: cannot be written: {error.strerror}; make room, or name another by -o",
+            f"{folder}: cannot be written: {reason}; {remedy or MAKE_ROOM}, or name another by -o",
             error.errno,
         ) from None
 

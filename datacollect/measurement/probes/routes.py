@@ -12,6 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.installation import is_absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,9 @@ def require_jc() -> None:
     """Raise `ProblemError` with the remedy where jc is not installed, which reads traceroute."""
     try:
         import jc.parsers.traceroute  # noqa: F401
-    except ImportError:
+    except ImportError as error:
+        if not is_absent(error, "jc"):
+            raise
         raise ProblemError(
             "jc, which reads what traceroute says, is not installed; install datacollect[measure]"
         ) from None

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
+from datacollect.installation import is_absent
 from datacollect.measurement.probes.routes import agree, merged
 
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ def confirm_changes(
     """
     try:
         from ruptures import KernelCPD
-    except ImportError:
+    except ImportError as error:
+        if not is_absent(error, "ruptures"):
+            raise
         return None
     y = np.asarray(bandwidth_bytes_per_s, dtype=float)
     tested = np.flatnonzero(~np.isnan(y))

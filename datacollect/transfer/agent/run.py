@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from datacollect.errors import DatacollectError, ProblemError, TransferError
 from datacollect.files.documents import document_name
 from datacollect.files.kinds import shown
+from datacollect.files.memory import is_memory_short
+from datacollect.files.refusals import refusal_of
 from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import fingerprint_of_file, server_context
@@ -173,11 +175,14 @@ def run_agent(agent: Agent, ready: Callable[[], None]) -> None:
 
 
 def _failed(config: AgentConfig, what: str, error: Exception) -> TransferError:
-    why = getattr(error, "strerror", None) or f"{type(error).__name__} {error}"
+    reason, remedy = refusal_of(error)
+    if not isinstance(error, OSError) and not is_memory_short(error):
+        reason = f"{type(error).__name__} {error}"
     name = getattr(error, "filename", None)
     where = "" if name is None else f" ({document_name(name)})"
     return TransferError(
-        f"agent {config.name!r} {what}: {why}{where}; mend that on its host, and start it again"
+        f"agent {config.name!r} {what}: {reason}{where}; {remedy or 'mend that'} on its host, and "
+        "start it again"
     )
 
 

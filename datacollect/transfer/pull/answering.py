@@ -13,10 +13,11 @@ from datacollect.transfer.pull.answer import Differs, Pulled, RouteUse, ToCome, 
 from datacollect.transfer.store.state.state import FileState, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.pull.core.core import CollectorCore
+    from datacollect.transfer.store.path_lookup import Displaced
     from datacollect.transfer.store.source_check import Compared
     from datacollect.transfer.store.state.state import State
 
@@ -68,6 +69,7 @@ def answer_of(
     ended: Mapping[str, str],
     method: str,
     use: Use,
+    displaced: Sequence[Displaced],
     compared: Mapping[str, Compared] | None = None,
 ) -> Pulled:
     """Return the answer of a start that is over.
@@ -75,21 +77,24 @@ def answer_of(
     Parameters
     ----------
     state : State
-        Says what is there, and whether it is all.
+        Says what came, and whether it is all.
     sources : mapping of str to Source
     ended : mapping of str to str
         Sources that were given up, and why.
     method : str
     use : Use
+    displaced : sequence of Displaced
+        What came and does not lie there now, as it was placed.
     compared : mapping of str to Compared, optional
         What came of comparing what was there with its source, where that was wanted.
     """
     done = [each[FileState.DONE] for each in state.counts().values() if FileState.DONE in each]
-    missing = [*state.missing(), *_not_here(state, sources, ended, use.late)]
+    lost = [Missing(each.source, each.file.path, each.why) for each in displaced]
+    missing = [*state.missing(), *_not_here(state, sources, ended, use.late), *lost]
     return Pulled(
-        complete=state.is_complete(),
-        n_bytes=sum(n_bytes for _, n_bytes in done),
-        n_files=sum(n for n, _ in done),
+        complete=state.is_complete() and not displaced,
+        n_bytes=sum(n_bytes for _, n_bytes in done) - sum(each.file.n_bytes for each in displaced),
+        n_files=sum(n for n, _ in done) - len(displaced),
         predicted_makespan_s=use.predicted_s,
         makespan_s=time.monotonic() - use.begun_s,
         method=method,

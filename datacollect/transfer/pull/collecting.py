@@ -1,7 +1,8 @@
 """One start of a pull: sources get ready each by itself, and what is ready is planned and fetched.
 
 While bytes flow others get ready; then the round ends once what it has asked for is there, and all
-is planned again. Complete is what the state says in the end, never the absence of a complaint.
+is planned again. Complete is what the state says in the end and what lies in the folder then, never
+the absence of a complaint.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.planner import Planner
 from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.store.history import planned_routes
+from datacollect.transfer.store.path_lookup import displaced_files
+from datacollect.transfer.store.state.failures import disk_errors
 
 if TYPE_CHECKING:
     from datacollect.methods.execution import Execution
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.core.todo import SourceWork
     from datacollect.transfer.pull.hosts import Hosts
+    from datacollect.transfer.store.path_lookup import Displaced
 
 # A round lasts at least this time before more is planned; longer, the more often that was done.
 REGROUP_S = 1.0
@@ -51,6 +55,7 @@ class Collecting:
         self._planner = Planner(hosts.collection, how)
         self._use = Use()
         self._n_regroups, self._has_told_rereads = 0, False
+        self._unpromised: set[str] = set()
         time_s = hosts.collection.limits.time_s
         self._until_s = math.inf if time_s is None else time.monotonic() + time_s
 
@@ -74,14 +79,28 @@ class Collecting:
                 for name in sorted(hosts.ready):
                     self._store.finish(name)
             self._note_lost()
+            self._tell_unpromised()
             state = self._store.state
             answer = answer_of(
-                state, hosts.sources, hosts.ended, self._method, self._use, hosts.compared
+                state,
+                hosts.sources,
+                hosts.ended,
+                self._method,
+                self._use,
+                self._displaced(),
+                hosts.compared,
             )
             self._log.write("pull ends", **answer.to_dict())
             return answer
         finally:
             hosts.gate.close()
+
+    def _displaced(self) -> list[Displaced]:
+        """Return which files that are done, of what was asked for, are not as they were placed."""
+        view, folder = self._hosts.collection.view, self._store.folder
+        with disk_errors(folder):
+            found = displaced_files(folder, self._store.state)
+            return [each for each in found if view.fits(each.file.path)]
 
     def _begin(self, *, verify: bool) -> None:
         """Write down what is wanted, before anybody is asked; then ask all at once."""
@@ -99,8 +118,19 @@ class Collecting:
         if verify:
             self._verify()
         self._store.clean()
+        self._tell_unpromised()
         for name in hosts.sources:
             hosts.ask(name)
+
+    def _tell_unpromised(self) -> None:
+        """Say once of each file system whether what is collected outlasts a loss of power there."""
+        for place, what in self._store.unpromised().items():
+            if place not in self._unpromised:
+                self._unpromised.add(place)
+                self._hosts.tell(
+                    f"note: {place}: its file system does not promise that {what} outlast a loss "
+                    "of power: after one, start the same command with --verify"
+                )
 
     def _verify(self) -> None:
         """Read all that has come again; what is not as it was is fetched again."""

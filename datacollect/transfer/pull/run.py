@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, naming
+from datacollect.files.memory import require_addresses
 from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
 from datacollect.methods.places import require_fit
@@ -24,6 +25,7 @@ from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import Log
+from datacollect.transfer.store.state.failures import LESS_CONNECTIONS
 from datacollect.transfer.store.store import Store, StoreOptions
 
 if TYPE_CHECKING:
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.pull_progress import PullProgress
+
+
+# What a pull takes where addresses are limited: for pieces under way, and threads besides those of
+# connections, for sources, the store, plans.
+BUFFERS_BYTES, OTHER_THREADS = 64 * 2**20, 8
 
 
 def pull(
@@ -136,6 +143,12 @@ def pull(
     key = read_private_key(collection.key)
     # All that a pull needs is imported before anybody is asked: later there may be no room for it.
     warm_up(collection, how)
+    require_addresses(
+        BUFFERS_BYTES,
+        f"a pull over {collection.limits.connections} connections",
+        n_threads=collection.limits.connections + OTHER_THREADS,
+        or_else=LESS_CONNECTIONS,
+    )
     options = StoreOptions(overwrite=overwrite, keep=keep, modes=modes, times=times)
     store = Store(Path(into), options, is_dry=plan_only)
     gate = Gate()

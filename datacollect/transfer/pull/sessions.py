@@ -12,6 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import DatacollectError, IdentityError
+from datacollect.files.memory import is_memory_short
+from datacollect.files.refusals import refusal_of
 from datacollect.transfer.protocol.source import Confirmation, Verdict
 from datacollect.transfer.pull.core.messages import (
     Answered,
@@ -156,7 +158,8 @@ class _SessionThread(threading.Thread):
             # source.
             is_final = is_final and not (self._opening.relays and isinstance(error, IdentityError))
         except Exception as error:  # noqa: BLE001 - the core is to know, whatever it is
-            why = f"{type(error).__name__}: {error}"
+            is_short = is_memory_short(error)
+            why = str(refusal_of(error)) if is_short else f"{type(error).__name__}: {error}"
         finally:
             if self._peer is not None:
                 with suppress(Exception):

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
 from datacollect.files.kinds import shown
+from datacollect.files.memory import is_memory_short
+from datacollect.files.refusals import refusal_of
 from datacollect.files.units import format_bytes
 from datacollect.net.safe_text import safe_text, without_secrets
 
@@ -19,6 +21,8 @@ def in_words(error: BaseException) -> str:
     """Return what to say of an error: ours as they are, others as what they are, a mistake here."""
     if isinstance(error, TransferError):
         return without_secrets(str(error))
+    if is_memory_short(error):
+        return str(refusal_of(error))
     text = safe_text(f"internal error: {type(error).__name__}: {error}; please report it")
     return without_secrets(text)
 

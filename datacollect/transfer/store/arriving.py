@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from blake3 import blake3
 
+from datacollect.files.durability import sync
 from datacollect.transfer.protocol.source import Segment
 from datacollect.transfer.store.attributes import finish_file
 from datacollect.transfer.store.folder.paths import remove_whole
@@ -526,7 +527,7 @@ class Arriving:
             settled.append(self._give_name(source, file, files[file]))
         self._places.folders.sync()
         for fd in used:
-            os.fsync(fd)
+            sync(fd)
         self.state.settle(settled)
         self.state.note_looks((file, None) for _, file in whole if file in self._noted)
         for source, file in whole:

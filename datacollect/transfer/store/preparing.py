@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from datacollect.files.durability import sync
 from datacollect.transfer.store.attributes import file_mode, is_as_placed, stamp_of
 from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
 from datacollect.transfer.store.folder.paths import names_in
@@ -189,7 +190,7 @@ class Preparing:
             path = row.listed.path
             with passing_over(CLOSED), open_placed(self._places.folders, name, path) as fd:
                 os.fchmod(fd, file_mode(mode))
-                os.fsync(fd)
+                sync(fd)
                 settled.append(Settled(row.number, FileState.DONE, None, row.placed, mode))
         self._state.settle(settled)
 

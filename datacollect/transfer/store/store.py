@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from datacollect.files.durability import sync
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.patterns import ALL
 from datacollect.transfer.protocol.source import BEGIN_BYTES, Copy, Known
@@ -86,7 +87,8 @@ class Store(Arriving):
                 self.folding = folding_of(opened.state_fd)
             except OSError as error:
                 raise unusable(folder, error) from None
-            state = State(folder / STATE_FOLDER / "state.sqlite")
+            path = folder / STATE_FOLDER / "state.sqlite"
+            state = State(path, synced=staging.promises[""].of_files)
             undo.callback(state.close)
             self._kept = state if is_dry else None
             if is_dry:
@@ -112,6 +114,14 @@ class Store(Arriving):
             closing.callback(self._rereading.close)
             closing.callback(self._keep_writers_out)
             closing.callback(lambda: self.stop(rereads=False))
+
+    def unpromised(self) -> dict[str, str]:
+        """Return what of this folder may not outlast a loss of power, and why, by place."""
+        return {
+            str(self.folder / source): "names" if promise.of_files else "files and names"
+            for source, promise in list(self._staging.promises.items())
+            if not (promise.of_files and promise.of_names)
+        }
 
     def mend(self) -> int:
         """Bring the state in line with what lies in the folder, after a crash or a hand's work.
@@ -300,7 +310,7 @@ class Store(Arriving):
                     try:
                         fd = folders.open((name, *path.split("/")), make=True)
                         if finish_folder(fd, mode, mtime_ns, self.options):
-                            os.fsync(fd)
+                            sync(fd)
                     except OSError as error:
                         whys[path] = self._places_why(number, name, path, error)
                 folders.sync()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
+from instances.installed_packages import without_package
 
 from datacollect.errors import ProblemError
 from datacollect.measurement.probes.routes import (
@@ -143,7 +143,7 @@ def test_what_is_no_route_is_refused(text):
 
 
 def test_without_jc_the_remedy_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jc.parsers.traceroute", None)
+    without_package(monkeypatch, "jc")
     with pytest.raises(ProblemError, match=r"install datacollect\[measure\]"):
         require_jc()
 

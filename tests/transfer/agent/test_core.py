@@ -155,6 +155,8 @@ def test_silent_and_slow_clients_are_let_go(tmp_path):
     ask(agent, "/v1/inventory", source(), number=4)
     agent.handle(events.Sent(at(1), 4))
     establish(agent, 5)
+    agent.handle(events.Passed(at(1), 5, 500, 0))
+    establish(agent, 6)  # never greets
     assert agent.handle(events.Tick(at(19.9))) == []
     done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.WriteLog)]
     why = "nothing was asked in time"
@@ -162,6 +164,7 @@ def test_silent_and_slow_clients_are_let_go(tmp_path):
         actions.EndSession(1, why),
         actions.Refuse(2, 408, "the request took too long"),
         actions.EndSession(3, why),
+        actions.EndSession(6, "the client has not greeted in time"),
     ]
     agent.handle(events.Passed(at(90), 5, 1, 0))
     assert agent.handle(events.Tick(at(101))) == [

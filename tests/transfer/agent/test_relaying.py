@@ -18,6 +18,7 @@ from instances.agents import (
     source_ticket,
     write_agent,
 )
+from instances.greetings import SERVER_HELLO, client_hello, greet
 
 from datacollect.errors import RefusedError
 from datacollect.net.deadline import Deadline
@@ -47,9 +48,10 @@ def dial_relay(relay, name="T", **fields) -> socket.socket:
 
 @pytest.fixture
 def ends(relay, target):
-    """Both ends of a connection through the relay."""
+    """Both ends of a connection through the relay, which have greeted each other."""
     with dial_relay(relay) as near, closing(target.accept()[0]) as far:
         far.settimeout(10)
+        greet(near, far)
         yield near, far
 
 
@@ -62,7 +64,8 @@ def test_a_half_close_passes_on_and_the_other_half_goes_on(ends, relay):
     far.close()
     assert received(near) == b"answer"
     [record] = relay.logged("ended")
-    assert (record["up_bytes"], record["down_bytes"]) == (8, 6)
+    greeted = len(client_hello()), len(SERVER_HELLO)
+    assert (record["up_bytes"], record["down_bytes"]) == (8 + greeted[0], 6 + greeted[1])
     assert record["why"] == "both sides have ended"
 
 
@@ -130,17 +133,19 @@ def test_a_receiver_that_waits_makes_the_sender_wait(ends):
 
 
 def test_a_tickets_bytes_are_all_that_pass(relay, target):
+    """Those of the greetings are among them."""
     with dial_relay(relay, most_bytes=100_000) as near, closing(target.accept()[0]) as far:
-        threading.Thread(target=lambda: _send_on(near), daemon=True).start()
         far.settimeout(10)
-        n_bytes = 0
+        n_bytes = greet(near, far) + len(SERVER_HELLO)
+        threading.Thread(target=lambda: _send_on(near), daemon=True).start()
         with suppress(ConnectionResetError):
             # A budget that is never spent would let it go on for ever.
             while n_bytes <= 100_000 and (part := far.recv(65536)):
                 n_bytes += len(part)
     assert n_bytes <= 100_000
     [record] = relay.logged("ended")
-    assert (record["up_bytes"], record["why"]) == (100_000, "its ticket's bytes are spent")
+    moved = record["up_bytes"] + record["down_bytes"]
+    assert (moved, record["why"]) == (100_000, "its ticket's bytes are spent")
 
 
 def _send_on(connection: socket.socket) -> None:
@@ -205,6 +210,7 @@ def test_many_sessions_have_small_pipes_and_all_move(relay, target):
             near = dial_relay(relay)
             far = target.accept()[0]
             dialled.append((near, far))
+            greet(near, far)
             near.sendall(i.to_bytes(2, "big") * 500)
         for i, (near, far) in enumerate(dialled):
             near.shutdown(socket.SHUT_WR)
@@ -248,6 +254,7 @@ def test_a_file_that_cannot_be_read_to_its_end_holds_nobody_up(tmp_path, target)
         os.mkfifo(path)
         relay.agent.reread()
         with dial_relay(relay) as near, target.accept()[0] as far:
+            greet(near, far)
             near.sendall(b"goes on")
             assert far.recv(7) == b"goes on"
             # Asked again once the file is there, it counts; what hung before does not.

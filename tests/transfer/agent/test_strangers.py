@@ -230,7 +230,8 @@ def test_an_agent_out_of_file_descriptors_tries_again_now_and_then(tmp_path):
             assert received(connection).startswith(b"HTTP/1.1 400 ")
         failures = agent.logged("failed")
         assert len(failures) == full.n_tried
-        assert failures[0]["why"] == "cannot accept: Too many open files"
+        assert failures[0]["why"].startswith("cannot accept: Too many open files: this process may")
+        assert "ulimit -" in failures[0]["why"]
         agent.records.clear()
 
 

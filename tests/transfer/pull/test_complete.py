@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -228,6 +230,49 @@ def test_bytes_that_rot_are_found_and_mended_by_verify(agents, collection_of, in
     assert (into / "S1/b").read_bytes() != FILES["b"]
     assert dc.pull(collection_of(one), into, verify=True).complete
     assert (into / "S1/b").read_bytes() == FILES["b"]
+
+
+def when_it_lies_there(path, do):
+    """Do something to a file as soon as it has its name, in a thread."""
+
+    def wait():
+        until_s = time.monotonic() + 30
+        while not path.exists() and time.monotonic() < until_s:
+            time.sleep(0.01)
+        do(path)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+HANDS = {
+    "removed": (lambda path: path.unlink(), "is not there any more"),
+    "a link": (lambda path: (path.unlink(), path.symlink_to("b")), "is not there any more"),
+    "cut": (lambda path: os.truncate(path, 50), "looks other than when it came"),
+    "touched": (lambda path: os.utime(path, ns=(1, 2**60)), "looks other than when it came"),
+    "with its folder": (lambda path: shutil.rmtree(path.parent), "is not there any more"),
+}
+
+
+@pytest.mark.parametrize("hand", HANDS)
+def test_what_a_hand_takes_away_meanwhile_is_not_complete(agents, collection_of, into, hand):
+    """S1 has come while S2 still lists: its file is removed then, and only the disk tells."""
+    one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, slow_s=0.3)
+    do, why = HANDS[hand]
+    thread = when_it_lies_there(into / "S1/a/one", do)
+    collection = collection_of(one, two)
+    answer = dc.pull(collection, into)
+    thread.join()
+    assert not answer.complete
+    assert [(each.source, each.path) for each in answer.missing] == [("S1", "a/one")]
+    assert answer.missing[0].why.startswith(why)
+    assert (answer.n_files, answer.n_bytes) == (3, 70_000 + 1)
+    assert (into / "S2/c").read_bytes() == b"c"
+    assert not status_of(into).complete
+    two.slow_s = 0.0
+    assert dc.pull(collection, into, overwrite=True).complete
+    assert (into / "S1/a/one").read_bytes() == FILES["a/one"]
 
 
 def test_why_a_source_is_missing_names_it_once(agents, collection_of, into):

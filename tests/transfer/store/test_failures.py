@@ -15,7 +15,7 @@ from datacollect.transfer.store.state.failures import StateErrors
 from datacollect.transfer.store.state.state import State
 from datacollect.transfer.store.store import Store
 
-REMEDY = "nothing verified is lost: make room, or mend the disk, and start the same command again"
+REMEDY = "nothing verified is lost: {}, and start the same command again"
 
 
 def error_of(call):
@@ -62,9 +62,17 @@ class FailingFile(apsw.VFSFile):
 
 
 ERRORS = {
-    "full": (apsw.FullError("full"), "no room is left on its disk"),
-    "failing": (apsw.IOError("disk I/O error"), "disk I/O error|no room"),
-    "read-only": (apsw.ReadOnlyError("read-only"), "it, or its disk, is read-only"),
+    "full": (apsw.FullError("full"), "no room is left on its disk", "make room"),
+    "failing": (
+        apsw.IOError("disk I/O error"),
+        "disk I/O error|no room",
+        "make room, or mend the disk",
+    ),
+    "read-only": (
+        apsw.ReadOnlyError("read-only"),
+        "it, or its disk, is read-only",
+        "let this user write there, or mount it so",
+    ),
 }
 
 
@@ -72,7 +80,7 @@ ERRORS = {
 @pytest.mark.parametrize("kind", ERRORS)
 def test_whenever_the_state_cannot_be_written_nothing_is_lost(tmp_path, kind):
     """At each call in turn; afterwards the same start ends well."""
-    error, words = ERRORS[kind]
+    error, words, remedy = ERRORS[kind]
     n_failed = 0
     for n in range(0, 200, 3):
         into = tmp_path / f"{kind} {n}"
@@ -88,7 +96,7 @@ def test_whenever_the_state_cannot_be_written_nothing_is_lost(tmp_path, kind):
             assert isinstance(caught, StoreError)
             assert caught.exit_code == 3
             assert re.search(f"cannot be written: .*({words})", str(caught))
-            assert str(caught).endswith(REMEDY)
+            assert str(caught).endswith(REMEDY.format(remedy))
             n_failed += 1
         assert pull(into, source).is_complete
         if not is_reached:
@@ -145,9 +153,16 @@ def test_damage_leaves_files_where_they_are(tmp_path):
     assert again.n_bytes == 0
 
 
-@pytest.mark.parametrize(
-    "number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE]
-)
+REMEDIES = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room, or have the quota raised",
+    errno.EIO: "mend the disk",
+    errno.EROFS: "have it mounted for writing",
+    errno.EMFILE: "ulimit -",
+}
+
+
+@pytest.mark.parametrize("number", REMEDIES)
 @pytest.mark.parametrize("n", range(6))
 def test_opening_on_such_a_disk_is_no_bad_input(tmp_path, monkeypatch, number, n):
     calls = []
@@ -166,7 +181,8 @@ def test_opening_on_such_a_disk_is_no_bad_input(tmp_path, monkeypatch, number, n
             error = error_of(lambda name=name: Store(tmp_path / f"{name}{n}").close())
             if error is not None:
                 assert error.exit_code == 3
-                assert "make room, or mend the disk" in str(error)
+                assert REMEDIES[number] in str(error)
+                assert number == errno.ENOSPC or "; make room, and" not in str(error)
         Store(tmp_path / f"{name}{n}").close()  # nothing is locked, nothing is broken
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError
 from datacollect.files.documents import document_name, write_owned
+from datacollect.files.refusals import refusal_of
 from datacollect.net.tls import make_certificate
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ def make_own_certificate(config: AgentConfig) -> None:
         ):
             write_owned(path, data, mode=mode)
     except OSError as error:
+        reason, remedy = refusal_of(error)
         raise NotWrittenError(
-            f"{document_name(config.key)}: cannot be written: {error.strerror}; the agent's "
-            "certificate is kept there: name another folder as state",
+            f"{document_name(config.key)}: cannot be written: {reason}; the agent's "
+            f"certificate is kept there: {remedy or 'name another folder as state'}",
             error.errno,
         ) from None

@@ -194,6 +194,13 @@ AGENT = Document(
             "names must not lead to this host or its own network segment.",
             default={},
         ),
+        Field(
+            "plain_http_to",
+            ListOf(HostName()),
+            "Names of connect_to that are web servers without TLS; to others nothing passes but "
+            "TLS and requests to connect onwards.",
+            default=[],
+        ),
         Field("accept", TableOf(ACCEPT), "Uploads that are taken; left out: none."),
         Field("measure", TableOf(MEASURE), "Tests of the network; left out: nothing is measured."),
         Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),

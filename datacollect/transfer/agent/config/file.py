@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.documents import folder_of
 from datacollect.files.kinds import shown, wrong
 from datacollect.transfer.agent.config.fields import AGENT, LIMITS
@@ -102,6 +102,8 @@ class AgentConfig:
         Whether they are the agent's to make.
     nonces : Path
         Where used tickets are kept.
+    plain_http_to : frozenset of str
+        Those of `connect_to` that are reached without TLS.
     congestion : str or None
     limits : AgentLimits
     has_spool : bool
@@ -122,6 +124,7 @@ class AgentConfig:
     key: Path
     own_certificate: bool
     nonces: Path
+    plain_http_to: frozenset[str] = frozenset()
     congestion: str | None = None
     limits: AgentLimits = AgentLimits()
     has_spool: bool = False
@@ -175,6 +178,10 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
             f"connect_to.{values['name']}: names this agent itself; it would relay in a circle: "
             "leave it out"
         )
+    for name in values["plain_http_to"]:
+        if name not in values["connect_to"]:
+            remedy = "give its address there, too" + nearest_hint(name, values["connect_to"])
+            raise wrong("plain_http_to", "must name hosts of connect_to", name, remedy)
     measure = None if values["measure"] is None else _measuring(values["measure"], used, lock)
     if serve is None and measure is None and not values["connect_to"]:
         raise ProblemError(
@@ -187,6 +194,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         collectors=frozenset(values["collectors"]),
         serve=serve,
         connect_to=values["connect_to"],
+        plain_http_to=frozenset(values["plain_http_to"]),
         certificate=certificate,
         key=key,
         own_certificate=tls is None,

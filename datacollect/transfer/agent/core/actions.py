@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from datacollect.transfer.agent.core.greetings import Awaited
+
 if TYPE_CHECKING:
     from datacollect.transfer.protocol.messages import FileEntry, Read
 
@@ -51,10 +53,14 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Establish:
-    """Say that the connection is open, then pass bytes in both directions, up to a limit."""
+    """Say that the connection is open, then pass bytes in both directions, up to a limit.
+
+    ``awaited``: what has to be said before all of them pass.
+    """
 
     session: int
     most_bytes: int | None
+    awaited: Awaited = Awaited.GREETING
 
 
 @dataclass(frozen=True, slots=True)

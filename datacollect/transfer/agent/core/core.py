@@ -16,6 +16,7 @@ from datacollect.net.connect import AS_CONFIGURED, parse_connect
 from datacollect.net.tickets import RELAY, judge_ticket, read_ticket
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.admission import Admission, AdmissionCounts
+from datacollect.transfer.agent.core.greetings import Awaited
 from datacollect.transfer.agent.core.sessions import AgentSession, Phase
 from datacollect.transfer.agent.core.source_requests import CLOCK_SET_BACK_S, SourceRequests
 
@@ -64,6 +65,7 @@ class AgentCore:
         self.name = config.name
         self.limits = config.limits
         self.connect_to = dict(config.connect_to)
+        self._plain_http_to = config.plain_http_to
         self.collectors = config.collectors
         self.sessions: dict[int, AgentSession] = {}
         self.used_until_s = dict(used_nonces or {})
@@ -234,10 +236,15 @@ class AgentCore:
             return self._refuse(session, 502, text, event.now)
         session.enter(Phase.RELAYING, event.now.monotonic_s)
         most_bytes = session.ticket.most_bytes if session.ticket else 0
+        awaited = Awaited.GREETING if self._asks_greeting(session) else Awaited.ALL
         return [
-            actions.Establish(session.number, most_bytes),
+            actions.Establish(session.number, most_bytes, awaited),
             actions.WriteLog("relaying", session.facts()),
         ]
+
+    def _asks_greeting(self, session: AgentSession) -> bool:
+        """Whether nothing passes to the next host before a greeting by TLS."""
+        return session.next_host not in self._plain_http_to
 
     def _moved(self, session: AgentSession, event: events.Passed) -> list[Action]:
         session.up_bytes += event.up_bytes
@@ -323,6 +330,9 @@ class AgentCore:
             return self._close_noted(session, why, now) if greeted_late else []
         if session.phase is Phase.HEAD and greeted_late:
             return self._refuse(session, 408, "the request took too long", now)
+        is_silent = session.phase is Phase.RELAYING and not session.up_bytes
+        if is_silent and waited_s >= limits.head_s and self._asks_greeting(session):
+            return self._close_noted(session, "the client has not greeted in time", now)
         if session.phase is Phase.DIALLING and waited_s >= limits.connect_s:
             return self._refuse(session, 504, f"{session.next_host} does not answer", now)
         is_stranger = session.ticket is None and session.is_handed_over and not session.busy

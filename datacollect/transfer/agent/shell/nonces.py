@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name
 from datacollect.files.locks import take_lock
+from datacollect.files.refusals import refusal_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,9 +72,10 @@ class UsedNonces:
                     self._until_s[found[2]] = float(found[1])
 
     def _not_written(self, error: OSError) -> NotWrittenError:
+        reason, remedy = refusal_of(error)
         return NotWrittenError(
-            f"{document_name(self._path)}: cannot be written: {error.strerror}; used tickets are "
-            "kept there: name another folder as state",
+            f"{document_name(self._path)}: cannot be written: {reason}; used tickets are kept "
+            f"there: {remedy or 'name another folder as state'}",
             error.errno,
         )
 
@@ -91,9 +93,7 @@ class UsedNonces:
         except OSError as error:
             # What was written of a line would spoil the next one: all are written again.
             self._lines = self._most_lines = 0
-            name = document_name(self._path)
-            message = f"{name}: cannot be written: {error.strerror}"
-            raise NotWrittenError(message, error.errno) from None
+            raise self._not_written(error) from None
 
     def close(self) -> None:
         """Let go of the file."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError
 from datacollect.net.addresses import addresses_of
-from datacollect.net.connect import ESTABLISHED, refusal
+from datacollect.net.connect import ESTABLISHED
 from datacollect.net.fan_out import Begun
-from datacollect.net.http_heads import MOST_HEAD_BYTES, HeadReader
+from datacollect.net.http_heads import HeadReader
 from datacollect.net.tcp_info import tcp_info
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.loop import READABLE, WRITABLE
-from datacollect.transfer.agent.shell.splicing import Relay, reset_on_close
+from datacollect.transfer.agent.shell.splicing import Relay, reset_on_close, send_refusal
 
 if TYPE_CHECKING:
     from datacollect.net.fan_out import Outcome
@@ -61,7 +61,7 @@ class PlainSession:
             self._shell.loop.forget(self._near.fileno())
             self._resolve(action)
         elif isinstance(action, actions.Establish):
-            self._establish(action.most_bytes)
+            self._establish(action)
         elif isinstance(action, actions.Refuse):
             self._refuse(action)
         elif isinstance(action, actions.EndSession):
@@ -171,13 +171,19 @@ class PlainSession:
         else:
             self._shell.tell(events.Dialled(self._shell.now(), self._number))
 
-    def _establish(self, most_bytes: int | None) -> None:
+    def _establish(self, action: actions.Establish) -> None:
         assert self._far is not None
         try:
             # A socket that has sent nothing yet takes this little at once.
             self._near.send(ESTABLISHED)
             self._relay = Relay(
-                self._shell.loop, self._near, self._far, most_bytes, self._spent, self._relay_ended
+                self._shell.loop,
+                self._near,
+                self._far,
+                action.most_bytes,
+                action.awaited,
+                self._spent,
+                self._relay_ended,
             )
         except OSError as error:
             self._end(f"the connection failed: {error.strerror}", reset=True)
@@ -196,11 +202,7 @@ class PlainSession:
     # Ends --------------------------------------------------------------------------------
 
     def _refuse(self, action: actions.Refuse) -> None:
-        with suppress(OSError):
-            self._near.send(refusal(action.status, action.text))
-            # Closing with something unread would reset the connection, and the refusal be lost.
-            self._near.shutdown(socket.SHUT_WR)
-            self._near.recv(MOST_HEAD_BYTES)
+        send_refusal(self._near, action.status, action.text)
         self._end(f"refused ({action.status})", reset=False)
 
     def _end(self, why: str, *, reset: bool, is_failure: bool = False) -> None:

@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from datacollect.files.refusals import refusal_of
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.handling import handler_for
@@ -196,7 +197,7 @@ class Shell:
     def _pause(self, error: OSError) -> None:
         """Accept nobody until the next tick: as long as nothing is freed, each try fails."""
         assert self._listener is not None
-        self._write("failed", {"why": f"cannot accept: {error.strerror}"})
+        self._write("failed", {"why": f"cannot accept: {refusal_of(error)}"})
         self.loop.forget(self._listener.fileno())
         self._is_paused = True
 

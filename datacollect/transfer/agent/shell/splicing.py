@@ -1,4 +1,8 @@
-"""Bytes from one socket to another through a pipe; they never leave the kernel."""
+"""Bytes from one socket to another through a pipe; they never leave the kernel.
+
+Before they flow freely the two sides greet each other (`greetings`): their first bytes are looked
+at where they wait, and move as all others do.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,10 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from datacollect.errors import ProblemError
+from datacollect.net.connect import refusal
+from datacollect.net.http_heads import MOST_HEAD_BYTES
+from datacollect.transfer.agent.core.greetings import MOST_GREETING_BYTES, Awaited, seen_of
 from datacollect.transfer.agent.shell.loop import BOTH_ON_CHANGE, FAILED, READABLE, WRITABLE
 
 if TYPE_CHECKING:
@@ -24,6 +32,9 @@ SMALLEST_PIPE_BYTES, LARGEST_PIPE_BYTES = 64 * 1024, 2**20
 
 # What one direction may move before others get their turn.
 TURN_BYTES = 4 * 2**20
+
+# What makes a way to a server without TLS.
+NAME_IT = "name the next host in `plain_http_to` of the agent's file if it speaks no TLS"
 
 _FLAGS = os.SPLICE_F_NONBLOCK | os.SPLICE_F_MOVE
 _SET_SIZE, _GET_SIZE = fcntl.F_SETPIPE_SZ, fcntl.F_GETPIPE_SZ
@@ -40,6 +51,10 @@ def pipe_bytes(n_relays: int) -> int:
     return min(max(power, SMALLEST_PIPE_BYTES), LARGEST_PIPE_BYTES)
 
 
+class EndedError(Exception):
+    """A side has ended before it has said what is awaited of it."""
+
+
 class Relay:
     """Two sockets whose bytes are passed on in both directions, until both have ended or one fails.
 
@@ -50,6 +65,8 @@ class Relay:
         Not blocking; the relay closes them.
     most_bytes : int or None
         Bytes in both directions together.
+    awaited : Awaited
+        What has to be said first: a greeting, or nothing (`ALL`).
     spent : callable
         Called when all of them have been moved.
     ended : callable
@@ -62,12 +79,14 @@ class Relay:
         near: socket.socket,
         far: socket.socket,
         most_bytes: int | None,
+        awaited: Awaited,
         spent: Callable[[], None],
         ended: Callable[[str], None],
     ) -> None:
         self.near, self.far = near, far
         self._loop = loop
         self._left_bytes = most_bytes
+        self._awaited = awaited
         self._spent = spent
         self._ended = ended
         self._over = False
@@ -78,6 +97,8 @@ class Relay:
         except OSError:
             self._up.close()
             raise
+        if awaited is not Awaited.ALL:
+            self._up.allowed_bytes = self._down.allowed_bytes = 0
 
     def start(self, size_bytes: int) -> None:
         """Begin to move bytes."""
@@ -131,20 +152,78 @@ class Relay:
         self._queued = False
         if self._over:
             return
-        more = False
-        for flow in (self._up, self._down):
-            try:
-                more |= self._turn(flow)
-            except OSError as error:
-                self.end(f"one side failed: {error.strerror}", reset=True)
-                return
-        if self._up.done and self._down.done:
+        try:
+            more = self._pass_on()
+        except OSError as error:
+            self.end(f"one side failed: {error.strerror}", reset=True)
+            return
+        except EndedError as error:
+            self.end(str(error), reset=False)
+            return
+        except ProblemError as error:
+            self._refuse(str(error))
+            return
+        if self._down.done and (self._up.done or self._awaited is Awaited.END):
             self.end("both sides have ended", reset=False)
         elif self._left_bytes == 0 and not (self._up.held_bytes or self._down.held_bytes):
             self._spent()
         elif more and not self._queued:
             self._queued = True
             self._loop.run_soon(self._move)
+
+    def _pass_on(self) -> bool:
+        """Let both directions move their share; whether more could be moved at once."""
+        while True:
+            has_seen = self._look()
+            more = [self._turn(flow) for flow in (self._up, self._down)]
+            if not has_seen:
+                return any(more)
+
+    def _refuse(self, why: str) -> None:
+        """End where a side does not greet as it should; a client hears of it in HTTP's words.
+
+        Whoever greets otherwise may be meant to reach a server without TLS.
+        """
+        is_of_client = self._awaited.is_of_client
+        if is_of_client:
+            send_refusal(self.near, 421, f"{why}; {NAME_IT}")
+        self.end(f"not passed on: {why}", reset=not is_of_client)
+
+    def _look(self) -> bool:
+        """Let what is awaited pass, where it is there; whether it was."""
+        if self._awaited in (Awaited.ALL, Awaited.END):
+            return False
+        is_of_client = self._awaited.is_of_client
+        flow = self._up if is_of_client else self._down
+        if flow.allowed_bytes:  # of what was seen before not all has moved yet
+            return False
+        self._require_silence(is_of_client)
+        ahead = flow.ahead()
+        if ahead is None:
+            return False
+        if not ahead:
+            who = "client" if is_of_client else "next host"
+            raise EndedError(f"the {who} has ended without a greeting")
+        seen = seen_of(self._awaited, ahead)
+        if seen is None:
+            return False
+        flow.allowed_bytes, self._awaited = seen.n_bytes, seen.then
+        if seen.then in (Awaited.ALL, Awaited.END):
+            self._down.allowed_bytes = None
+        if seen.then is Awaited.ALL:
+            self._up.allowed_bytes = None
+        return True
+
+    def _require_silence(self, is_of_client: bool) -> None:
+        """Refuse a next host that speaks first, as SSH and SMTP do; see that nobody has gone."""
+        other, name = (self._down, "next host") if is_of_client else (self._up, "client")
+        if other.allowed_bytes:
+            return
+        ahead = other.ahead()
+        if ahead == b"":
+            raise EndedError(f"the {name} has ended before it was greeted or answered")
+        if ahead and is_of_client:
+            raise ProblemError("the next host speaks first: it does not speak TLS")
 
     def _turn(self, flow: _Flow) -> bool:
         """Let a flow move its share; whether more could be moved at once."""
@@ -168,6 +247,8 @@ class _Flow:
         self.done = False
         self.held_bytes = 0
         self.moved_bytes = 0
+        # How much more it may take in; None: all that comes.
+        self.allowed_bytes: int | None = None
         self._at_end = False
         self._source, self._sink = source, sink
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -189,12 +270,21 @@ class _Flow:
                 self._sink.shutdown(socket.SHUT_WR)
         return taken, passed
 
+    def ahead(self) -> bytes | None:
+        """Return what has come and is not taken in, as far as one looks; None: nothing yet."""
+        try:
+            return self._source.recv(MOST_GREETING_BYTES, socket.MSG_PEEK)
+        except BlockingIOError:
+            return None
+
     def close(self) -> None:
         os.close(self._out)
         os.close(self._in)
 
     def _fill(self, most_bytes: int) -> int:
         room = min(self._size_bytes - self.held_bytes, most_bytes)
+        if self.allowed_bytes is not None:
+            room = min(room, self.allowed_bytes)
         if self._at_end or not self.can_read or room <= 0:
             return 0
         try:
@@ -205,6 +295,8 @@ class _Flow:
             return 0
         self._at_end = n_bytes == 0
         self.held_bytes += n_bytes
+        if self.allowed_bytes is not None:
+            self.allowed_bytes -= n_bytes
         return n_bytes
 
     def _empty(self) -> int:
@@ -218,6 +310,15 @@ class _Flow:
         self.held_bytes -= n_bytes
         self.moved_bytes += n_bytes
         return n_bytes
+
+
+def send_refusal(connection: socket.socket, status: int, text: str) -> None:
+    """Answer a client that is about to be closed, so that the answer arrives."""
+    with suppress(OSError):
+        connection.send(refusal(status, text))
+        # Closing with something unread would reset the connection, and the refusal be lost.
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(MOST_HEAD_BYTES)
 
 
 def reset_on_close(connection: socket.socket) -> None:

@@ -8,7 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import FULL, NotWrittenError, ProblemError
+from datacollect.files.durability import promise_of
 from datacollect.files.locks import take_lock
+from datacollect.files.refusals import MEND_DISK, refusal_of
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.store.folder.paths import FOLDER_FLAGS, mount_of, sub_folder
 
@@ -68,11 +70,12 @@ def open_folder(folder: Path) -> Opened:
 
 def unusable(folder: Path, error: OSError) -> NotWrittenError:
     """Return what to say where the folder, or what belongs to it, cannot be opened."""
+    reason, remedy = refusal_of(error)
     if error.errno in FULL:
-        what, remedy = "cannot be written", "make room, or mend the disk, and start again"
+        what, remedy = "cannot be written", f"{remedy or MEND_DISK}, and start again"
     else:
         what, remedy = "is no folder to write to", "name another with --into"
-    return NotWrittenError(f"{folder}: {what}: {error.strerror}; {remedy}", error.errno)
+    return NotWrittenError(f"{folder}: {what}: {reason}; {remedy}", error.errno)
 
 
 def _take(lock_fd: int, folder: Path) -> None:
@@ -92,11 +95,18 @@ class Staging:
     ----------
     root_fd, state_fd : int
         Of the destination folder, and of the state's folder in it.
+
+    Attributes
+    ----------
+    promises : dict of str to Promise
+        Of the file systems that were seen: of the destination folder under no name, of sources that
+        have one of their own under theirs.
     """
 
     def __init__(self, root_fd: int, state_fd: int) -> None:
         self._root_fd = root_fd
         self._usual_fd = sub_folder(state_fd, INCOMING)
+        self.promises = {"": promise_of(self._usual_fd)}
         self._own_fds: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -112,6 +122,8 @@ class Staging:
             known = self._own_fds.get(source)
             if known is None:
                 known = self._own_fds[source] = self._open(source)
+                if known != self._usual_fd:
+                    self.promises[source] = promise_of(known)
             return known
 
     def is_apart(self, source: str) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.files.durability import sync
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -143,7 +145,7 @@ class Folders:
         for parts in sorted(self.changed):
             # One that is gone meanwhile has nothing to lose.
             with suppress(FileNotFoundError, NotADirectoryError):
-                os.fsync(self.open(parts, make=False))
+                sync(self.open(parts, make=False))
         self.changed.clear()
 
     def close(self) -> None:

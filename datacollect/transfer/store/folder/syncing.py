@@ -9,6 +9,9 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from datacollect.files.durability import sync
+from datacollect.files.refusals import UNSUPPORTED
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Sequence
 
@@ -40,13 +43,10 @@ def sync_files(folder_fd: int, names: Collection[int], whole: Container[int] = f
                 raise
             continue
         try:
-            if name in whole:
-                os.fsync(fd)
-            else:
-                os.fdatasync(fd)
+            sync(fd, only_data=name not in whole)
         finally:
             os.close(fd)
-    os.fsync(folder_fd)
+    sync(folder_fd)
 
 
 def sync_placed(folders: Folders, source: str, paths: Sequence[str]) -> None:
@@ -58,7 +58,7 @@ def sync_placed(folders: Folders, source: str, paths: Sequence[str]) -> None:
         folder_fd = folders.open(tuple(above), make=False)
         fd = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
         try:
-            os.fsync(fd)
+            sync(fd)
         finally:
             os.close(fd)
         folders.changed.add(tuple(above))
@@ -87,5 +87,7 @@ def _syncfs(fd: int) -> bool:
         return False
     if syncfs(fd) != 0:
         number = ctypes.get_errno()
+        if number in UNSUPPORTED:
+            return False
         raise OSError(number, os.strerror(number))
     return True

@@ -1,7 +1,8 @@
 """What goes wrong with the destination folder, in words: the only place that knows SQLite's errors.
 
-A full disk, one that fails and one that may not be written are distinguished from damage. Only
-damage asks for anything to be taken away, and even then it is the state alone: files stay.
+What the system's own mean, and what mends them, is in `files.refusals`. A full disk, one that fails
+and one that may not be written are distinguished from damage. Only damage asks for anything to be
+taken away, and even then it is the state alone: files stay.
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ from urllib.parse import quote
 import apsw
 
 from datacollect.errors import DatacollectError, ProblemError, StoreError
+from datacollect.files.refusals import (
+    MAKE_ROOM,
+    MEND_DISK,
+    Refusal,
+    refusal_of,
+    refusal_of_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,26 +33,37 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # A file system with less than this left is full to SQLite: it writes whole pages, and many.
 LEAST_FREE_BYTES = 64 * 1024
+# Of what a pull takes there is less then.
+LESS_CONNECTIONS = ", or lower `limits.connections` in the collection file"
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 # What is asked for is always the same: a state that has it not has lost it.
 _LOST = ("no such column", "no such table", "has no column named", "unsupported file format")
-_REMEDY = "nothing verified is lost: make room, or mend the disk, and start the same command again"
 
 
 def not_written(error: BaseException, folder: Path) -> DatacollectError:
     """Return what to say where the destination folder cannot be written.
 
     >>> print(not_written(OSError(28, "No space left on device"), "into"))
-    into: cannot be written: No space left on device; nothing verified is lost: make room, or mend \
-the disk, and start the same command again
+    into: cannot be written: No space left on device; nothing verified is lost: make room, and \
+start the same command again
     """
     if isinstance(error, DatacollectError):
         return error
-    if isinstance(error, OSError):
-        reason = error.strerror or str(error)
-    else:
-        reason = f"{type(error).__name__}: {error}"
-    return StoreError(f"{folder}: cannot be written: {reason}; {_REMEDY}")
+    found = refusal_of(error)
+    if getattr(error, "errno", None) == errno.EMFILE:
+        found = found._replace(remedy=f"{found.remedy}{LESS_CONNECTIONS}")
+    if found.remedy is None and not isinstance(error, OSError):
+        found = Refusal(f"{type(error).__name__}: {error}", None)
+    return refused(folder, "cannot be written", found)
+
+
+def refused(folder: Path, what: str, refusal: Refusal) -> StoreError:
+    """Return what to say where the system refuses something: with what mends it."""
+    remedy = refusal.remedy or f"{MAKE_ROOM}, or {MEND_DISK}"
+    return StoreError(
+        f"{folder}: {what}: {refusal.reason}; nothing verified is lost: {remedy}, and start the "
+        "same command again"
+    )
 
 
 @contextmanager
@@ -118,8 +137,8 @@ class StateErrors:
             # What could not be read SQLite calls malformed, too: look before anybody moves it.
             if not self._is_sound():
                 return self.damaged(str(error))
-            return StoreError(f"{self._folder}: its state cannot be read: {error}; {_REMEDY}")
-        return StoreError(f"{self._folder}: cannot be written: {self._reason(error)}; {_REMEDY}")
+            return refused(self._folder, "its state cannot be read", Refusal(str(error), None))
+        return refused(self._folder, "cannot be written", self._refusal(error))
 
     def damaged(self, why: str) -> ProblemError:
         """Return what to say of a file that is no state: only that file has to go."""
@@ -145,20 +164,26 @@ class StateErrors:
     def _folder(self) -> Path:
         return self._path.parent.parent
 
-    def _reason(self, error: apsw.Error) -> str:
+    def _refusal(self, error: apsw.Error) -> Refusal:
         # A disk that is full when SQLite syncs is an I/O error to it.
         if isinstance(error, apsw.FullError) or self._errno() in NO_ROOM or self._is_full():
-            return (
+            return Refusal(
                 "no room is left on its disk, or for temporary files (SQLITE_TMPDIR, /var/tmp, "
-                "/tmp)"
+                "/tmp)",
+                MAKE_ROOM,
             )
+        if isinstance(error, apsw.NoMemError):
+            return refusal_of(MemoryError())
         if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-            return "another program has its state open"
+            return Refusal("another program has its state open", "end that")
         if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError)):
-            return "it, or its disk, is read-only"
+            return Refusal(
+                "it, or its disk, is read-only", "let this user write there, or mount it so"
+            )
         if isinstance(error, (apsw.IOError, apsw.CantOpenError)) and (number := self._errno()):
-            return f"{error} ({os.strerror(number)})"
-        return str(error)
+            reason, remedy = refusal_of_number(number)
+            return Refusal(f"{error} ({reason})", remedy)
+        return Refusal(str(error), None)
 
     def _errno(self) -> int:
         try:

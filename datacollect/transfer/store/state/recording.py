@@ -6,13 +6,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.errors import StoreError
-from datacollect.transfer.store.state.failures import not_written
+from datacollect.files.refusals import no_thread
+from datacollect.transfer.store.state.failures import not_written, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from datacollect.errors import StoreError
     from datacollect.transfer.store.state.state import SpanHash
 
 # A group is recorded after this time or this many bytes; writers wait no longer.
@@ -89,10 +90,7 @@ class PieceRecorder:
         self.require_sound()
 
     def _no_thread(self, error: BaseException) -> StoreError:
-        return StoreError(
-            f"{self._folder}: this host has no more threads to give: {error}; nothing verified is "
-            "lost: end what takes them, and start the same command again"
-        )
+        return refused(self._folder, "is not written to", no_thread(error))
 
     def stop(self) -> None:
         """Carry on all that is there, then end."""

@@ -74,6 +74,8 @@ class State(Reading):
     ----------
     path : Path
         Of the SQLite file, made where it is absent.
+    synced : bool, optional
+        Whether its file system knows how to sync a file: SQLite takes it for broken otherwise.
 
     Raises
     ------
@@ -83,7 +85,7 @@ class State(Reading):
         The disk is full, or fails.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, synced: bool = True) -> None:
         errors = StateErrors(path)
         is_open_ended = has_log(path)
         self._listed: dict[int, Listed] = {}  # those that were asked for last
@@ -92,17 +94,18 @@ class State(Reading):
         errors.db = self._db
         try:
             with errors:  # which asks the open connection what the system said
-                self._begin(path, is_open_ended=is_open_ended)
+                self._begin(path, "FULL" if synced else "OFF", is_open_ended=is_open_ended)
         except BaseException:
             with suppress(apsw.Error):
                 self._db.close()
             raise
 
-    def _begin(self, path: Path, *, is_open_ended: bool) -> None:
+    def _begin(self, path: Path, synchronous: str, *, is_open_ended: bool) -> None:
         self._db.set_busy_timeout(5000)
         # A folder has one pull at a time, by its lock: nobody else is to have the file open, and
         # no file for sharing it is needed, which would be one more that a full disk breaks.
-        for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
+        kept = f"synchronous={synchronous}"
+        for pragma in ("locking_mode=EXCLUSIVE", kept, "journal_mode=WAL"):
             self._db.execute(f"PRAGMA {pragma}").fetchall()
         self._db.execute("PRAGMA temp_store=FILE").fetchall()
         if is_open_ended:

@@ -186,8 +186,10 @@ def test_names_on_the_way_to_loopback_are_not_followed(pulled):
 
 
 def test_a_server_behind_a_relay_is_reached_through_it(pulled, tmp_path, arrived):
+    """Without TLS, as the relay's own file says."""
     with tiny_server(FILES) as tiny:
-        relay = write_agent(tmp_path, "R", connect_to={"W": f"127.0.0.1:{tiny.port}"})
+        place = {"W": f"127.0.0.1:{tiny.port}"}
+        relay = write_agent(tmp_path, "R", connect_to=place, more='plain_http_to = ["W"]')
         with running(relay) as agent:
             entry = {"url": f"https://{agent.place}", "ca": str(tmp_path / "R.cert.pem")}
             hidden = {"url": "http://127.0.0.1:1/", "paths": sorted(FILES)}
@@ -195,6 +197,18 @@ def test_a_server_behind_a_relay_is_reached_through_it(pulled, tmp_path, arrived
     assert answer.complete, answer.missing
     assert arrived() == FILES
     assert [use.hosts for use in answer.routes] == [("W", "R", "D")]
+
+
+def test_a_server_without_tls_behind_a_relay_has_to_be_named_there(pulled, tmp_path, arrived):
+    with tiny_server(FILES) as tiny:
+        relay = write_agent(tmp_path, "R", connect_to={"W": f"127.0.0.1:{tiny.port}"})
+        with running(relay) as agent:
+            entry = {"url": f"https://{agent.place}", "ca": str(tmp_path / "R.cert.pem")}
+            hidden = {"url": "http://127.0.0.1:1/", "paths": sorted(FILES)}
+            answer = pulled(tiny, hidden, agents={"R": entry}, patience_s=1.0)
+    assert not answer.complete
+    assert arrived() == {}
+    assert all("name it in `plain_http_to` of its file" in each.why for each in answer.missing)
 
 
 def test_a_server_that_refuses_ranges_makes_no_file_empty(pulled, arrived):

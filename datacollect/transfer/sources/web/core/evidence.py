@@ -14,11 +14,13 @@ from datacollect.files.media import Looks, is_promised
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.sources.web.core.messages import Answer, AskRange, AskSize, Worth
 from datacollect.transfer.sources.web.core.refusals import (
+    MISDIRECTED,
     NO_RANGES,
     encoded,
     login_page,
     moved_without_a_word,
     not_allowed,
+    not_relayed,
 )
 from datacollect.transfer.sources.web.core.urls import expiry_unix_s, name_in
 
@@ -263,6 +265,8 @@ def _refusal(
         return None
     if status == 416 or (status == 412 and isinstance(asked, AskRange)):
         return None
+    if status == MISDIRECTED:
+        return Answer(Worth.UNREADABLE, not_relayed())
     return Answer(Worth.UNREADABLE, f"the server answers with status {status}")
 
 

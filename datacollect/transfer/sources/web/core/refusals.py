@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # word that it may say.
 MOST_SAID, LEAST_SECRET = 160, 8
 NO_RANGES = "sends whole files only: it must know ranges (Accept-Ranges: bytes)"
+# Of RFC 9110, 15.5.20; relays say it to whoever speaks no TLS.
+MISDIRECTED = 421
 LET_IN = "name a user and a password in its URL, or have URLs signed"
 
 
@@ -50,6 +52,14 @@ def quoted(said: str | None, target: Target) -> str:
             said = said.replace(text, "…") if len(text) >= LEAST_SECRET else said
     said = safe_text(without_secrets(" ".join(said.split())))
     return f" ('{said[:MOST_SAID]}{'…' if len(said) > MOST_SAID else ''}')"
+
+
+def not_relayed() -> str:
+    """Say that whoever has answered leads to no server without TLS."""
+    return (
+        f"the answer is that it was asked at the wrong place ({MISDIRECTED}): where a relay leads "
+        "to a server without TLS, name it in `plain_http_to` of its file"
+    )
 
 
 def moved_without_a_word(head: Head) -> str:
