@@ -23,7 +23,7 @@ from datacollect.files.kinds import (
 )
 from datacollect.problem.bandwidth_intervals import INTERVAL_FIELDS
 from datacollect.problem.contents import FILE_TOLERANCE
-from datacollect.problem.host_limits import HostRate
+from datacollect.problem.hourly_rates import HostRate
 from datacollect.problem.windows import Windows
 from datacollect.problem.with_units import BANDWIDTH, CAPACITY, INSTANT, RANGE, counted_fields
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import DatacollectError
 from datacollect.files.clock import zone_of
 from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, execution_of
-from datacollect.problem.host_limits import HourlyRate
+from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.problem.problem import Problem
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import zone_of
 from datacollect.files.kinds import join, shown, wrong
 from datacollect.net.names import require_host_name
-from datacollect.problem.host_limits import HourlyRate
+from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.transfer.protocol.patterns import WantedFiles
 from datacollect.transfer.pull.config.fields import COLLECTION, LIMITS, collection_with
 from datacollect.transfer.sources.kinds import KINDS
