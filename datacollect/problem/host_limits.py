@@ -1,8 +1,7 @@
 """Hosts' uplinks and downlinks: constant, one number per period, or by hours of the day.
 
-In a problem each limit has a row for each period, as links'
-bandwidths do; rows of a constant limit are one row that is looked at several times, and take no
-room.
+In a problem each limit has a row for each period, as links' bandwidths do; rows of a constant limit
+are one row that is looked at several times, and take no room.
 """
 
 from __future__ import annotations

@@ -32,6 +32,11 @@ OLDEST_RATES_S = 24 * 3600.0
 LAST_RESORT_PART = 1e-3
 
 
+# What a collection file says of hosts and links, and plans do not count on: what is there to
+# collect is listed, and rounds are planned of what is open then.
+NOT_PLANNED = ("backlog_bytes", "release_s", "open", "cap")
+
+
 def possible_links(destination: str, reached: Mapping[str, Reached]) -> list[tuple[str, str]]:
     """Return the links that hosts allow: to the destination, and to relays that reach a source."""
     links = [(name, destination) for name, each in reached.items() if not each.relays]
@@ -72,7 +77,7 @@ def problem_of(
     hosts |= {name: {} for name in (*collection.hosts, *(collection.sources or {}), *work)}
     for name, entry in network["hosts"].items():
         given = _given(entry)
-        hosts[name] = {k: v for k, v in given.items() if k not in ("backlog_bytes", "release_s")}
+        hosts[name] = {k: v for k, v in given.items() if k not in NOT_PLANNED}
     held = []
     for source, each in work.items():
         hosts[source]["backlog_bytes"] = each.starts[-1] + each.sizes[-1] if each.starts else 0
@@ -86,7 +91,10 @@ def problem_of(
         tree |= {"start": now.isoformat(), "timezone": collection.timezone}
     if says_links(collection):
         tree["bandwidth_csv"] = network["bandwidth_csv"]
-        tree["links"] = [_given(link) for link in network["links"]]
+        tree["links"] = [
+            {k: v for k, v in _given(link).items() if k not in NOT_PLANNED}
+            for link in network["links"]
+        ]
         tree["shared"] = [_given(shared) for shared in network["shared"]]
         tree = {key: value for key, value in tree.items() if value is not None}
         named = Problem.from_dict(tree, base_dir=collection.folder)

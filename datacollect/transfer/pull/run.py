@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.hosts import Hosts
 from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
+from datacollect.transfer.pull.route_limits import RouteLimits
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import Log
@@ -178,10 +180,17 @@ def _sources_of(
         timeout_s=limits.timeout_s,
         connections=limits.connections,
     )
+    routes = RouteLimits(collection)
     sources = {
         name: KINDS.get(kind).make(
             entry,
-            Surroundings(network, collection.patterns(name), limits.timeout_s, limits.patience_s),
+            Surroundings(
+                network,
+                collection.patterns(name),
+                limits.timeout_s,
+                limits.patience_s,
+                partial(routes.pacer_of, name),
+            ),
         )
         for kind, entries in collection.entries.items()
         for name, entry in entries.items()

@@ -177,7 +177,13 @@ class PlainSession:
             # A socket that has sent nothing yet takes this little at once.
             self._near.send(ESTABLISHED)
             self._relay = Relay(
-                self._shell.loop, self._near, self._far, most_bytes, self._spent, self._relay_ended
+                self._shell.loop,
+                self._near,
+                self._far,
+                most_bytes,
+                self._spent,
+                self._relay_ended,
+                self._shell.throttle,
             )
         except OSError as error:
             self._end(f"the connection failed: {error.strerror}", reset=True)

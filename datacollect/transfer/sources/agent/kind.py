@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def _source(entry: AgentEntry, around: Surroundings) -> AgentSource:
-    return AgentSource(entry.name, cast("Network", around.network), around.patterns)
+    network = cast("Network", around.network)
+    return AgentSource(entry.name, network, around.patterns, around.pacer_of)
 
 
 AGENTS = SourceKind(AGENT, "Every agent, by name.", agent_of, _source)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datacollect.net.agent_entries import AgentEntry
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.messages import AgentFacts
+    from datacollect.transfer.rates.pacer import Pacer
     from datacollect.transfer.sources.agent.session import SourceSession
 
 # Relay tickets are used at once. Source tickets outlast a session that goes on over night.
@@ -122,10 +123,14 @@ class Network:
         return contact
 
     def open(
-        self, name: str, relays: tuple[str, ...], patterns: Sequence[str] | None
+        self,
+        name: str,
+        relays: tuple[str, ...],
+        patterns: Sequence[str] | None,
+        pacer: Pacer | None = None,
     ) -> tuple[SourceSession, str]:
         """Open a session with a source; return it with the ticket for its files."""
-        session = self._connect(name, relays, Deadline(self._timeout_s))
+        session = self._connect(name, relays, Deadline(self._timeout_s), pacer)
         try:
             return session, self._source_ticket(name, relays, patterns)
         except BaseException:
@@ -163,7 +168,13 @@ class Network:
             )
         return hops
 
-    def _connect(self, name: str, relays: tuple[str, ...], deadline: Deadline) -> SourceSession:
+    def _connect(
+        self,
+        name: str,
+        relays: tuple[str, ...],
+        deadline: Deadline,
+        pacer: Pacer | None = None,
+    ) -> SourceSession:
         agent = self._agents[name]
         tls: ssl.SSLContext = self._tls[name]
         return connect(
@@ -174,6 +185,7 @@ class Network:
             agent.fingerprint,
             timeout_s=self._timeout_s,
             deadline=deadline,
+            pacer=pacer,
         )
 
     def _source_ticket(

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
+from datacollect.transfer.protocol.kind import unlimited
 from datacollect.transfer.protocol.messages import DETAIL
 from datacollect.transfer.protocol.source import Listed, ListedFolder, Page, Reached
 from datacollect.transfer.sources.agent.peer import NO_REASON, AgentPeer
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from datacollect.net.deadline import Deadline
+    from datacollect.transfer.protocol.kind import PacerOf
     from datacollect.transfer.protocol.messages import InventoryPage
     from datacollect.transfer.protocol.source import Assurance
     from datacollect.transfer.sources.agent.network import Network
+    from datacollect.transfer.sources.agent.session import SourceSession
 
 
 class AgentSource:
@@ -28,14 +31,22 @@ class AgentSource:
     network : Network
     patterns : sequence of str or None
         Which files; None: all.
+    pacer_of : callable
+        Returns what a session over relays keeps to, None for no limits.
     """
 
     is_cut_by_file = False
     named: tuple[str, ...] = ()
 
-    def __init__(self, name: str, network: Network, patterns: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        network: Network,
+        patterns: Sequence[str] | None,
+        pacer_of: PacerOf = unlimited,
+    ) -> None:
         self.name = name
-        self._network, self._patterns = network, patterns
+        self._network, self._patterns, self._pacer_of = network, patterns, pacer_of
 
     def reach(self, deadline: Deadline) -> Reached:
         """Ask it who it is, directly, else over relays."""
@@ -59,7 +70,7 @@ class AgentSource:
         """Yield the pages of its inventory."""
         contact = self._network.known[self.name]
         detail = DETAIL in contact.facts.features
-        session, ticket = self._network.open(self.name, contact.relays, self._patterns)
+        session, ticket = self._open(contact.relays)
         with session:
             after = None
             while True:
@@ -73,8 +84,11 @@ class AgentSource:
 
     def open(self, relays: tuple[str, ...]) -> AgentPeer:
         """Open a session."""
-        session, ticket = self._network.open(self.name, relays, self._patterns)
+        session, ticket = self._open(relays)
         return AgentPeer(session, ticket, self._network.features(self.name))
+
+    def _open(self, relays: tuple[str, ...]) -> tuple[SourceSession, str]:
+        return self._network.open(self.name, relays, self._patterns, self._pacer_of(relays))
 
     def assurance(self, tags: Mapping[str | None, int]) -> Assurance | None:
         """Say nothing: all that agents send is verified by hash."""
