@@ -175,7 +175,8 @@ WITHIN = {
     "transfer.pull.config": "transfer.protocol transfer.rates transfer.sources",
     "transfer.pull": (
         "transfer.protocol transfer.rates transfer.pull.core transfer.sources.agent "
-        "transfer.store.folder transfer.store.state transfer.store transfer.sources transfer.pull.config"
+        "transfer.store.folder transfer.store.state transfer.store transfer.sources "
+        "transfer.pull.config"
     ),
 }
 

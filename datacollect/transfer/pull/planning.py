@@ -15,7 +15,7 @@ from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.methods.execution import Execution
     from datacollect.methods.planning_options import PlanningOptions
@@ -53,6 +53,7 @@ def problem_of(
     rates: Mapping[tuple[str, str], float],
     last_resorts: Iterable[tuple[str, str]] = (),
     now: datetime | None = None,
+    file_links: Sequence[Mapping[str, Any]] | None = None,
 ) -> Problem:
     """Return the problem: what is to be fetched counts as backlog, what is there as held.
 
@@ -71,6 +72,8 @@ def problem_of(
         is left.
     now : datetime, optional
         With its offset from UTC; by default what this host's clock shows.
+    file_links : sequence of mapping, optional
+        Instead of all links that the file and its CSV name: those that are open.
     """
     network, destination = collection.network, collection.destination
     hosts: dict[str, dict[str, Any]] = {destination: {}}
@@ -90,12 +93,12 @@ def problem_of(
         now = (now or datetime.now(UTC)).astimezone(zone_of(collection.timezone))
         tree |= {"start": now.isoformat(), "timezone": collection.timezone}
     if says_links(collection):
-        tree["bandwidth_csv"] = network["bandwidth_csv"]
+        tree["bandwidth_csv"] = network["bandwidth_csv"] if file_links is None else None
         tree["links"] = [
             {k: v for k, v in _given(link).items() if k not in NOT_PLANNED}
-            for link in network["links"]
+            for link in (network["links"] if file_links is None else file_links)
         ]
-        tree["shared"] = [_given(shared) for shared in network["shared"]]
+        tree["shared"] = _shared(network["shared"], file_links)
         tree = {key: value for key, value in tree.items() if value is not None}
         named = Problem.from_dict(tree, base_dir=collection.folder)
         more = _last_resorts(named, last_resorts)
@@ -128,6 +131,20 @@ def _last_resorts(named: Problem, links: Iterable[tuple[str, str]]) -> list[dict
         for tail, head in dict.fromkeys(links)
         if (tail, head) not in there and {tail, head} <= set(names)
     ]
+
+
+def _shared(
+    shared: Iterable[Mapping[str, Any]], links: Iterable[Mapping[str, Any]] | None
+) -> list[dict[str, Any]]:
+    """Return shared bottlenecks of these links; None: of all."""
+    if links is None:
+        return [_given(each) for each in shared]
+    there = {(link["from"], link["to"]) for link in links}
+    kept = [
+        {**_given(each), "links": [pair for pair in each["links"] if tuple(pair) in there]}
+        for each in shared
+    ]
+    return [each for each in kept if each["links"]]
 
 
 def _given(entry: Mapping[str, Any]) -> dict[str, Any]:

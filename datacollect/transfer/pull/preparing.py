@@ -115,6 +115,9 @@ class Preparation:
         Takes what the source has said, as soon as it is reached.
     notices : Notices
         Takes why a try has failed, and what a user wants to know at once.
+    is_closed : callable
+        Whether nothing can come from a host now, by its hours: that it does not answer then is no
+        fault of its.
     """
 
     source: Source
@@ -125,6 +128,7 @@ class Preparation:
     gate: Gate
     reached: dict[str, Reached]
     notices: Notices
+    is_closed: Callable[[str], bool] = lambda _: False
     _best_pages: int = 0
 
     def run(self) -> bool:
@@ -154,6 +158,8 @@ class Preparation:
                 self._note_trouble(error)
                 if self._best_pages > best_pages:  # it got further than ever: that is life
                     until_s, wait_s = time.monotonic() + limits.patience_s, RETRY_S
+                elif self.is_closed(self.source.name):  # it need not answer now
+                    until_s = time.monotonic() + limits.patience_s
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
                     raise

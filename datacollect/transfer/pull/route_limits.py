@@ -6,9 +6,12 @@ this pull uses it: a session keeps to all limits of its route, and all sessions 
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from datetime import UTC
 from itertools import pairwise
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from datacollect.files.clock import zone_of
 from datacollect.transfer.rates.pacer import Pacer
@@ -49,6 +52,8 @@ class RouteLimits:
             return {name: Throttle(rate, zone) for name, rate in rates.items() if rate is not None}
 
         self._destination = collection.destination
+        self._lock = threading.Lock()
+        self._pacers: defaultdict[str, WeakSet[Pacer]] = defaultdict(WeakSet)
         rate = collection.limits.rate
         self._all = [] if rate is None else [Throttle(rate, zone)]
         self._out = throttles({name: each["uplink_bytes_per_s"] for name, each in hosts.items()})
@@ -79,4 +84,18 @@ class RouteLimits:
             )
             if throttle is not None
         ]
-        return Pacer([*self._all, *found]) if self._all or found else None
+        if not self._all and not found:
+            return None
+        pacer = Pacer([*self._all, *found])
+        with self._lock:
+            self._pacers[source].add(pacer)
+        return pacer
+
+    def held(self) -> frozenset[str]:
+        """Return the sources of which a session waits for its turn."""
+        with self._lock:
+            return frozenset(
+                source
+                for source, pacers in self._pacers.items()
+                if any(pacer.is_waiting for pacer in pacers)
+            )

@@ -129,11 +129,13 @@ def pull(
     try:
         written = Log(store.folder / STATE_FOLDER / "log.jsonl", log or _unheard)
         try:
-            sources, network = _sources_of(collection, key, _number(store))
+            limits = RouteLimits(collection)
+            sources, network = _sources_of(collection, key, _number(store), limits)
             tell, watch = tell or _unheard, watch or _unheard
             hosts = Hosts(collection, sources, network, store, written, watch, tell, gate)
             with marked(IN_PULL):
-                return Collecting(hosts, how).run(plan_only=plan_only, verify=verify)
+                collecting = Collecting(hosts, how, limits.held)
+                return collecting.run(plan_only=plan_only, verify=verify)
         finally:
             written.close()
     finally:
@@ -169,7 +171,7 @@ def _number(store: Store) -> str:
 
 
 def _sources_of(
-    collection: Collection, key: PrivateKey, number: str
+    collection: Collection, key: PrivateKey, number: str, routes: RouteLimits
 ) -> tuple[dict[str, Source], Network]:
     """Return all hosts of a collection by name, and the routes through those that relay."""
     limits = collection.limits
@@ -180,7 +182,6 @@ def _sources_of(
         timeout_s=limits.timeout_s,
         connections=limits.connections,
     )
-    routes = RouteLimits(collection)
     sources = {
         name: KINDS.get(kind).make(
             entry,
