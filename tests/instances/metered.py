@@ -7,6 +7,10 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Small, so that what is counted as passed has arrived, but for some packets.
 BUFFER_BYTES = 16 * 1024
@@ -24,6 +28,7 @@ class MeteredPort:
 
     far: tuple[str, int]
     rows: list[tuple[float, int]] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
 
     def __enter__(self) -> MeteredPort:
         self._listener = socket.socket()
@@ -31,10 +36,14 @@ class MeteredPort:
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._listener.bind(("127.0.0.1", 0))
         self._listener.listen(64)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._begin(self._accept)
         return self
 
     def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # who waits in `accept` wakes up
+            self._listener.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10)
         self._listener.close()
 
     @property
@@ -45,25 +54,38 @@ class MeteredPort:
     def url(self) -> str:
         return f"https://127.0.0.1:{self.address[1]}"
 
+    def n_bytes(self, begin_s: float, end_s: float) -> int:
+        """Return what has passed between two instants of the monotonic clock."""
+        return sum(n for at_s, n in self.rows if begin_s <= at_s < end_s)
+
+    def _begin(self, act: Callable[..., None], *given: object) -> None:
+        thread = threading.Thread(target=act, args=given, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
-                near = self._listener.accept()[0]
-                far = socket.socket()
-                far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-                far.connect(self.far)
-                for ends in ((near, far, None), (far, near, self.rows)):
-                    threading.Thread(target=_pass_on, args=ends, daemon=True).start()
+                self._begin(self._serve, self._listener.accept()[0])
+
+    def _serve(self, near: socket.socket) -> None:
+        with near, socket.socket() as far:
+            far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+            far.connect(self.far)
+            up = threading.Thread(target=_pass_on, args=(near, far, []), daemon=True)
+            up.start()
+            _pass_on(far, near, self.rows)
+            up.join(10)
 
 
-def _pass_on(source: socket.socket, sink: socket.socket, rows: list | None) -> None:
+def _pass_on(source: socket.socket, sink: socket.socket, rows: list[tuple[float, int]]) -> None:
     with suppress(OSError):
         while data := source.recv(BUFFER_BYTES):
             sink.sendall(data)
-            if rows is not None:
-                rows.append((time.monotonic(), len(data)))
-    with suppress(OSError):
-        sink.shutdown(socket.SHUT_WR)
+            rows.append((time.monotonic(), len(data)))
+    for end in (source, sink):
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
 
 
 def most_within(rows: list[tuple[float, int]], seconds: float) -> int:

@@ -22,6 +22,7 @@ from datacollect.problem.file import read_csv
 from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.problem.recurring_hours import starts_of
 from datacollect.problem.windows import RECURRING_DAYS, Window, spans_s
+from datacollect.transfer.pull.core.core import DRAIN_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 
 Link: TypeAlias = tuple[str, str]
 
-# So long before something closes no more is asked for, so that what was asked for comes.
-AHEAD_S = 3.0
+# So long before something closes no more is asked for, so that what was asked for comes; and all
+# has ended by then, though instants are looked at now and then.
+AHEAD_S = DRAIN_S + 0.5
 DAY_S = 86_400.0
 
 

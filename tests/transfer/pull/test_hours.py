@@ -224,6 +224,7 @@ def test_a_closed_source_is_waited_for_longer_than_patience_and_nothing_comes_be
     assert answer.predicted_makespan_s is None
 
 
+@pytest.mark.slow
 def test_a_source_that_closes_goes_on_when_it_opens_again(tmp_path, collection_of):
     """Open for some seconds in which half can come at its rate, closed for three, open again.
 
