@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.answering.host_tests import ENDED_EARLY
+from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tcp_info import tcp_info
 
@@ -38,8 +39,6 @@ ENDING_EVERY_S = 0.005
 # Of a connection that takes nothing: looked after whether the test is over.
 STALL_S = 0.5
 MOST_ANSWER_BYTES = 16 * 1024
-# linux/asm-generic/socket.h; Python's socket module does not name it.
-SO_MAX_PACING_RATE = 47
 # Of struct linger: on, for no time at all.
 ABANDONING = struct.pack("ii", 1, 0)
 SINK_PATH = "/measure/sink"
@@ -206,9 +205,7 @@ class _Stream:
         self.connection: ssl.SSLSocket = far.connected()
         self.connection.settimeout(STALL_S)
         if rate_bytes_per_s is not None:
-            self.connection.setsockopt(
-                socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("Q", int(rate_bytes_per_s) or 1)
-            )
+            set_pacing_rate(self.connection, rate_bytes_per_s)
         if window_bytes is not None:
             _set_window(self.connection, window_bytes)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +15,7 @@ from datacollect.files.clock import zone_of
 from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, execution_of
 from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.problem.problem import Problem
+from datacollect.transfer.rates.spells import spell_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -93,6 +96,8 @@ def problem_of(
         now = (now or datetime.now(UTC)).astimezone(zone_of(collection.timezone))
         tree |= {"start": now.isoformat(), "timezone": collection.timezone}
     if says_links(collection):
+        if collection.limits.rate is not None:
+            hosts[destination]["downlink_bytes_per_s"] = _narrowed(collection, hosts[destination])
         tree["bandwidth_csv"] = network["bandwidth_csv"] if file_links is None else None
         tree["links"] = [
             {k: v for k, v in _given(link).items() if k not in NOT_PLANNED}
@@ -111,6 +116,17 @@ def problem_of(
             for a, b in dict.fromkeys(links)
         ]
     return Problem.from_dict(tree, base_dir=collection.folder)
+
+
+def _narrowed(collection: Collection, said: Mapping[str, Any]) -> float | HourlyRate:
+    """Return what may come in all, as far as a plan counts on it: the rate as it is now."""
+    zone = UTC if collection.timezone is None else zone_of(collection.timezone)
+    assert collection.limits.rate is not None
+    rate = spell_of(collection.limits.rate, zone, time.time()).bytes_per_s
+    downlink = said.get("downlink_bytes_per_s", math.inf)
+    if isinstance(downlink, HourlyRate):
+        return replace(downlink, bytes_per_s=tuple(min(x, rate) for x in downlink.bytes_per_s))
+    return min(float(downlink), rate)
 
 
 def _have_hours(hosts: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -65,7 +65,7 @@ def most_in_ten_seconds(rows):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     rate=st.sampled_from([2e5, 1e6, 1e8]),
     wants=st.lists(

@@ -12,6 +12,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.clock import zone_of
+from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.handling import handler_for
@@ -139,6 +140,9 @@ class Shell:
             most_bytes = int(self.throttle.most_bytes_per_s * WINDOW_S)
             window_bytes = min(max(most_bytes, LEAST_WINDOW_BYTES), MOST_WINDOW_BYTES)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes // 2)
+            # A turn need not leave at once. What all connections share, the kernel does not know.
+            with suppress(OSError):  # kernels before 4.13
+                set_pacing_rate(connection, self.throttle.most_bytes_per_s)
         # A peer that has vanished without a word is noticed within minutes.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if self._congestion is not None:
