@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from datacollect.errors import ProblemError
 from datacollect.files.clock import Clock, zone_of
+from datacollect.files.kinds import shown
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.file import read_csv
 from datacollect.problem.hourly_rates import HourlyRate
@@ -110,7 +112,6 @@ class OpenHours:
         self._zone: tzinfo = UTC if collection.timezone is None else zone_of(collection.timezone)
         self._destination = collection.destination
         network = collection.network
-        csv_links = _rows_of_csv(collection)
         self._out: defaultdict[str, list[Times]] = defaultdict(list)
         self._into: defaultdict[str, list[Times]] = defaultdict(list)
         self._links: defaultdict[Link, list[Times]] = defaultdict(list)
@@ -118,12 +119,19 @@ class OpenHours:
             both = [Times(each["open"], self._zone)] if each["open"] else []
             self._out[name] += [*both, *self._pauses(each["uplink_bytes_per_s"])]
             self._into[name] += [*both, *self._pauses(each["downlink_bytes_per_s"])]
-        for link in (*network["links"], *csv_links):
+        table = _table_of(collection)
+        links = [link for link in network["links"] if link["open"]]
+        has_hours = any(map(bool, (*self._out.values(), *self._into.values(), links)))
+        # As rows a large table takes much room: only where something is closed at times.
+        csv_links = _rows(*table) if table and (has_hours or any(table[0].windows)) else []
+        if collection.timezone is None:
+            _require_zones(csv_links)
+        self._file_links = [*network["links"], *csv_links]
+        for link in self._file_links:
             if link["open"]:
                 self._links[link["from"], link["to"]].append(Times(link["open"], self._zone))
         every = (self._out, self._into, self._links)
         self._all = [times for of in every for each in of.values() for times in each]
-        self._file_links = [*network["links"], *csv_links]
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -239,10 +247,22 @@ def _way(source: str, destination: str, links: list[Link]) -> list[str]:
     return [source, destination]
 
 
-def _rows_of_csv(collection: Collection) -> list[dict[str, Any]]:
+def _require_zones(links: Iterable[Mapping[str, Any]]) -> None:
+    for link in links:
+        if any(window.zone is None for window in link["open"] or ()):
+            ends = f"{shown(link['from'])} -> {shown(link['to'])}"
+            raise ProblemError(
+                f"bandwidth_csv: open of {ends}: hours of the "
+                'day need the zone whose clocks show them; add timezone = "Europe/Zurich" at the '
+                "top of the collection file"
+            )
+
+
+def _table_of(collection: Collection) -> tuple[LinkTable, list[str]] | None:
+    """Return the CSV file with links, and the names that its indices stand for."""
     name = collection.network["bandwidth_csv"]
     if name is None:
-        return []
+        return None
     names = [
         collection.destination,
         *collection.hosts,
@@ -250,7 +270,7 @@ def _rows_of_csv(collection: Collection) -> list[dict[str, Any]]:
         *collection.network["hosts"],
     ]
     index = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return _rows(read_csv(name, collection.folder, index, None, with_windows=True), list(index))
+    return read_csv(name, collection.folder, index, None, with_windows=True), list(index)
 
 
 def _rows(table: LinkTable, names: list[str]) -> list[dict[str, Any]]:

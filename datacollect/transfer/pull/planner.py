@@ -86,10 +86,11 @@ class Planner:
 
     def is_closed(self, name: str) -> bool:
         """Whether nothing can come from a host now, whatever way others might be to it."""
+        if not self.hours:
+            return False
         links = {(tail, head) for tail, head in self._named_links() if tail == name}
-        return bool(self.hours) and not any(
-            self.hours.is_open(link) for link in links or {(name, self._collection.destination)}
-        )
+        direct = {(name, self._collection.destination)}
+        return not any(self.hours.is_open(link) for link in links or direct)
 
     def _named_links(self) -> list[tuple[str, str]]:
         return [(link["from"], link["to"]) for link in self.hours.file_links(closed_too=True)]

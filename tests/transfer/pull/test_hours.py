@@ -10,6 +10,7 @@ from instances.agents import KEY, running, write_agent
 from instances.metered import MeteredPort
 
 import datacollect as dc
+from datacollect.errors import ProblemError
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.protocol.source import Reached
 from datacollect.transfer.pull.config.file import Collection
@@ -162,6 +163,15 @@ def test_windows_stand_in_the_csv_of_links_too(tmp_path):
     assert [hours.is_open((name, "D")) for name in "ST"] == [False, True]
     assert [each["from"] for each in hours.file_links()] == ["T"]
     assert [each["from"] for each in hours.file_links(closed_too=True)] == ["S", "T"]
+
+
+def test_hours_of_the_csv_need_a_zone_and_the_remedy_works(tmp_path):
+    (tmp_path / "grid.csv").write_text('from,to,bandwidth_mbit_per_s,open\nS,D,8,"20:00-06:00"\n')
+    said = tree(bandwidth_csv="grid.csv")
+    del said["timezone"]
+    with pytest.raises(ProblemError, match="open of 'S' -> 'D': hours .* add timezone = "):
+        OpenHours(Collection.from_dict(said, tmp_path))
+    assert OpenHours(Collection.from_dict(said | {"timezone": "Europe/Zurich"}, tmp_path))
 
 
 # A pull ---------------------------------------------------------------------------------------
