@@ -169,7 +169,7 @@ def test_hours_of_the_csv_need_a_zone_and_the_remedy_works(tmp_path):
     (tmp_path / "grid.csv").write_text('from,to,bandwidth_mbit_per_s,open\nS,D,8,"20:00-06:00"\n')
     said = tree(bandwidth_csv="grid.csv")
     del said["timezone"]
-    with pytest.raises(ProblemError, match="open of 'S' -> 'D': hours .* add timezone = "):
+    with pytest.raises(ProblemError, match=r"open of 'S' -> 'D': hours .* add timezone = "):
         OpenHours(Collection.from_dict(said, tmp_path))
     assert OpenHours(Collection.from_dict(said | {"timezone": "Europe/Zurich"}, tmp_path))
 
