@@ -268,7 +268,7 @@ class _Stream:
             self.connection.sendall(head)
             while n_bytes := self._test.take_to_send(len(BLOCK)):
                 if self._throttle is not None:
-                    self._wait(self._throttle.owe(n_bytes, self))
+                    self._wait(self._throttle.owe(n_bytes))
                 self._send_block(n_bytes)
         except OSError as error:
             if not self._is_stopped:

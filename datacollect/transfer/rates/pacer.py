@@ -79,10 +79,11 @@ class Pacer:
 
     def reading(self, connection: socket.socket) -> Callable[[Any], int]:
         """Return what reads from a connection as its ``recv_into`` does, no faster than that."""
-        if self._connection is None:
-            for each in self._throttles:
-                each.join(1)
-        self._connection, self._fitted_bytes_per_s = connection, 0.0
+        with self._ending:
+            if self._connection is None and not self._over.is_set():
+                for each in self._throttles:
+                    each.join(1)
+            self._connection, self._fitted_bytes_per_s = connection, 0.0
         self._fit()
 
         def recv_into(view: memoryview) -> int:
@@ -95,13 +96,11 @@ class Pacer:
     def end(self) -> None:
         """Share the limits no more, and wait no longer; from any thread."""
         with self._ending:
-            if self._over.is_set():
-                return
+            has_joined = self._connection is not None and not self._over.is_set()
             self._over.set()
-        if self._connection is None:
-            return
-        for each in self._throttles:
-            each.join(-1)
+        if has_joined:
+            for each in self._throttles:
+                each.join(-1, self)
 
     def _wait(self, wait_s: float) -> None:
         if wait_s <= 0:

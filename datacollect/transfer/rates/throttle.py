@@ -84,10 +84,11 @@ class Throttle:
         """The highest rate at any hour."""
         return max(self._rate.bytes_per_s) if isinstance(self._rate, HourlyRate) else self._rate
 
-    def join(self, n: int) -> None:
-        """So many sessions more share it, or fewer."""
+    def join(self, n: int, who: object = None) -> None:
+        """So many sessions more share it, or fewer; `who` wants nothing any more."""
         with self._lock:
             self._n_sessions += n
+            self._asked_s.pop(who, None)
 
     def share_bytes_per_s(self, *, of_active: bool) -> float:
         """Return what each session gets: of all, or of those that want something at present."""
@@ -113,7 +114,7 @@ class Throttle:
     def owe(self, n_bytes: float, who: object = None) -> float:
         """Let bytes pass, or count those that have; return how long to wait for it.
 
-        `who` is one of those that share the rate, and wants as much as there is.
+        `who` is one of those that join and share the rate, and wants as much as there is.
         """
         with self._lock:
             self._look()

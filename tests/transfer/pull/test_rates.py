@@ -11,6 +11,10 @@ from instances.metered import MeteredPort, most_within
 import datacollect as dc
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.pull.config.file import Collection
+from datacollect.transfer.pull.core.core import CollectorCore
+from datacollect.transfer.pull.core.messages import Ticked
+from datacollect.transfer.pull.core.patience import Patience
+from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.route_limits import RouteLimits
 
 RATE = 2_000_000  # bytes per second: 16 Mbit/s
@@ -137,6 +141,38 @@ def test_waiting_for_a_limit_is_no_silence_of_the_source(tmp_path, collection_of
         limits = {"rate": 100_000, "patience_s": 1.0, "timeout_s": 5.0, "piece_bytes": 65536}
         answer = dc.pull(collection_of(agents, limits=limits), tmp_path / "into")
     assert answer.complete
+
+
+def test_time_in_which_limits_hold_a_source_back_does_not_count():
+    """Of 91 s of silence 30 s are of limits: 61 s are more than a patience of 60 s."""
+    patience = Patience(["S"], 60.0)
+    patience.stand_still("S", 30.0)
+    patience.stand_still("another", 30.0)
+    assert not patience.is_over("S", 89.0)
+    assert patience.is_over("S", 91.0)
+    assert patience.silent_s("S", 91.0) == 61.0
+
+
+def test_a_core_gives_up_who_is_silent_and_not_whom_limits_hold_back():
+    """Both bring nothing for two minutes, with 10 s of patience; of T more could be received."""
+    work = {name: SourceWork((0,), (10,), frozenset([0])) for name in "ST"}
+    core = CollectorCore(work, _Idle(), patience_s=10.0)
+    core.start()
+    for now_s in range(120):
+        core.handle(Ticked(float(now_s), held=frozenset("T")))
+    assert [*core.todo.given_up] == ["S"]
+
+
+class _Idle:
+    """A controller that wants nothing."""
+
+    finished = False
+
+    def start(self):
+        return []
+
+    def handle(self, _):
+        return []
 
 
 def test_a_session_is_under_all_limits_of_its_route_and_shares_each(tmp_path):

@@ -341,7 +341,7 @@ class TlsSession:
                 deadline.came(n_bytes)
                 self._moved_bytes += n_bytes
                 if self.throttle is not None:
-                    self._wait(self.throttle.owe(n_bytes, self))
+                    self._wait(self.throttle.owe(n_bytes))
         except h11.RemoteProtocolError:
             raise TransferError("it ended within a request") from None
         return bytes(event.data) if isinstance(event, h11.Data) else b""
@@ -436,7 +436,7 @@ class TlsSession:
         while left:
             if not self._turn_bytes:
                 self._turn_bytes = throttle.turn_bytes(len(left))
-                self._wait(throttle.owe(self._turn_bytes, self))
+                self._wait(throttle.owe(self._turn_bytes))
             n_bytes = self._tls.send(left[: self._turn_bytes])
             self._turn_bytes -= n_bytes
             self._moved_bytes += n_bytes

@@ -172,7 +172,7 @@ class Relay:
         """Let a flow move what its turn allows, once it has come; whether to go on at once."""
         if not flow.turn_bytes and flow.may_take and not flow.waits:
             n_bytes = throttle.turn_bytes(flow.room_bytes)
-            wait_s = throttle.owe(n_bytes, flow)
+            wait_s = throttle.owe(n_bytes)
             if wait_s > 0:
                 flow.waits = True
                 self._loop.run_later(wait_s, lambda: self._come(flow, n_bytes))
