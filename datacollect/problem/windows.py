@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.clock import zone_of
 from datacollect.files.clock_times import HOUR
 from datacollect.files.kinds import wrong
 
@@ -97,6 +96,9 @@ def _window(text: str, place: str) -> Window:
             place, "must close at another hour than it opens", text, 'all day is "00:00-24:00"'
         )
     if said["zone"] is not None:
+        # Only where it is needed: agents read rates by hours, few of them have any.
+        from datacollect.files.clock import zone_of
+
         try:
             zone_of(said["zone"])
         except ProblemError as error:

@@ -6,7 +6,6 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from datacollect.files.clock import Clock
 from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.problem.recurring_hours import starts_of
 
@@ -41,6 +40,8 @@ def spell_of(rate: Rate, zone: tzinfo, unix_s: float) -> Spell:
     """
     if not isinstance(rate, HourlyRate):
         return Spell(rate, math.inf)
+    from datacollect.files.clock import Clock
+
     clock = Clock(datetime.fromtimestamp(unix_s, UTC), zone)
     starts, which = starts_of(rate.hours, clock, RECURS_WITHIN_S)
     return Spell(rate.bytes_per_s[which[0]], unix_s + starts[1] if len(starts) > 1 else math.inf)

@@ -57,16 +57,16 @@ LIMITS = {
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_each_limit_is_kept(tmp_path, collection_of, limit):
-    """1.5 s of data at the rate: in no second much more than that passes."""
+    """Two seconds of data at the rate: in no second much more than it passes."""
     with (
-        running(serving(tmp_path, "S", 3 * RATE // 2)) as source,
+        running(serving(tmp_path, "S", 2 * RATE)) as source,
         MeteredPort(source.address) as port,
     ):
         agents = {"S": (port.url, source.agent.fingerprint)}
         answer = dc.pull(collection_of(agents, **LIMITS[limit]), tmp_path / "into")
     assert answer.complete
-    assert most_within(port.rows, 1.0) < 1.25 * RATE
-    assert most_within(port.rows, 60.0) > 3 * RATE // 2
+    assert most_within(port.rows, 1.0) < 1.5 * RATE
+    assert sum(n for _, n in port.rows) > 2 * RATE
 
 
 def test_a_bandwidth_is_an_estimate_unless_it_is_a_cap(tmp_path, collection_of):
@@ -93,7 +93,7 @@ def test_two_sources_share_what_the_destination_takes(tmp_path, collection_of):
         hosts = {"D": {"downlink_bytes_per_s": RATE}}
         assert dc.pull(collection_of(agents, hosts=hosts), tmp_path / "into").complete
     rows = [*of_s.rows, *of_t.rows]
-    assert most_within(rows, 1.0) < 1.25 * RATE
+    assert most_within(rows, 1.0) < 1.5 * RATE
     assert min(len(of_s.rows), len(of_t.rows)) > 10
 
 
@@ -101,7 +101,7 @@ class _Ranges(BaseHTTPRequestHandler):
     """One file by ranges, as web servers give it."""
 
     protocol_version = "HTTP/1.1"
-    data = os.urandom(3 * RATE // 2)
+    data = os.urandom(2 * RATE)
 
     def do_GET(self):
         first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
@@ -131,7 +131,7 @@ def test_web_servers_keep_to_limits_too(tmp_path, collection_of):
         server.shutdown()
     assert answer.complete
     assert (tmp_path / "into/W/file").read_bytes() == _Ranges.data
-    assert most_within(port.rows, 1.0) < 1.25 * RATE
+    assert most_within(port.rows, 1.0) < 1.5 * RATE
 
 
 def test_waiting_for_a_limit_is_no_silence_of_the_source(tmp_path, collection_of):

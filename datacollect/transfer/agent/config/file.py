@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.clock import zone_of
 from datacollect.files.documents import folder_of
 from datacollect.files.kinds import shown, wrong
 from datacollect.problem.hourly_rates import HourlyRate
@@ -212,6 +211,8 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
 def _require_zone(rate: Rate | None, timezone: str | None) -> None:
     """Reject an unknown time zone, and hours without one."""
     if timezone is not None:
+        from datacollect.files.clock import zone_of
+
         zone_of(timezone)
     elif isinstance(rate, HourlyRate):
         raise ProblemError(

@@ -8,10 +8,8 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from datacollect.files.clock import zone_of
 from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.agent.core import actions, events
@@ -251,5 +249,8 @@ def _throttle_of(config: AgentConfig) -> Throttle | None:
     """Return the limit of all that passes an agent; None where there is none."""
     if config.limits.rate is None:
         return None
-    zone = UTC if config.timezone is None else zone_of(config.timezone)
-    return Throttle(config.limits.rate, zone)
+    if config.timezone is None:
+        return Throttle(config.limits.rate)
+    from datacollect.files.clock import zone_of
+
+    return Throttle(config.limits.rate, zone_of(config.timezone))
