@@ -156,26 +156,30 @@ WITHIN = {
     "study": "",
     "study.report": "study",
     "transfer": "",
-    "transfer.protocol": "",
+    "transfer.rates": "",
+    "transfer.protocol": "transfer.rates",
     "transfer.sources.web.core": "transfer.protocol",
-    "transfer.agent.config": "transfer.protocol",
+    "transfer.agent.config": "transfer.protocol transfer.rates",
     "transfer.pull.core": "transfer.protocol",
-    "transfer.sources.agent": "transfer.protocol",
+    "transfer.sources.agent": "transfer.protocol transfer.rates",
     "transfer.store.folder": "transfer.protocol",
     "transfer.store.state": "transfer.protocol",
     "transfer.agent.core": "transfer.protocol transfer.agent.config",
-    "transfer.sources.web": "transfer.protocol transfer.sources.web.core",
+    "transfer.sources.web": "transfer.protocol transfer.rates transfer.sources.web.core",
     "transfer.store.incoming": "transfer.protocol transfer.store.folder transfer.store.state",
     "transfer.store": (
         "transfer.protocol transfer.store.folder transfer.store.state transfer.store.incoming"
     ),
-    "transfer.agent.shell": "transfer.protocol transfer.agent.config transfer.agent.core",
+    "transfer.agent.shell": (
+        "transfer.protocol transfer.rates transfer.agent.config transfer.agent.core"
+    ),
     "transfer.sources": "transfer.protocol",
     "transfer.agent": "transfer.agent.config transfer.agent.core transfer.agent.shell",
-    "transfer.pull.config": "transfer.protocol transfer.sources",
+    "transfer.pull.config": "transfer.protocol transfer.rates transfer.sources",
     "transfer.pull": (
-        "transfer.protocol transfer.pull.core transfer.sources.agent transfer.store.folder "
-        "transfer.store.state transfer.store transfer.sources transfer.pull.config"
+        "transfer.protocol transfer.rates transfer.pull.core transfer.sources.agent "
+        "transfer.store.folder transfer.store.state transfer.store transfer.sources "
+        "transfer.pull.config"
     ),
 }
 

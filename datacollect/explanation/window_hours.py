@@ -9,15 +9,8 @@ import numpy as np
 
 from datacollect.files.units import counted
 from datacollect.problem.calendar import listed, unrolled
-from datacollect.problem.windows import (
-    DAYS,
-    EVERY_DAY,
-    MIDNIGHT,
-    OpenLinks,
-    Window,
-    open_links,
-    spans_s,
-)
+from datacollect.problem.open_links import OpenLinks, open_links
+from datacollect.problem.windows import DAYS, EVERY_DAY, MIDNIGHT, Window, spans_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable

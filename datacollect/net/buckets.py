@@ -1,7 +1,8 @@
-"""Buckets that fill with time: how often something may happen."""
+"""Buckets that fill with time: how often something may happen, how many bytes may pass."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 # Kept at once, for whoever may come from anywhere.
@@ -35,9 +36,29 @@ class Bucket:
         self.level = level - n if may else level
         return may
 
-    def give_back(self) -> None:
-        """Undo the last `take` that succeeded."""
-        self.level = min((self.level or 0.0) + 1.0, self.most)
+    def owe(self, now_s: float, n: float) -> float:
+        """Take `n` together, whether they are there or not; return after how long they are.
+
+        Who comes later waits until then, too: all get their turn in the order in which they ask.
+
+        >>> bucket = Bucket(per_s=10.0, most=5.0)
+        >>> [bucket.owe(0.0, 5), bucket.owe(0.0, 10), bucket.owe(0.0, 10), bucket.owe(3.0, 5)]
+        [0.0, 1.0, 2.0, 0.0]
+        """
+        self.level = (self.most if self.level is None else self._level_at(now_s)) - n
+        self.filled_at_s = now_s
+        if self.level >= 0:
+            return 0.0
+        return -self.level / self.per_s if self.per_s else math.inf
+
+    def fill(self, now_s: float, per_s: float, most: float) -> None:
+        """Let it fill otherwise from now on; what is owed stays owed."""
+        level = self.most if self.level is None else self._level_at(now_s)
+        self.per_s, self.most, self.level, self.filled_at_s = per_s, most, min(level, most), now_s
+
+    def give_back(self, n: float = 1.0) -> None:
+        """Undo the last `take` that succeeded, or a part of what was owed."""
+        self.level = min((self.level or 0.0) + n, self.most)
 
     def is_full(self, now_s: float) -> bool:
         """Whether it is as if it had never been used."""

@@ -11,7 +11,7 @@ import select
 import socket
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.errors import TransferError
 from datacollect.net.dialling import as_failure, naming_peer
@@ -20,6 +20,8 @@ from datacollect.net.tcp_info import tcp_info
 from datacollect.net.tls import say_goodbye
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datacollect.net.deadline import Deadline
     from datacollect.net.http_heads import ResponseHead
 
@@ -28,6 +30,19 @@ RECORD_BYTES = 16 * 1024
 LINE_END = b"\r\n"
 # Of a line between chunks.
 MOST_LINE_BYTES = 1024
+
+
+class Pacer(Protocol):
+    """Limits that what is received keeps to; see `datacollect.transfer.rates.pacer`."""
+
+    def reading(self, connection: socket.socket) -> Callable[[Any], int]:
+        """Return what reads from a connection as its ``recv_into`` does, in its turn."""
+
+    def count(self, n_bytes: int) -> None:
+        """Count bytes that have not waited."""
+
+    def end(self) -> None:
+        """Share the limits no more, and wait no longer; from any thread."""
 
 
 class HttpChannel:
@@ -40,6 +55,8 @@ class HttpChannel:
         The server, for messages.
     timeout_s : float
         How long a call for bytes of files waits.
+    pacer : Pacer, optional
+        Limits: bytes of files wait for their turn, all else counts.
 
     Attributes
     ----------
@@ -48,9 +65,17 @@ class HttpChannel:
     """
 
     def __init__(
-        self, connection: ssl.SSLSocket | socket.socket, name: str, timeout_s: float
+        self,
+        connection: ssl.SSLSocket | socket.socket,
+        name: str,
+        timeout_s: float,
+        pacer: Pacer | None = None,
     ) -> None:
         self.received_bytes = 0
+        self._pacer = pacer
+        self._recv_into: Callable[[Any], int] = (
+            connection.recv_into if pacer is None else pacer.reading(connection)
+        )
         self._connection, self._name, self._timeout_s = connection, name, timeout_s
         self._ahead = b""
         connection.settimeout(timeout_s)
@@ -154,7 +179,7 @@ class HttpChannel:
         with naming_peer(self._name):  # once, not for each of a piece's thousand records
             self._connection.settimeout(self._timeout_s)
             while taken < len(view):
-                n_bytes = self._connection.recv_into(view[taken:])
+                n_bytes = self._recv_into(view[taken:])
                 if n_bytes == 0:
                     break
                 taken += n_bytes
@@ -168,12 +193,16 @@ class HttpChannel:
 
     def abort(self) -> None:
         """End it from another thread; what waits in it raises `TransferError`."""
+        if self._pacer is not None:
+            self._pacer.end()
         with suppress(OSError):  # not connected any more
             # Not SSLSocket.shutdown, which would take TLS away under the other thread's feet.
             socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection."""
+        if self._pacer is not None:
+            self._pacer.end()
         if isinstance(self._connection, ssl.SSLSocket):
             say_goodbye(self._connection)
         self._connection.close()
@@ -189,4 +218,6 @@ class HttpChannel:
                 with suppress(TimeoutError):  # the deadline says whether it is over
                     data = self._connection.recv(min(most, RECORD_BYTES))
             deadline.came(len(data))
+        if self._pacer is not None:
+            self._pacer.count(len(data))
         return data

@@ -17,11 +17,10 @@ from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import (
     LIMITS,
     by_period,
-    has_hours,
-    hourly_rate,
     split_hourly,
     with_hours,
 )
+from datacollect.problem.hourly_rates import has_hours, hourly_rate
 from datacollect.problem.numbers import one_per_host
 from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
@@ -33,9 +32,10 @@ if TYPE_CHECKING:
 
     from datacollect.files.quantities import Seconds
     from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray, InUnitsLike
-    from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
-    from datacollect.problem.windows import OpenLinks, Window
+    from datacollect.problem.hourly_rates import HourlyRate
+    from datacollect.problem.open_links import OpenLinks
+    from datacollect.problem.windows import Window
 
 
 def contents_of_hosts(

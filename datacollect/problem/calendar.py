@@ -19,8 +19,9 @@ from datacollect.files.clock import Clock
 from datacollect.files.kinds import in_order, join, wrong
 from datacollect.problem.host_limits import LIMITS, by_period, is_constant
 from datacollect.problem.hosts import DailyPeriods
-from datacollect.problem.recurring_hours import are_of_days, day_and_hour, most_a_day
-from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open_links, padded
+from datacollect.problem.open_links import OpenLinks, edges_s, open_links
+from datacollect.problem.recurring_hours import are_of_days, most_a_day, starts_of
+from datacollect.problem.windows import RECURRING_DAYS, padded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -202,22 +203,7 @@ def unroll(hours: Sequence[str], clock: Clock, until_s: float) -> tuple[list[flo
     >>> unroll(["Mo 08:00", "Tu 18:00"], clock, 86_400.0)[0]
     [0.0, 43200.0]
     """
-    of_days = [day_and_hour(hour) for hour in hours]
-    each_day = {hour: clock.each_day(hour, until_s) for _, hour in of_days}
-    # In the order of clocks: where these skip hours, or a day, all of them begin at one instant,
-    # and the last is on from there.
-    shown = sorted(
-        (day, i, start)
-        for i, (weekday, hour) in enumerate(of_days)
-        for day, start in each_day[hour]
-        if weekday is None or day.weekday() == weekday
-    )
-    at = {start: i for _, i, start in shown}
-    starts = sorted(at)
-    which = [at[start] for start in starts]
-    if not starts or starts[0] > 0:
-        first = (which[0] - 1) % len(hours) if which else len(hours) - 1
-        starts, which = [0.0, *starts], [first, *which]
+    starts, which = starts_of(hours, clock, until_s)
     return starts, np.array(which, dtype=np.int64)
 
 

@@ -23,7 +23,7 @@ from datacollect.files.kinds import (
 )
 from datacollect.problem.bandwidth_intervals import INTERVAL_FIELDS
 from datacollect.problem.contents import FILE_TOLERANCE
-from datacollect.problem.host_limits import HostRate
+from datacollect.problem.hourly_rates import HostRate
 from datacollect.problem.windows import Windows
 from datacollect.problem.with_units import BANDWIDTH, CAPACITY, INSTANT, RANGE, counted_fields
 
@@ -114,8 +114,19 @@ def _host(*more: Field, has_periods: bool) -> Table:
     )
 
 
-# Of files that have neither periods nor windows.
-HOST = _host(has_periods=False)
+def _open(needs: str) -> Field:
+    """Return when hosts and links are open."""
+    return Field(
+        "open",
+        Windows(),
+        f"When it carries data, with {needs}: hours of the day, perhaps with days and a time zone, "
+        '"Mo-Fr 20:00-06:00, Sa Su 00:00-24:00"; always if absent. A host\'s are of all its links.',
+    )
+
+
+# Of collection files, which have no periods, and begin when a pull does.
+OPEN_FROM_NOW = _open("timezone")
+HOST = _host(OPEN_FROM_NOW, has_periods=False)
 
 _CAPACITY = Field(
     "capacity_bytes_per_s",
@@ -207,12 +218,7 @@ HELD = Table(
 COUNTED = {**counted_fields(HOST, LINK), "periods_s": INSTANT, "measured_s": INSTANT}
 
 # Only problems have windows.
-_OPEN = Field(
-    "open",
-    Windows(),
-    "When it carries data, with start: hours of the day, perhaps with days and a time zone, "
-    '"Mo-Fr 20:00-06:00, Sa Su 00:00-24:00"; always if absent. A host\'s are of all its links.',
-)
+_OPEN = _open("start")
 
 
 PROBLEM = Document(

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.numbers.arrays import FloatArray
-    from datacollect.problem.host_limits import HourlyRate
+    from datacollect.problem.hourly_rates import HourlyRate
     from datacollect.problem.link_table import LinkTable
-    from datacollect.problem.windows import OpenLinks
+    from datacollect.problem.open_links import OpenLinks
 
 
 def contents_of(

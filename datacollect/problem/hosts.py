@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from datacollect.files.quantities import Bytes, BytesPerS, Price, Seconds, WholeBytes
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
-    from datacollect.problem.windows import OpenLinks
+    from datacollect.problem.open_links import OpenLinks
 
 
 @dataclass(frozen=True)

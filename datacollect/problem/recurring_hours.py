@@ -10,14 +10,13 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from datacollect.problem.windows import DAYS, EVERY_DAY, padded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from datacollect.numbers.arrays import IntArray
+    from datacollect.files.clock import Clock
+
 
 _WEEK = tuple(day.capitalize() for day in DAYS)
 
@@ -70,15 +69,15 @@ def in_order(hours: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(every, key=_key))
 
 
-def last_rows(hours: Sequence[str], every: Sequence[str]) -> IntArray:
+def last_rows(hours: Sequence[str], every: Sequence[str]) -> list[int]:
     """Return which of `hours` is the last at each of `every`; before the first, the last.
 
-    >>> last_rows(["08:00", "20:00"], ["Mo 00:00", "Mo 08:00", "Tu 21:00"]).tolist()
+    >>> last_rows(["08:00", "20:00"], ["Mo 00:00", "Mo 08:00", "Tu 21:00"])
     [1, 0, 1]
     """
     known = [_key(hour) for hour in hours]
     at = [_key(hour) if are_of_days(hours) else _key(day_and_hour(hour)[1]) for hour in every]
-    return np.array([(bisect_right(known, key) - 1) % len(known) for key in at], dtype=np.int64)
+    return [(bisect_right(known, key) - 1) % len(known) for key in at]
 
 
 def most_a_day(hours: Iterable[str]) -> int:
@@ -88,6 +87,37 @@ def most_a_day(hours: Iterable[str]) -> int:
     (2, 2)
     """
     return max(Counter(day_and_hour(hour)[0] for hour in hours).values(), default=0)
+
+
+def starts_of(hours: Sequence[str], clock: Clock, until_s: float) -> tuple[list[float], list[int]]:
+    """Return from when on which of the hours is the last, from 0 s until an instant.
+
+    Of the week, where hours are those of days.
+
+    Examples
+    --------
+    >>> from datacollect.files.clock import Clock
+    >>> clock = Clock.of("2026-11-22T20:00", "Europe/Zurich")
+    >>> starts_of(["08:00", "18:00"], clock, 86_400.0)
+    ([0.0, 43200.0, 79200.0], [1, 0, 1])
+    """
+    of_days = [day_and_hour(hour) for hour in hours]
+    each_day = {hour: clock.each_day(hour, until_s) for _, hour in of_days}
+    # In the order of clocks: where these skip hours, or a day, all of them begin at one instant,
+    # and the last is on from there.
+    shown = sorted(
+        (day, i, start)
+        for i, (weekday, hour) in enumerate(of_days)
+        for day, start in each_day[hour]
+        if weekday is None or day.weekday() == weekday
+    )
+    at = {start: i for _, i, start in shown}
+    starts = sorted(at)
+    which = [at[start] for start in starts]
+    if not starts or starts[0] > 0:
+        first = (which[0] - 1) % len(hours) if which else len(hours) - 1
+        starts, which = [0.0, *starts], [first, *which]
+    return starts, which
 
 
 def _key(hour: str) -> tuple[int, str]:

@@ -12,7 +12,8 @@ from datacollect.files.units import BYTES_PER_S
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
-from datacollect.problem.host_limits import LIMITS, has_hours
+from datacollect.problem.host_limits import LIMITS
+from datacollect.problem.hourly_rates import has_hours
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import numbers_of
 from datacollect.problem.places import PLACE_COLUMNS

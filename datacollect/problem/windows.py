@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.clock import zone_of
 from datacollect.files.clock_times import HOUR
 from datacollect.files.kinds import wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from datacollect.files.clock import Clock
     from datacollect.files.kinds import Schema
-    from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray
 
 DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 EVERY_DAY = frozenset(range(7))
@@ -66,15 +62,6 @@ class Window:
     zone: str | None = None
 
 
-@dataclass(frozen=True)
-class OpenLinks:
-    """Windows of the links between two hosts, of all out of one (``to_host`` None), or into one."""
-
-    from_host: str | None
-    to_host: str | None
-    windows: tuple[Window, ...]
-
-
 def windows_of(text: str | Sequence[str], place: str) -> tuple[Window, ...]:
     """Read windows: a text, in which commas or semicolons separate them, or a list of such.
 
@@ -109,6 +96,9 @@ def _window(text: str, place: str) -> Window:
             place, "must close at another hour than it opens", text, 'all day is "00:00-24:00"'
         )
     if said["zone"] is not None:
+        # Only where it is needed: agents read rates by hours, few of them have any.
+        from datacollect.files.clock import zone_of
+
         try:
             zone_of(said["zone"])
         except ProblemError as error:
@@ -150,17 +140,6 @@ class Windows:
         return {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
 
 
-class _Links(Protocol):
-    """What links join."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def link_from(self) -> IndexArray: ...
-    @property
-    def link_to(self) -> IndexArray: ...
-
-
 def spans_s(windows: Iterable[Window], clock: Clock, until_s: float) -> list[tuple[float, float]]:
     """Return from when to when any of the windows is open, within 0 and `until_s`, in order.
 
@@ -183,53 +162,3 @@ def spans_s(windows: Iterable[Window], clock: Clock, until_s: float) -> list[tup
         else:
             joined.append((begin, end))
     return joined
-
-
-def edges_s(limits: Iterable[OpenLinks], clock: Clock, until_s: float) -> list[float]:
-    """Return the instants after 0 and before `until_s` at which something opens or closes."""
-    differing = dict.fromkeys(limit.windows for limit in limits)
-    spans = [span for windows in differing for span in spans_s(windows, clock, until_s)]
-    return sorted({at for span in spans for at in span if 0 < at < until_s})
-
-
-def open_links(
-    limits: Sequence[OpenLinks],
-    links: _Links,
-    clock: Clock,
-    starts_s: FloatArray,
-    until_s: float,
-) -> BoolArray:
-    """Mark links that are open in periods that start at `starts_s`; shape (n_periods, n_links).
-
-    A link is open while all of its windows, its own and those of both hosts, are.
-    """
-    # Thousands of links may have the same windows: these are expanded once, and marked at once.
-    alike: dict[tuple[Window, ...], list[OpenLinks]] = {}
-    for limit in limits:
-        alike.setdefault(limit.windows, []).append(limit)
-    index = {name: i for i, name in enumerate(links.names)}
-    is_open = np.ones((len(starts_s), len(links.link_from)), dtype=bool)
-    for windows, of_these in alike.items():
-        now = np.zeros(len(starts_s), dtype=bool)
-        for begin, end in spans_s(windows, clock, until_s):
-            now |= (starts_s >= begin) & (starts_s < end)
-        is_open[np.ix_(~now, _limited(of_these, links, index))] = False
-    return is_open
-
-
-def _limited(limits: Iterable[OpenLinks], links: _Links, index: Mapping[str, int]) -> BoolArray:
-    """Mark the links that any of the limits is of; shape (n_links,)."""
-    n_hosts = len(index)
-    out, into = np.zeros(n_hosts, dtype=bool), np.zeros(n_hosts, dtype=bool)
-    pairs = []
-    for limit in limits:
-        tail, head = index.get(limit.from_host or ""), index.get(limit.to_host or "")
-        if limit.to_host is None:
-            out[[] if tail is None else tail] = True
-        elif limit.from_host is None:
-            into[[] if head is None else head] = True
-        elif tail is not None and head is not None:
-            pairs.append(tail * n_hosts + head)
-    key = links.link_from.astype(np.int64) * n_hosts + links.link_to
-    marked: BoolArray = out[links.link_from] | into[links.link_to] | np.isin(key, pairs)
-    return marked

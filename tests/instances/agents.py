@@ -123,9 +123,12 @@ def relay_ticket(agents: Sequence[str], egress: str, **fields) -> str:
 
 
 def session_with(
-    target: RunningAgent, *relays: RunningAgent, timeout_s: float = 20.0
+    target: RunningAgent,
+    *relays: RunningAgent,
+    timeout_s: float = 20.0,
+    address: tuple[str, int] | None = None,
 ) -> SourceSession:
-    """Return a session with an agent, through relays, the nearest first."""
+    """Return a session with an agent, through relays, the nearest first; or at another address."""
     names = [relay.name for relay in relays]
     nexts = [*names[1:], target.name]
     hops = [
@@ -133,4 +136,5 @@ def session_with(
         for i, relay in enumerate(relays)
     ]
     context, fingerprint = client_context(), target.agent.fingerprint
-    return connect(hops, target.name, target.address, context, fingerprint, timeout_s=timeout_s)
+    place = address or target.address
+    return connect(hops, target.name, place, context, fingerprint, timeout_s=timeout_s)

@@ -29,25 +29,34 @@ def measure_table(**keys) -> str:
 
 @contextmanager
 def measuring(
-    folder: Path, name: str, connect_to: dict[str, str] | None = None, change=None, **keys
+    folder: Path,
+    name: str,
+    connect_to: dict[str, str] | None = None,
+    change=None,
+    limits: str = "",
+    **keys,
 ) -> Iterator[RunningAgent]:
     """Run an agent with a table [measure]; `change` may put other handlers in place of its own."""
     place = folder / name
     place.mkdir(exist_ok=True)
-    path = write_agent(place, name, connect_to=connect_to, more=measure_table(**keys))
+    path = write_agent(
+        place, name, connect_to=connect_to, more=f"{measure_table(**keys)}\n{limits}"
+    )
     handlers = Measuring(AgentConfig.from_file(path), lambda _: None).handlers()
     with running(path, handlers | (change or {})) as agent:
         yield agent
 
 
 @contextmanager
-def star(folder: Path, **tables) -> Iterator[dict[str, RunningAgent]]:
+def star(folder: Path, limits=None, **tables) -> Iterator[dict[str, RunningAgent]]:
     """S may send to D, E and F, and each of these to those before it; tables [measure] by host."""
     with ExitStack() as held:
         agents: dict[str, RunningAgent] = {}
         for name in "DEFS":
             places = {other: agent.place for other, agent in agents.items()}
-            agent = measuring(folder, name, places, **tables.get(name, {}))
+            agent = measuring(
+                folder, name, places, limits=(limits or {}).get(name, ""), **tables.get(name, {})
+            )
             agents[name] = held.enter_context(agent)
         yield agents
 

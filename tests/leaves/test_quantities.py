@@ -23,7 +23,7 @@ from datacollect.files.quantities import (
     quantity,
 )
 from datacollect.problem.fields import PROBLEM
-from datacollect.problem.host_limits import HostRate
+from datacollect.problem.hourly_rates import HostRate
 from datacollect.scenario.fields import SCENARIO
 from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 from datacollect.schedule.data.fields import PROGRESS, SCHEDULE

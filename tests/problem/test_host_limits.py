@@ -18,7 +18,7 @@ from datacollect.commands.json_schemas import problem_schema
 from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import Number
-from datacollect.problem.host_limits import hourly_rate
+from datacollect.problem.hourly_rates import hourly_rate
 from datacollect.schedule.data.use import utilisation
 from datacollect.simulation.fluid.engine import simulate_problem
 

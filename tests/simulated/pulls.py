@@ -29,6 +29,7 @@ from simulated.stepped import Stepped
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull import planning, sessions
+from datacollect.transfer.pull.config.file import Limits
 from datacollect.transfer.pull.core import messages
 from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
 from datacollect.transfer.pull.core.todo import Remains
@@ -323,6 +324,7 @@ class Start:
             sources=None,
             folder=Path(),
             timezone=None,
+            limits=Limits(),
         )
 
     def _links(self) -> list[tuple[str, str]]:

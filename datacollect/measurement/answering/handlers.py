@@ -35,6 +35,7 @@ from datacollect.transfer.agent.config.fields import COUNTERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from datacollect.measurement.answering.host_tests import RunningTest
     from datacollect.net.measure_tickets import MeasureTicket
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.shell.handling import Exchange, Handler
@@ -132,9 +133,9 @@ class Measuring:
         if window_bytes is not None:
             window_bytes = int(_number(asked, "window_bytes", 1, MOST_WINDOW_BYTES))
         test = self._tests.begin_once(ticket, "tcp")
-        rate = self._measure.rate_bytes_per_s
+        rate = self._rate_of(exchange, test)
         self._log("tcp test", to=far.name, streams=streams, seconds=seconds)
-        return send_tcp(far, test, streams, seconds, rate and rate / test.n_beside, window_bytes)
+        return send_tcp(far, test, streams, seconds, rate, window_bytes, exchange.throttle)
 
     def _ping(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         asked = _body(exchange)
@@ -167,9 +168,9 @@ class Measuring:
         half_width = _number(asked, "half_width", 0.01, 1.0)
         seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
         test = self._tests.begin_once(ticket, "pairs")
-        rate = self._measure.rate_bytes_per_s
+        rate = self._rate_of(exchange, test)
         self._log("pairs test", to=far.name, half_width=half_width, seconds=seconds)
-        return send_pairs(far, test, half_width, seconds, rate and rate / test.n_beside)
+        return send_pairs(far, test, half_width, seconds, rate, exchange.throttle)
 
     def _open_udp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         """Open this host's port for the packets of a test, as long as the connection lasts."""
@@ -234,6 +235,13 @@ class Measuring:
         with test.changed:
             test.changed.wait_for(is_all, SETTLED_S)
             return {"received_bytes": test.received_bytes}
+
+    def _rate_of(self, exchange: Exchange, test: RunningTest) -> float | None:
+        """Return how fast a test may send: by the table ``measure``, and by the agent's limit."""
+        rates = [] if exchange.throttle is None else [exchange.throttle.bytes_per_s]
+        if self._measure.rate_bytes_per_s is not None:
+            rates.append(self._measure.rate_bytes_per_s / test.n_beside)
+        return min(rates, default=None)
 
     def _far_agent(self, asked: dict[str, Any], ticket: MeasureTicket) -> FarAgent:
         """Return the other end: at one of the addresses of this agent's own file, or nowhere."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from datacollect.measurement.answering.far_agent import FarAgent
     from datacollect.measurement.answering.host_tests import RunningTest
+    from datacollect.transfer.rates.throttle import Throttle
 
 OPEN_PATH, ARRIVED_PATH = "/measure/udp", "/measure/arrived"
 ANSWER_S = 10.0
@@ -195,6 +196,7 @@ class _Packets:
     name: str
     until_s: float
     rate_bytes_per_s: float | None
+    throttle: Throttle | None = None
     began_ns: int = field(default_factory=time.monotonic_ns)
     n_bytes: int = 0
     n_of_pairs: int = 0
@@ -223,6 +225,8 @@ class _Packets:
         if self.test.take_to_send(payload_bytes) < payload_bytes:
             raise _OverError
         self.n_bytes += n_bytes
+        if self.throttle is not None:
+            self.throttle.owe(n_bytes)
         return packet(self.test.ticket.nonce, number, payload_bytes)
 
     def send(self, data: bytes) -> _Left | None:
@@ -280,6 +284,7 @@ def send_pairs(
     half_width: float,
     seconds: float,
     rate_bytes_per_s: float | None = None,
+    throttle: Throttle | None = None,
 ) -> dict[str, Any]:
     """Send pairs to another agent until they tell enough, or bytes, time or lease are over.
 
@@ -293,6 +298,8 @@ def send_pairs(
         At most.
     rate_bytes_per_s : float, optional
         No more on average.
+    throttle : Throttle, optional
+        The limit of all that passes this agent: packets count, and do not wait.
 
     Returns
     -------
@@ -308,7 +315,7 @@ def send_pairs(
             place = to.address, to.open(test.ticket.nonce)
             with _connected(place, far.name) as connected:
                 until_s = min(time.monotonic() + seconds, test.until_s)
-                packets = _Packets(test, connected, far.name, until_s, rate_bytes_per_s)
+                packets = _Packets(test, connected, far.name, until_s, rate_bytes_per_s, throttle)
                 try:
                     sending.run(packets, to, place[1])
                 finally:

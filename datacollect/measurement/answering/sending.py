@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.measurement.answering.host_tests import ENDED_EARLY
+from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tcp_info import tcp_info
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from datacollect.measurement.answering.far_agent import FarAgent
     from datacollect.measurement.answering.host_tests import RunningTest
+    from datacollect.transfer.rates.throttle import Throttle
 
 BLOCK = bytes(64 * 1024)
 SAMPLE_EVERY_S = 0.1
@@ -37,8 +39,6 @@ ENDING_EVERY_S = 0.005
 # Of a connection that takes nothing: looked after whether the test is over.
 STALL_S = 0.5
 MOST_ANSWER_BYTES = 16 * 1024
-# linux/asm-generic/socket.h; Python's socket module does not name it.
-SO_MAX_PACING_RATE = 47
 # Of struct linger: on, for no time at all.
 ABANDONING = struct.pack("ii", 1, 0)
 SINK_PATH = "/measure/sink"
@@ -55,6 +55,7 @@ def send_tcp(
     seconds: float,
     rate_bytes_per_s: float | None = None,
     window_bytes: int | None = None,
+    throttle: Throttle | None = None,
 ) -> dict[str, Any]:
     """Send to another agent until the time, the bytes or the lease is over.
 
@@ -69,6 +70,8 @@ def send_tcp(
         Most of all connections together.
     window_bytes : int, optional
         So much of each connection may be on its way at a time; by default the kernel decides.
+    throttle : Throttle, optional
+        The limit of all that passes this agent.
 
     Returns
     -------
@@ -89,7 +92,9 @@ def send_tcp(
     try:
         rate = rate_bytes_per_s and rate_bytes_per_s / n_streams
         # Those that are there when one fails are in the list, and closed below.
-        curve.streams.extend(_Stream(far, test, rate, window_bytes) for _ in range(n_streams))
+        curve.streams.extend(
+            _Stream(far, test, rate, window_bytes, throttle) for _ in range(n_streams)
+        )
         curve.begin()
         for stream in curve.streams:
             stream.start()
@@ -191,17 +196,16 @@ class _Stream:
         test: RunningTest,
         rate_bytes_per_s: float | None,
         window_bytes: int | None,
+        throttle: Throttle | None,
     ) -> None:
-        self._far, self._test = far, test
+        self._far, self._test, self._throttle = far, test, throttle
         self.failure = ""
         self._is_stopped = False
         self._thread = threading.Thread(target=self._send, daemon=True)
         self.connection: ssl.SSLSocket = far.connected()
         self.connection.settimeout(STALL_S)
         if rate_bytes_per_s is not None:
-            self.connection.setsockopt(
-                socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("Q", int(rate_bytes_per_s) or 1)
-            )
+            set_pacing_rate(self.connection, rate_bytes_per_s)
         if window_bytes is not None:
             _set_window(self.connection, window_bytes)
 
@@ -263,11 +267,19 @@ class _Stream:
         try:
             self.connection.sendall(head)
             while n_bytes := self._test.take_to_send(len(BLOCK)):
+                if self._throttle is not None:
+                    self._wait(self._throttle.owe(n_bytes))
                 self._send_block(n_bytes)
         except OSError as error:
             if not self._is_stopped:
                 why = error.strerror or str(error)
                 self.failure = f"{self._far.name}: ended the connection: {why}"
+
+    def _wait(self, wait_s: float) -> None:
+        """Wait for the turn of a block, unless the test ends before."""
+        until_s = time.monotonic() + wait_s
+        while not self._is_stopped and (left_s := until_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, SAMPLE_EVERY_S))
 
     def _send_block(self, n_bytes: int) -> None:
         left = memoryview(BLOCK)[:n_bytes]

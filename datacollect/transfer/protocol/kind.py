@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from datacollect.files.fields import Table
     from datacollect.net.dialling import RelayHop
     from datacollect.transfer.protocol.source import Source
+    from datacollect.transfer.rates.pacer import Pacer
+
+    # Takes the relays of a session, the nearest first; returns the limits that it keeps to.
+    PacerOf: TypeAlias = Callable[[tuple[str, ...]], Pacer | None]
+
+
+def unlimited(_: tuple[str, ...]) -> None:
+    """Say that a session over any relays has no limits."""
 
 
 class Relays(Protocol):
@@ -39,12 +47,16 @@ class Surroundings(NamedTuple):
         Which files are wanted; None: all.
     timeout_s, patience_s : float
         How long to wait for a connection or the begin of an answer; for anything at all.
+    pacer_of : callable
+        Takes the relays of a session, the nearest first; returns the `Pacer` by which the session
+        receives the bytes of files, None where there are no limits.
     """
 
     network: Relays
     patterns: Sequence[str] | None
     timeout_s: float
     patience_s: float
+    pacer_of: PacerOf = unlimited
 
 
 @dataclass(frozen=True)

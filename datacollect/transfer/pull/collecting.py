@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.control.chained.learning import LearningController
 from datacollect.files.units import counted, format_bytes
+from datacollect.net.fan_out import LOOK_S
 from datacollect.transfer.pull.answering import Use, answer_of
 from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.planner import Planner
@@ -22,6 +23,8 @@ from datacollect.transfer.store.path_lookup import displaced_files
 from datacollect.transfer.store.state.failures import disk_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datacollect.methods.execution import Execution
     from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.pull.answer import Pulled
@@ -47,12 +50,25 @@ class Collecting:
     ----------
     hosts : Hosts
     how : PlanningOptions
+    held : callable
+        Returns the sources that limits hold back.
     """
 
-    def __init__(self, hosts: Hosts, how: PlanningOptions) -> None:
+    def __init__(
+        self,
+        hosts: Hosts,
+        how: PlanningOptions,
+        held: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
+        self._held = held
         self._hosts, self._store, self._log = hosts, hosts.store, hosts.log
         self._method = how.name
         self._planner = Planner(hosts.collection, how)
+        self._hours = self._planner.hours
+        hosts.is_closed = self._planner.is_closed
+        # When hours change next, in seconds since 1970; what was said of them.
+        self._changes_s = math.inf
+        self._told: set[str] = set()
         self._use = Use()
         self._n_regroups, self._has_told_rereads = 0, False
         self._unpromised: set[str] = set()
@@ -142,7 +158,9 @@ class Collecting:
     def _plan_only(self) -> None:
         self._hosts.wait(self._until_s, everything=True)
         self._require_any_room()
-        if (work := self._hosts.work()) and (found := self._plan(work)):
+        work = self._hosts.work()
+        self._by_hours(work)
+        if work and (found := self._plan(work, closed_too=True)) and not self._hours:
             self._use.predicted_s = found.predicted_s
 
     def _collect(self) -> None:
@@ -154,11 +172,14 @@ class Collecting:
                 break
             hosts.new.clear()
             work = hosts.work()
+            work, later = self._by_hours(work)
             if work:
                 for name in self._round(work):
                     hosts.ask_again(name)
             self._require_any_room()
-            if not work and not hosts.any_awaited() and not self._wait_for_rereads():
+            if later and not work:
+                self._wait_for_hours(min(later.values()))
+            elif not work and not hosts.any_awaited() and not self._wait_for_rereads():
                 break
         self._store.settle_remaining()
 
@@ -182,31 +203,67 @@ class Collecting:
         self._note_lost()
         self._hosts.look(core)
 
-    def _note_lost(self) -> None:
+    def _note_lost(self) -> bool:
         """Tell which parts of unfinished files are fetched again, since they are not there."""
-        for source, path, n_bytes in self._store.take_lost():
+        lost = self._store.take_lost()
+        for source, path, n_bytes in lost:
             self._use.refetched[NOT_AS_WRITTEN] += n_bytes
             self._log.write("parts lost", source=source, path=path, bytes=n_bytes)
             self._hosts.tell(
                 f"note: {source}/{path}: {format_bytes(n_bytes)} that had come of it "
                 "are not as they were written; they are fetched again"
             )
+        return bool(lost)
+
+    def _by_hours(
+        self, work: dict[str, SourceWork]
+    ) -> tuple[dict[str, SourceWork], dict[str, float]]:
+        """Return what can come now, and when other sources open; say so, once each time."""
+        hosts = self._hosts
+        self._changes_s = self._hours.next_change_s()
+        now, later, never = self._planner.by_hours(work, dict(hosts.reached))
+        for name, why in never.items():
+            hosts.end(name, why)
+        for name, opens_s in later.items():
+            line = f"{name} is closed by the hours of the collection until "
+            line += self._hours.text(opens_s)
+            if line not in self._told:
+                self._told.add(line)
+                self._log.write("closed", source=name, until_s=opens_s)
+                hosts.tell(f"note: {line}; then the pull goes on with it")
+        return now, later
+
+    def _wait_for_hours(self, opens_s: float) -> None:
+        """Wait until something opens, or a source gets ready."""
+        hosts = self._hosts
+        while self._hours.now_s() < opens_s and time.monotonic() < self._until_s:
+            hosts.take_in()
+            hosts.look()
+            if hosts.any_new_work() or self._note_lost():
+                return
+            left_s = min(opens_s - self._hours.now_s(), self._until_s - time.monotonic(), LOOK_S)
+            time.sleep(max(left_s, 0.0))
 
     def _require_any_room(self) -> None:
         if not self._hosts.any_awaited() and not self._use.routes:
             self._hosts.require_any_room()
 
-    def _plan(self, work: dict[str, SourceWork]) -> Execution | None:
+    def _plan(self, work: dict[str, SourceWork], *, closed_too: bool = False) -> Execution | None:
         """Plan; sources without a route are given up."""
         hosts = self._hosts
-        return self._planner.plan(work, dict(hosts.reached), self._store.state.rates(), hosts.end)
+        rates = self._store.state.rates()
+        return self._planner.plan(
+            work, dict(hosts.reached), rates, hosts.end, closed_too=closed_too
+        )
 
     def _round(self, work: dict[str, SourceWork]) -> set[str]:
         """Fetch what is needed; return the sources whose files have changed meanwhile."""
         found = self._plan(work)
         if found is None:
             return set()
-        if found.predicted_s is not None and (self._use.predicted_s is None or self._n_regroups):
+        is_due = self._use.predicted_s is None or self._n_regroups
+        # A plan counts on what is open now: when what closes meanwhile ends it does not know.
+        if found.predicted_s is not None and is_due and not self._hours:
             self._use.predicted_s = time.monotonic() - self._use.begun_s + found.predicted_s
         self._log.write(
             "planned",
@@ -235,6 +292,7 @@ class Collecting:
                 self._watch,
                 self._is_more,
                 self._until_s,
+                self._held,
             ).run()
         finally:
             self._note_round(core)
@@ -256,6 +314,8 @@ class Collecting:
     def _is_more(self, round_s: float) -> bool:
         """Whether more is ready, and the round is to end so that all is planned again."""
         hosts = self._hosts
+        if self._hours.now_s() >= self._changes_s:
+            return True
         hosts.take_in()
         if not hosts.new or round_s < REGROUP_S * (1 + self._n_regroups):
             return False
@@ -266,5 +326,6 @@ class Collecting:
     def _remember(self, learned: LearningController) -> None:
         """Keep what was learned for the next start, and the prediction that it allowed."""
         self._store.state.set_rates(learned.link_rates())
-        if self._use.predicted_s is None and learned.predicted_end_s is not None:
+        is_known = learned.predicted_end_s is not None and not self._hours
+        if self._use.predicted_s is None and is_known:
             self._use.predicted_s = learned.predicted_end_s

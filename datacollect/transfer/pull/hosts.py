@@ -56,6 +56,8 @@ class Hosts:
     tell : callable
         Takes lines that a user wants to know at once.
     gate : Gate
+    is_closed : callable
+        Whether nothing can come from a host now, by its hours.
 
     Attributes
     ----------
@@ -81,6 +83,7 @@ class Hosts:
     watch: Callable[[Callable[[], PullProgress]], None]
     tell: Callable[[str], None]
     gate: Gate = field(default_factory=Gate)
+    is_closed: Callable[[str], bool] = lambda _: False
     reached: dict[str, Reached] = field(default_factory=dict)
     remains: Remains = field(default_factory=Remains)
     ready: set[str] = field(default_factory=set)
@@ -110,6 +113,7 @@ class Hosts:
             self.reached,
             self._telling,
             self.compared,
+            self.is_closed,
         )
         self.ready.discard(name)
         self._preparing[name] = Begun(name, lambda _: preparation.run(), self._outcomes.put)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import InfeasibleError
+from datacollect.transfer.pull.open_hours import OpenHours, hosts_with_a_way
 from datacollect.transfer.pull.planning import (
     largest_piece,
     planned,
@@ -27,6 +28,23 @@ if TYPE_CHECKING:
 STRANDED_S = 8.0
 
 
+class ByHours(NamedTuple):
+    """What is to be fetched, by the hours of the links that it may come by.
+
+    Attributes
+    ----------
+    now : dict of str to SourceWork
+    later : dict of str to float
+        Sources that are closed, and when each opens, in seconds since 1970.
+    never : dict of str to str
+        Sources whose ways are never open all along, and why.
+    """
+
+    now: dict[str, SourceWork]
+    later: dict[str, float]
+    never: dict[str, str]
+
+
 class Planner:
     """Plans one round after the other, and remembers for whom the file's links are not enough.
 
@@ -37,6 +55,8 @@ class Planner:
 
     Attributes
     ----------
+    hours : OpenHours
+        When links are open.
     last_resorts : set of str
         Sources for which links are used, too, that agents allow and the file does not name.
     """
@@ -44,7 +64,45 @@ class Planner:
     def __init__(self, collection: Collection, how: PlanningOptions) -> None:
         self._collection, self._how = collection, how
         self._says_links = says_links(collection)
+        self.hours = OpenHours(collection)
         self.last_resorts: set[str] = set()
+
+    def by_hours(self, work: dict[str, SourceWork], reached: Mapping[str, Reached]) -> ByHours:
+        """Part what is to be fetched: what can come now, later, never."""
+        found = ByHours(work, {}, {})
+        if not self.hours:
+            return found
+        links = self._named_or_possible(reached)
+        is_open = self.hours.open_sources(links)
+        # Whether others have a way at all is not for the hours to say.
+        closed = hosts_with_a_way(links, self._collection.destination) & work.keys() - is_open
+        for name in sorted(closed):
+            opens_s = self.hours.opening_s(name, links)
+            if opens_s is None:
+                found.never[name] = self.hours.why_never(name, links)
+            else:
+                found.later[name] = opens_s
+        return found._replace(now={name: work[name] for name in work.keys() - closed})
+
+    def is_closed(self, name: str) -> bool:
+        """Whether nothing can come from a host now, whatever way others might be to it."""
+        if not self.hours:
+            return False
+        links = {(tail, head) for tail, head in self._named_links() if tail == name}
+        direct = {(name, self._collection.destination)}
+        return not any(self.hours.is_open(link) for link in links or direct)
+
+    def _named_links(self) -> list[tuple[str, str]]:
+        return [(link["from"], link["to"]) for link in self.hours.file_links(closed_too=True)]
+
+    def _named_or_possible(self, reached: Mapping[str, Reached]) -> list[tuple[str, str]]:
+        destination = self._collection.destination
+        possible = possible_links(destination, reached)
+        if not self._says_links:
+            return possible
+        named = self._named_links()
+        has_way = hosts_with_a_way(named, destination) - self.last_resorts
+        return [*named, *(link for link in possible if link[0] not in has_way)]
 
     def plan(
         self,
@@ -52,8 +110,10 @@ class Planner:
         reached: Mapping[str, Reached],
         observed: Mapping[tuple[str, ...], tuple[float, float]],
         give_up: Callable[[str, str], None],
+        *,
+        closed_too: bool = False,
     ) -> Execution | None:
-        """Plan; None where no source has a route.
+        """Plan with links that are open; None where no source has a route.
 
         Parameters
         ----------
@@ -65,8 +125,14 @@ class Planner:
             Rates of links, and how many seconds ago they were learned.
         give_up : callable
             Takes each source without a route, and why.
+        closed_too : bool
+            Plan as if all links were open.
         """
         links = possible_links(self._collection.destination, reached)
+        file_links = None
+        if self.hours:
+            links = [link for link in links if closed_too or self.hours.is_open(link)]
+            file_links = self.hours.file_links(closed_too=closed_too)
         rates = recent_rates(observed)
         is_known = self._says_links or all(
             any(source == name for source, _ in rates) for name in work
@@ -75,7 +141,9 @@ class Planner:
             links = [link for link in links if link in rates]
         while work:
             resorts = [link for link in links if link[0] in self.last_resorts]
-            problem = problem_of(self._collection, work, links, rates, resorts)
+            problem = problem_of(
+                self._collection, work, links, rates, resorts, file_links=file_links
+            )
             try:
                 return planned(
                     problem,

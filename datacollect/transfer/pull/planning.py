@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import DatacollectError
 from datacollect.files.clock import zone_of
 from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, execution_of
-from datacollect.problem.host_limits import HourlyRate
+from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.problem.problem import Problem
+from datacollect.transfer.rates.spells import spell_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.methods.execution import Execution
     from datacollect.methods.planning_options import PlanningOptions
@@ -30,6 +33,11 @@ OLDEST_RATES_S = 24 * 3600.0
 # Where no row of the file names a link, it counts for so little of the slowest that is named: it is
 # a last resort.
 LAST_RESORT_PART = 1e-3
+
+
+# What a collection file says of hosts and links, and plans do not count on: what is there to
+# collect is listed, and rounds are planned of what is open then.
+NOT_PLANNED = ("backlog_bytes", "release_s", "open", "cap")
 
 
 def possible_links(destination: str, reached: Mapping[str, Reached]) -> list[tuple[str, str]]:
@@ -48,6 +56,7 @@ def problem_of(
     rates: Mapping[tuple[str, str], float],
     last_resorts: Iterable[tuple[str, str]] = (),
     now: datetime | None = None,
+    file_links: Sequence[Mapping[str, Any]] | None = None,
 ) -> Problem:
     """Return the problem: what is to be fetched counts as backlog, what is there as held.
 
@@ -66,13 +75,15 @@ def problem_of(
         is left.
     now : datetime, optional
         With its offset from UTC; by default what this host's clock shows.
+    file_links : sequence of mapping, optional
+        Instead of all links that the file and its CSV name: those that are open.
     """
     network, destination = collection.network, collection.destination
     hosts: dict[str, dict[str, Any]] = {destination: {}}
     hosts |= {name: {} for name in (*collection.hosts, *(collection.sources or {}), *work)}
     for name, entry in network["hosts"].items():
         given = _given(entry)
-        hosts[name] = {k: v for k, v in given.items() if k not in ("backlog_bytes", "release_s")}
+        hosts[name] = {k: v for k, v in given.items() if k not in NOT_PLANNED}
     held = []
     for source, each in work.items():
         hosts[source]["backlog_bytes"] = each.starts[-1] + each.sizes[-1] if each.starts else 0
@@ -85,9 +96,14 @@ def problem_of(
         now = (now or datetime.now(UTC)).astimezone(zone_of(collection.timezone))
         tree |= {"start": now.isoformat(), "timezone": collection.timezone}
     if says_links(collection):
-        tree["bandwidth_csv"] = network["bandwidth_csv"]
-        tree["links"] = [_given(link) for link in network["links"]]
-        tree["shared"] = [_given(shared) for shared in network["shared"]]
+        if collection.limits.rate is not None:
+            hosts[destination]["downlink_bytes_per_s"] = _narrowed(collection, hosts[destination])
+        tree["bandwidth_csv"] = network["bandwidth_csv"] if file_links is None else None
+        tree["links"] = [
+            {k: v for k, v in _given(link).items() if k not in NOT_PLANNED}
+            for link in (network["links"] if file_links is None else file_links)
+        ]
+        tree["shared"] = _shared(network["shared"], file_links)
         tree = {key: value for key, value in tree.items() if value is not None}
         named = Problem.from_dict(tree, base_dir=collection.folder)
         more = _last_resorts(named, last_resorts)
@@ -100,6 +116,17 @@ def problem_of(
             for a, b in dict.fromkeys(links)
         ]
     return Problem.from_dict(tree, base_dir=collection.folder)
+
+
+def _narrowed(collection: Collection, said: Mapping[str, Any]) -> float | HourlyRate:
+    """Return what may come in all, as far as a plan counts on it: the rate as it is now."""
+    zone = UTC if collection.timezone is None else zone_of(collection.timezone)
+    assert collection.limits.rate is not None
+    rate = spell_of(collection.limits.rate, zone, time.time()).bytes_per_s
+    downlink = said.get("downlink_bytes_per_s", math.inf)
+    if isinstance(downlink, HourlyRate):
+        return replace(downlink, bytes_per_s=tuple(min(x, rate) for x in downlink.bytes_per_s))
+    return min(float(downlink), rate)
 
 
 def _have_hours(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -120,6 +147,20 @@ def _last_resorts(named: Problem, links: Iterable[tuple[str, str]]) -> list[dict
         for tail, head in dict.fromkeys(links)
         if (tail, head) not in there and {tail, head} <= set(names)
     ]
+
+
+def _shared(
+    shared: Iterable[Mapping[str, Any]], links: Iterable[Mapping[str, Any]] | None
+) -> list[dict[str, Any]]:
+    """Return shared bottlenecks of these links; None: of all."""
+    if links is None:
+        return [_given(each) for each in shared]
+    there = {(link["from"], link["to"]) for link in links}
+    kept = [
+        {**_given(each), "links": [pair for pair in each["links"] if tuple(pair) in there]}
+        for each in shared
+    ]
+    return [each for each in kept if each["links"]]
 
 
 def _given(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -131,6 +131,9 @@ class Preparation:
         Takes why a try has failed, and what a user wants to know at once.
     compared : dict of str to Compared, optional
         Takes what came of comparing what is done with the source; None: nothing is compared.
+    is_closed : callable
+        Whether nothing can come from a host now, by its hours: that it does not answer then is no
+        fault of its.
     """
 
     source: Source
@@ -142,6 +145,7 @@ class Preparation:
     reached: dict[str, Reached]
     notices: Notices
     compared: dict[str, Compared] | None = None
+    is_closed: Callable[[str], bool] = lambda _: False
     # How far it got, at most: pages, answers about its files.
     _furthest: Counter[str] = field(default_factory=Counter)
     # For how long nothing has got further than ever.
@@ -173,6 +177,8 @@ class Preparation:
                 self._note_trouble(error)
                 if self._furthest != furthest:
                     wait_s = RETRY_S
+                if self.is_closed(self.source.name):  # it need not answer now
+                    self._silent_s = 0.0
                 if self._left_s() <= 0:
                     raise
             with self._silence():

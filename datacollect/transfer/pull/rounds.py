@@ -73,6 +73,8 @@ class Round:
         Takes the seconds since the start; whether more is to be planned by now.
     until_s : float, optional
         When it ends at the latest, by the monotonic clock: as if interrupted.
+    held : callable, optional
+        Returns the sources that limits hold back.
     """
 
     def __init__(
@@ -85,11 +87,13 @@ class Round:
         watch: Callable[[CollectorCore], None] | None = None,
         is_more: Callable[[float], bool] | None = None,
         until_s: float = math.inf,
+        held: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self._core, self._store, self._log = core, store, log
         self._plan_remaining = plan_remaining
         self._watch = watch or (lambda _: None)
         self._is_more = is_more or (lambda _: False)
+        self._held = held
         self._has_regrouped = False
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._timers: list[tuple[float, int]] = []
@@ -164,7 +168,8 @@ class Round:
                 if not self._has_regrouped and self._is_more(now_s):
                     self._has_regrouped = True
                     return RegroupAsked(now_s)
-                return Ticked(now_s, self._arrived(now_s), self._sessions.waiting())
+                waiting = self._sessions.waiting()
+                return Ticked(now_s, self._arrived(now_s), waiting, self._held())
             first_s = min(
                 self._next_tick_s, *(time_s for time_s, _ in self._timers[:1]), self._most_s
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.hosts import Hosts
 from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
+from datacollect.transfer.pull.route_limits import RouteLimits
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import Log
@@ -155,7 +157,8 @@ def pull(
     try:
         written = Log(store.folder / STATE_FOLDER / "log.jsonl", log or _unheard)
         try:
-            sources, network = _sources_of(collection, key, _number(store))
+            limits = RouteLimits(collection)
+            sources, network = _sources_of(collection, key, _number(store), limits)
             tell, watch = tell or _unheard, watch or _unheard
             hosts = Hosts(
                 collection,
@@ -169,7 +172,8 @@ def pull(
                 compared={} if with_source else None,
             )
             with marked(IN_PULL):
-                return Collecting(hosts, how).run(plan_only=plan_only, verify=verify)
+                collecting = Collecting(hosts, how, limits.held)
+                return collecting.run(plan_only=plan_only, verify=verify)
         finally:
             written.close()
     finally:
@@ -205,7 +209,7 @@ def _number(store: Store) -> str:
 
 
 def _sources_of(
-    collection: Collection, key: PrivateKey, number: str
+    collection: Collection, key: PrivateKey, number: str, routes: RouteLimits
 ) -> tuple[dict[str, Source], Network]:
     """Return all hosts of a collection by name, and the routes through those that relay."""
     limits = collection.limits
@@ -219,7 +223,13 @@ def _sources_of(
     sources = {
         name: KINDS.get(kind).make(
             entry,
-            Surroundings(network, collection.patterns(name), limits.timeout_s, limits.patience_s),
+            Surroundings(
+                network,
+                collection.patterns(name),
+                limits.timeout_s,
+                limits.patience_s,
+                partial(routes.pacer_of, name),
+            ),
         )
         for kind, entries in collection.entries.items()
         for name, entry in entries.items()

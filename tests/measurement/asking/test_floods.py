@@ -43,6 +43,22 @@ def test_a_host_sends_to_all_at_once_and_never_above_its_rate(tmp_path):
             assert row["bytes"] * 0.99 - 10_000 < used_bytes(tmp_path, row["to"]) < 2e6
 
 
+def test_tests_are_under_the_rate_of_the_agent_too(tmp_path):
+    """2 MB/s for all that passes S, in [limits]: [measure] has no rate."""
+    with star(tmp_path, limits={"S": "[limits]\nrate = 2_000_000"}) as agents:
+        rows = flooded(agents, "SD", "SE", "SF")
+    assert [row["ended"] for row in rows] == ["done"] * 3
+    assert 0 < sum(row["bytes"] for row in rows) < 2.2e6
+
+
+def test_a_test_that_arrives_is_under_the_rate_of_the_agent_too(tmp_path):
+    """D takes no more than 1 MB/s, of whomever."""
+    settings = TcpSettings(1, 1.0)
+    with star(tmp_path, limits={"D": "[limits]\nrate = 1_000_000"}) as agents:
+        rows = flooded(agents, "SD", "ED", "FD", settings=settings)
+    assert sum(row["bytes"] for row in rows) < 2.5e6
+
+
 def test_a_host_receives_from_all_at_once(tmp_path):
     settings = TcpSettings(1, 5.0, 400_000)
     with star(tmp_path) as agents:

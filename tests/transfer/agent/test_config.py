@@ -103,7 +103,8 @@ def test_the_documents_list_every_key():
         assert f"\n| `{field.name}` | " in text
     for field in LIMITS.fields:
         assert f"\n| `{field.name}` | " in text
-        assert f"| {field.default:g} |\n" in text
+        default = "unlimited" if field.default is None else f"{field.default:g}"
+        assert f"| {default} |\n" in text
     assert AgentLimits() == AgentLimits(**LIMITS.read({}, "limits"))
 
 

@@ -46,3 +46,19 @@ def test_ticks_come_while_nothing_else_does(monkeypatch):
     loop = Loop(tick, ticks.append)
     loop.run()
     assert len(ticks) == 2
+
+
+def test_what_is_to_be_called_later_comes_in_order_of_time(monkeypatch):
+    monkeypatch.setattr(loop_module, "TICK_S", 60.0)
+    calls = []
+    loop = Loop(lambda: None, calls.append)
+
+    def begin():
+        loop.run_later(0.03, lambda: calls.append("last"))
+        loop.run_later(0.03, loop.finish)
+        loop.run_later(0.01, lambda: calls.append("first"))
+        loop.run_later(0.0, lambda: calls.append("at once"))
+
+    loop.run_soon(begin)
+    loop.run()
+    assert calls == ["at once", "first", "last"]

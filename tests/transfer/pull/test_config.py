@@ -5,6 +5,7 @@ import pytest
 from datacollect.errors import ProblemError
 from datacollect.transfer.pull.config.file import Collection
 
+LINK = {"from": "S1", "to": "D", "bandwidth_bytes_per_s": 1.0}
 AGENT = {"url": "https://127.0.0.1:7443", "fingerprint": "sha256:" + "0a" * 32}
 
 
@@ -73,6 +74,18 @@ def test_left_out_sources_are_all_agents():
             "leave out the quotes, or give the unit",
         ),
         (tree(timezone="Europe/Zürich"), "must be an IANA name .* did you mean"),
+        (tree(limits={"rate": 0}), "limits.rate must be .* > 0, got 0; leave it out for unlimited"),
+        (
+            tree(limits={"rate": "8:00 1 MB/s, 20:00 1 GB/s"}),
+            'limits.rate: hours .* add timezone = "Europe/Zurich" at the top',
+        ),
+        (tree(hosts={"S1": {"open": "20:00-06:00"}}), r"hosts\.S1\.open: hours .* add timezone"),
+        (tree(hosts={"S1": {"open": "nights"}}), r"hosts\.S1\.open must be windows of hours"),
+        (
+            tree(links=[{**LINK, "open": "20:00-06:00"}]),
+            r"links\[0\]\.open: hours .* add timezone",
+        ),
+        (tree(links=[{**LINK, "cap": 1}]), r"links\[0\]\.cap must be true or false"),
         (tree(colour="red"), "unknown key"),
     ],
 )
@@ -86,3 +99,14 @@ def test_the_file_is_named(tmp_path):
     path.write_text("format = 1")
     with pytest.raises(ProblemError, match=r"c\.toml: "):
         Collection.from_file(path)
+
+
+def test_windows_with_a_zone_of_their_own_need_no_other():
+    said = tree(hosts={"S1": {"open": "20:00-06:00 Asia/Tokyo"}})
+    assert Collection.from_dict(said).network["hosts"]["S1"]["open"][0].zone == "Asia/Tokyo"
+
+
+def test_rates_have_units_or_hours():
+    assert Collection.from_dict(tree(limits={"rate": "80 Mbit/s"})).limits.rate == 1e7
+    hourly = tree(timezone="UTC", limits={"rate": "Mo-Fr 08:00 1 MB/s, Mo 20:00 1 GB/s"})
+    assert max(Collection.from_dict(hourly).limits.rate.bytes_per_s) == 1e9

@@ -77,6 +77,51 @@ def test_limits_that_do_not_change_make_the_problem_of_before():
     assert zoned.clock is None
 
 
+def test_what_may_come_in_all_narrows_the_plan():
+    """10 MB at 2 MB/s, whatever the link and the downlink promise; where hours say so, by now's."""
+    for more in (
+        {"limits": {"rate": 2e6}},
+        {"limits": {"rate": 2e6}, "hosts": {"D": {"downlink_bytes_per_s": 3e6}}},
+        {"limits": {"rate": "00:00 2 MB/s, 12:00 2 MB/s"}, "timezone": "UTC"},
+    ):
+        found = planned(
+            of_one_source(**more),
+            PlanningOptions("coordinated"),
+            connections=4,
+            piece_bytes=MB,
+            is_known=True,
+        )
+        assert found.predicted_s == pytest.approx(5.0, rel=1e-3)
+
+
+def test_caps_and_hours_are_not_for_planners():
+    """What is closed is left out by whoever asks for a plan, shared wires of it too."""
+    link = {"from": "S", "to": "D", "bandwidth_bytes_per_s": 1e7}
+    plain = of_one_source()
+    said = of_one_source(
+        timezone="UTC",
+        links=[link | {"cap": True, "open": "20:00-06:00"}],
+        hosts={"S": {"open": "08:00-09:00"}},
+    )
+    assert said.sha256 == plain.sha256
+    tree = {
+        "format": "datacollect-collection/1",
+        "destination": "D",
+        "key": "key",
+        "agents": {"S": AGENT, "T": AGENT},
+        "links": [link, link | {"from": "T"}],
+        "shared": [
+            {"name": "both", "links": [["S", "D"], ["T", "D"]], "bandwidth_bytes_per_s": 1e6},
+            {"name": "one", "links": [["T", "D"]], "bandwidth_bytes_per_s": 1e6},
+        ],
+    }
+    work = {"S": SourceWork((0,), (10_000_000,), frozenset([0]))}
+    collection = Collection.from_dict(tree)
+    problem = problem_of(collection, work, (), {}, file_links=collection.network["links"][:1])
+    assert [(each.name, list(each.links)) for each in problem.shared] == [("both", [("S", "D")])]
+    assert len(problem.link_from) == 1
+
+
 def came(world, source):
     return sorted(piece for name, piece, *_ in world.came if name == source)
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from datacollect.files.fields import Document, Field, Table
 from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
+from datacollect.files.quantities import BYTES_PER_S
 from datacollect.net.kinds import TLS, Address, Addresses, HostName, PublicKey
+from datacollect.problem.hourly_rates import HostRate
 
 AGENT_FORMAT = "datacollect-agent/1"
 
@@ -77,6 +79,17 @@ LIMITS = Table(
             Number("seconds"),
             "How long an agent that is told to end waits for what is under way.",
             default=60.0,
+        ),
+        Field(
+            "rate",
+            HostRate(
+                Number(BYTES_PER_S, positive=True, remedy="leave it out for unlimited"),
+                has_periods=False,
+            ),
+            "Most that the agent sends, receives and relays in all, tests included, in bytes per "
+            "second: a number, or with timezone rates from hours of the day on, perhaps of days of "
+            'the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; what is relayed counts once; unlimited '
+            "if absent.",
         ),
     ),
 )
@@ -212,6 +225,12 @@ AGENT = Document(
             "Congestion control of its connections, as bbr or cubic; left out: the kernel's.",
         ),
         Field("limits", TableOf(LIMITS), "Limits; left out: the defaults."),
+        Field(
+            "timezone",
+            Text(),
+            "IANA name of the zone whose clocks show the hours of limits.rate, such as "
+            "Europe/Zurich.",
+        ),
     ),
     remedy="`datacollect agent init` writes one",
 )

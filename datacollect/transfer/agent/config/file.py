@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.documents import folder_of
 from datacollect.files.kinds import shown, wrong
+from datacollect.problem.hourly_rates import HourlyRate
 from datacollect.transfer.agent.config.fields import AGENT, LIMITS
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from datacollect.transfer.rates.spells import Rate
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class AgentLimits:
     connect_s: float = 10.0
     idle_s: float = 900.0
     drain_s: float = 60.0
+    rate: Rate | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,8 @@ class AgentConfig:
         Uploads that are taken.
     measure : MeasureConfig or None
         Tests that it takes part in.
+    timezone : str or None
+        The zone whose clocks show the hours of ``limits.rate``.
     """
 
     file: Path
@@ -130,6 +136,7 @@ class AgentConfig:
     has_spool: bool = False
     accept: AcceptConfig | None = None
     measure: MeasureConfig | None = None
+    timezone: str | None = None
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
@@ -150,6 +157,7 @@ class AgentConfig:
 
 def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     limits = values["limits"] or LIMITS.read({}, "limits")
+    _require_zone(limits["rate"], values["timezone"])
     state = folder / values["state"] if values["state"] else folder
     if values["state"] and not state.is_dir():
         raise wrong("state", "must be a folder that is there", values["state"], "make it first")
@@ -204,7 +212,21 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         has_spool=values["spool"] is not None,
         accept=accept,
         measure=measure,
+        timezone=values["timezone"],
     )
+
+
+def _require_zone(rate: Rate | None, timezone: str | None) -> None:
+    """Reject an unknown time zone, and hours without one."""
+    if timezone is not None:
+        from datacollect.files.clock import zone_of
+
+        zone_of(timezone)
+    elif isinstance(rate, HourlyRate):
+        raise ProblemError(
+            "limits.rate: hours of the day need the zone whose clocks show them; add timezone = "
+            '"Europe/Zurich" at the top'
+        )
 
 
 def _served(text: str, folder: Path, own: tuple[Path, ...]) -> Path:

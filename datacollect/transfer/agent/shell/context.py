@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.shell.handling import Handler
     from datacollect.transfer.agent.shell.loop import Loop
     from datacollect.transfer.agent.shell.nonces import UsedNonces
+    from datacollect.transfer.rates.throttle import Throttle
 
 
 class AgentContext(Protocol):
@@ -24,12 +25,15 @@ class AgentContext(Protocol):
     nonces : UsedNonces
     head_s : float
         How long a greeting may take, seconds.
+    throttle : Throttle or None
+        The limit of all that passes the agent.
     """
 
     loop: Loop
     tls: ssl.SSLContext
     nonces: UsedNonces
     head_s: float
+    throttle: Throttle | None
 
     def tell(self, event: Event) -> None:
         """Hand an event to the core, and carry out its actions."""

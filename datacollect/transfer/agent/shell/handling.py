@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from datacollect.transfer.rates.throttle import Throttle
+
 
 class Exchange(Protocol):
     """A request and its answer; only `cut` may be called from other threads.
@@ -32,6 +34,10 @@ class Exchange(Protocol):
     @property
     def beside_collectors(self) -> bool:
         """Whether somebody collects at this host, or through it, now."""
+
+    @property
+    def throttle(self) -> Throttle | None:
+        """The limit of all that passes the agent, to which what a handler sends keeps, too."""
 
     def read(self) -> bytes:
         """Return what comes next of the body, without waiting for more than some; empty: its end.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import os
 import select
 import time
@@ -40,6 +42,9 @@ class Loop:
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
         self._soon: deque[Callable[[], None]] = deque()
+        # When, in which order, what; only the loop's own thread touches them.
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
         self._finished = False
 
     def watch(self, number: int, mask: int, handler: Callable[[int], None]) -> None:
@@ -64,6 +69,10 @@ class Loop:
         self._soon.append(call)
         self._wake_up()
 
+    def run_later(self, wait_s: float, call: Callable[[], None]) -> None:
+        """Call something after a while; only from the loop's own thread."""
+        heapq.heappush(self._later, (time.monotonic() + wait_s, next(self._order), call))
+
     def finish(self) -> None:
         """End `run`."""
         self._finished = True
@@ -73,12 +82,14 @@ class Loop:
         """Call back until `finish`, then release what the loop itself holds."""
         next_tick_s = time.monotonic() + TICK_S
         while not self._finished:
-            wait_s = 0.0 if self._soon else max(next_tick_s - time.monotonic(), 0.0)
+            wait_s = 0.0 if self._soon else max(self._next_s(next_tick_s) - time.monotonic(), 0.0)
             for number, mask in self._epoll.poll(wait_s):
                 if number == self._wake:
                     os.eventfd_read(self._wake)
                 elif number in self._handlers:
                     self._handle(number, mask)
+            while self._later and self._later[0][0] <= time.monotonic():
+                self._guard(heapq.heappop(self._later)[2])
             # Calls that are added meanwhile wait for the next round: all get their turn.
             for _ in range(len(self._soon)):
                 self._guard(self._soon.popleft())
@@ -87,6 +98,10 @@ class Loop:
                 next_tick_s = time.monotonic() + TICK_S
         self._epoll.close()
         os.close(self._wake)
+
+    def _next_s(self, next_tick_s: float) -> float:
+        """Return when there is something to do, whatever happens."""
+        return min(next_tick_s, self._later[0][0]) if self._later else next_tick_s
 
     def _handle(self, number: int, mask: int) -> None:
         if not self._guard(lambda: self._handlers[number](mask)):

@@ -184,6 +184,7 @@ class PlainSession:
                 action.awaited,
                 self._spent,
                 self._relay_ended,
+                self._shell.throttle,
             )
         except OSError as error:
             self._end(f"the connection failed: {error.strerror}", reset=True)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.shell.context import AgentContext
     from datacollect.transfer.agent.shell.files import Folder
     from datacollect.transfer.agent.shell.handling import Handler
+    from datacollect.transfer.rates.throttle import Throttle
 
 # What is received at once of requests: small, because each session waits with such a block.
 STEP_BYTES = 4096
@@ -53,6 +54,9 @@ LINGER_BYTES, LINGER_S = 8 * 2**20, 2.0
 
 # How long a peer may take to accept or send a block: slower ones are given up.
 STALL_S = 120.0
+
+# So often who waits looks whether the session was cut meanwhile.
+LOOK_S = 0.25
 
 # Headers that mean something here; each may be given once.
 _HEADERS = (
@@ -80,6 +84,11 @@ class _Handed:
     def beside_collectors(self) -> bool:
         """Whether somebody collects at this host, or through it, now."""
         return self._session.beside_collectors
+
+    @property
+    def throttle(self) -> Throttle | None:
+        """The limit of all that passes the agent."""
+        return self._session.throttle
 
     def read(self) -> bytes:
         """Return what comes next of the body; empty: its end."""
@@ -133,6 +142,8 @@ class TlsSession:
         self._why: str | None = None
         self._sent_bytes = 0  # of files, in the answer under way
         self._moved_bytes = self._reported_bytes = 0  # of all answers, since the beginning
+        self.throttle = shell.throttle
+        self._turn_bytes = 0  # that may be sent by it
         self._without_body = False  # HEAD is answered by a head alone, whatever the answer
         self._asked_before = False
         self._failures: dict[str, str] = {}  # see `SegmentReader`
@@ -329,6 +340,8 @@ class TlsSession:
                 n_bytes = self._receive(deadline, BODY_STEP_BYTES)
                 deadline.came(n_bytes)
                 self._moved_bytes += n_bytes
+                if self.throttle is not None:
+                    self._wait(self.throttle.owe(n_bytes))
         except h11.RemoteProtocolError:
             raise TransferError("it ended within a request") from None
         return bytes(event.data) if isinstance(event, h11.Data) else b""
@@ -350,6 +363,8 @@ class TlsSession:
         self._tls.settimeout(None if deadline is None else deadline.left_s())
         data = self._tls.recv(most_bytes)
         self._tls.settimeout(STALL_S)
+        if self.throttle is not None and most_bytes == STEP_BYTES:  # what is small only counts
+            self.throttle.owe(len(data))
         self._http.receive_data(data)
         return len(data)
 
@@ -394,7 +409,10 @@ class TlsSession:
                 *headers,
             ],
         )
-        self._tls.sendall(self._http.send(response) or b"")
+        head = self._http.send(response) or b""
+        if self.throttle is not None:
+            self.throttle.owe(len(head))
+        self._tls.sendall(head)
         if length and not self._without_body:
             # h11 documents that whatever has a length will do, and says bytes in its types.
             body: Any = _Length(length)
@@ -403,11 +421,34 @@ class TlsSession:
     def _send(self, block: memoryview | bytes) -> None:
         """Send all of it, a record at a time, as `sendall` does, and count what has left."""
         assert self._tls is not None
+        if self.throttle is not None:
+            self._send_in_turns(memoryview(block), self.throttle)
+            return
         left = memoryview(block)
         while left:
             n_bytes = self._tls.send(left)
             self._moved_bytes += n_bytes
             left = left[n_bytes:]
+
+    def _send_in_turns(self, left: memoryview, throttle: Throttle) -> None:
+        """Send as `_send` does, no faster than the agent's limit allows."""
+        assert self._tls is not None
+        while left:
+            if not self._turn_bytes:
+                self._turn_bytes = throttle.turn_bytes(len(left))
+                self._wait(throttle.owe(self._turn_bytes))
+            n_bytes = self._tls.send(left[: self._turn_bytes])
+            self._turn_bytes -= n_bytes
+            self._moved_bytes += n_bytes
+            left = left[n_bytes:]
+
+    def _wait(self, wait_s: float) -> None:
+        """Wait, unless the session is cut."""
+        until_s = time.monotonic() + wait_s
+        while (left_s := until_s - time.monotonic()) > 0:
+            if self._why is not None:
+                raise TransferError(self._why)
+            time.sleep(min(left_s, LOOK_S))
 
     def _finish(self, n_bytes: int, *, only_hashed: bool = False) -> None:
         assert self._http is not None

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.refusals import refusal_of
+from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.handling import handler_for
@@ -18,6 +19,7 @@ from datacollect.transfer.agent.shell.loop import READABLE, Loop
 from datacollect.transfer.agent.shell.plain import PlainSession
 from datacollect.transfer.agent.shell.serving import TlsSession
 from datacollect.transfer.agent.shell.splicing import pipe_bytes
+from datacollect.transfer.rates.throttle import Throttle
 
 if TYPE_CHECKING:
     import ssl
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 # Accepted in one go, before others get their turn.
 ACCEPTED_AT_ONCE = 64
+
+# What a connection may have received of an agent with a rate before it is read.
+WINDOW_S, LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES = 0.2, 64 * 1024, 64 * 2**20
 
 # Why nobody can be accepted until something else ends.
 OUT_OF_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -72,6 +77,7 @@ class Shell:
         self.tls = tls
         self.nonces = nonces
         self.head_s = config.limits.head_s
+        self.throttle = _throttle_of(config)
         self._core = core
         self._congestion = config.congestion
         self._folder = folder
@@ -128,6 +134,14 @@ class Shell:
     def tune(self, connection: socket.socket) -> None:
         """Set what all connections have in common."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.throttle is not None:
+            # What has come before it is its turn is little, and still enough for long round trips.
+            most_bytes = int(self.throttle.most_bytes_per_s * WINDOW_S)
+            window_bytes = min(max(most_bytes, LEAST_WINDOW_BYTES), MOST_WINDOW_BYTES)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes // 2)
+            # A turn need not leave at once. What all connections share, the kernel does not know.
+            with suppress(OSError):  # kernels before 4.13
+                set_pacing_rate(connection, self.throttle.most_bytes_per_s)
         # A peer that has vanished without a word is noticed within minutes.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if self._congestion is not None:
@@ -230,3 +244,14 @@ class Shell:
             for key, value in facts.items()
         }
         self._log(json.dumps({"time_s": round(time.time(), 3), "what": what, **shown}))
+
+
+def _throttle_of(config: AgentConfig) -> Throttle | None:
+    """Return the limit of all that passes an agent; None where there is none."""
+    if config.limits.rate is None:
+        return None
+    if config.timezone is None:
+        return Throttle(config.limits.rate)
+    from datacollect.files.clock import zone_of
+
+    return Throttle(config.limits.rate, zone_of(config.timezone))

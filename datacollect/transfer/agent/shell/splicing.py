@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.transfer.agent.shell.loop import Loop
+    from datacollect.transfer.rates.throttle import Throttle
 
 # Pipes are as large as the kernel allows while they are few, and together never have more than
 # this: an unprivileged user's pipes may hold 64 MiB before new ones shrink to two pages.
@@ -71,6 +72,8 @@ class Relay:
         Called when all of them have been moved.
     ended : callable
         Called once with the reason, after all is closed.
+    throttle : Throttle, optional
+        A limit that both directions keep to together.
     """
 
     def __init__(
@@ -82,8 +85,10 @@ class Relay:
         awaited: Awaited,
         spent: Callable[[], None],
         ended: Callable[[str], None],
+        throttle: Throttle | None = None,
     ) -> None:
         self.near, self.far = near, far
+        self._throttle = throttle
         self._loop = loop
         self._left_bytes = most_bytes
         self._awaited = awaited
@@ -122,6 +127,8 @@ class Relay:
         if self._over:
             return
         self._over = True
+        if self._throttle is not None:
+            self._throttle.give_back(self._up.turn_bytes + self._down.turn_bytes)
         for connection in (self.near, self.far):
             self._loop.forget(connection.fileno())
             if reset:
@@ -227,6 +234,8 @@ class Relay:
 
     def _turn(self, flow: _Flow) -> bool:
         """Let a flow move its share; whether more could be moved at once."""
+        if self._throttle is not None:
+            return self._throttled(flow, self._throttle)
         left_bytes = TURN_BYTES
         while left_bytes > 0:
             allowed = left_bytes if self._left_bytes is None else min(left_bytes, self._left_bytes)
@@ -238,6 +247,30 @@ class Relay:
             left_bytes -= taken
         return True
 
+    def _throttled(self, flow: _Flow, throttle: Throttle) -> bool:
+        """Let a flow move what its turn allows, once it has come; whether to go on at once."""
+        if not flow.turn_bytes and flow.may_take and not flow.waits:
+            n_bytes = throttle.turn_bytes(flow.room_bytes)
+            wait_s = throttle.owe(n_bytes)
+            if wait_s > 0:
+                flow.waits = True
+                self._loop.run_later(wait_s, lambda: self._come(flow, n_bytes))
+            else:
+                flow.turn_bytes = n_bytes
+        most_bytes = flow.turn_bytes
+        if self._left_bytes is not None:
+            most_bytes = min(most_bytes, self._left_bytes)
+        taken, passed = flow.step(most_bytes)
+        flow.turn_bytes -= taken
+        if self._left_bytes is not None:
+            self._left_bytes -= taken
+        return bool(taken or passed)
+
+    def _come(self, flow: _Flow, n_bytes: int) -> None:
+        """It is a flow's turn."""
+        flow.waits, flow.turn_bytes = False, n_bytes
+        self._move()
+
 
 class _Flow:
     """One direction: its pipe, and what its two ends can do as far as is known."""
@@ -245,6 +278,8 @@ class _Flow:
     def __init__(self, source: socket.socket, sink: socket.socket) -> None:
         self.can_read = self.can_write = True
         self.done = False
+        # What it may take in by a limit; whether it waits for its turn.
+        self.turn_bytes, self.waits = 0, False
         self.held_bytes = 0
         self.moved_bytes = 0
         # How much more it may take in; None: all that comes.
@@ -253,6 +288,16 @@ class _Flow:
         self._source, self._sink = source, sink
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._size_bytes = fcntl.fcntl(self._in, _GET_SIZE)
+
+    @property
+    def room_bytes(self) -> int:
+        room = self._size_bytes - self.held_bytes
+        return room if self.allowed_bytes is None else min(room, self.allowed_bytes)
+
+    @property
+    def may_take(self) -> bool:
+        """Whether something may be there to take in, and there is room for it."""
+        return self.can_read and not self._at_end and self.room_bytes > 0
 
     def resize(self, size_bytes: int) -> None:
         if size_bytes != self._size_bytes:
@@ -282,9 +327,7 @@ class _Flow:
         os.close(self._in)
 
     def _fill(self, most_bytes: int) -> int:
-        room = min(self._size_bytes - self.held_bytes, most_bytes)
-        if self.allowed_bytes is not None:
-            room = min(room, self.allowed_bytes)
+        room = min(self.room_bytes, most_bytes)
         if self._at_end or not self.can_read or room <= 0:
             return 0
         try:

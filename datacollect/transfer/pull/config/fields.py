@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from datacollect.files.documents import COLLECTION_FORMAT
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
-from datacollect.files.kinds import ListOf, Number, Text, Whole
+from datacollect.files.kinds import Flag, ListOf, Number, Text, Whole
+from datacollect.files.quantities import BYTES_PER_S
 from datacollect.methods.file_keys import fields_in
 from datacollect.methods.places import refused_in
-from datacollect.problem.fields import HOST, LINK, NAME, SHARED
+from datacollect.problem.fields import HOST, LINK, NAME, OPEN_FROM_NOW, SHARED
+from datacollect.problem.hourly_rates import HostRate
 from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -31,6 +33,16 @@ SOURCE = Table(
             "Larger files are left out, and named; none by default.",
         ),
     ),
+)
+
+RATE = HostRate(
+    Number(
+        BYTES_PER_S,
+        positive=True,
+        remedy="leave it out for unlimited; `open` of the destination in [hosts] says when nothing "
+        "is to move",
+    ),
+    has_periods=False,
 )
 
 LIMITS = Table(
@@ -79,6 +91,29 @@ LIMITS = Table(
             "Room that is left free on the destination's disk. Default 16 MiB.",
             default=16 * 2**20,
         ),
+        Field(
+            "rate",
+            RATE,
+            "Most that comes in all, in bytes per second: a number, or with timezone rates from "
+            'hours of the day on, perhaps of days of the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; '
+            "unlimited if absent.",
+        ),
+    ),
+)
+
+# Hosts are as in a problem file, and keep to their limits; so do links that are capped.
+LINK_OF_COLLECTION = replace(
+    LINK,
+    fields=(
+        *LINK.fields,
+        OPEN_FROM_NOW,
+        Field(
+            "cap",
+            Flag(),
+            "Whether no more than bandwidth_bytes_per_s may pass; by default that is an estimate, "
+            "which plans count on and nothing keeps to.",
+            default=False,
+        ),
     ),
 )
 
@@ -113,10 +148,15 @@ COLLECTION = Document(
         Field(
             "timezone",
             Text(),
-            "IANA name of the zone whose clocks show the hours of hosts' limits, such as "
+            "IANA name of the zone whose clocks show the hours of limits and of open, such as "
             "Europe/Zurich.",
         ),
-        Field("links", Rows(LINK), "Links, as in a problem file; measured if absent.", default=()),
+        Field(
+            "links",
+            Rows(LINK_OF_COLLECTION),
+            "Links, as in a problem file; measured if absent.",
+            default=(),
+        ),
         Field("shared", Rows(SHARED), "Capacities that several links share.", default=()),
     ),
     remedy="`datacollect collection new` writes one",

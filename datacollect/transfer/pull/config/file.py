@@ -11,13 +11,16 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import zone_of
 from datacollect.files.kinds import join, shown, wrong
 from datacollect.net.names import require_host_name
-from datacollect.problem.host_limits import HourlyRate
+from datacollect.problem.hourly_rates import HourlyRate
+from datacollect.problem.windows import Window
 from datacollect.transfer.protocol.patterns import Narrowing, WantedFiles
 from datacollect.transfer.pull.config.fields import COLLECTION, LIMITS, collection_with
 from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from datacollect.transfer.rates.spells import Rate
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Limits:
     piece_bytes: int | None = None
     time_s: float | None = None
     spare_bytes: int = 16 * 2**20
+    rate: Rate | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Collection:
     folder : Path
         What its paths are relative to.
     timezone : str or None
-        The zone whose clocks show the hours at which limits of hosts change.
+        The zone whose clocks show the hours at which limits change, and hosts and links open.
     include, exclude : tuple of str
         Which files of all hosts are wanted this time, as patterns; include None: all.
 
@@ -138,7 +142,7 @@ class Collection:
             raise wrong("limits.piece_bytes", "must be a power of two", size, "such as 1048576")
         network = {key: values[key] for key in ("bandwidth_csv", "hosts", "links", "shared")}
         _require_no_backlogs(tree.get("hosts", {}))
-        _require_zone(values["hosts"], values["timezone"])
+        _require_zone(values, limits)
         key = base / values["key"]
         zone = values["timezone"]
         return cls(destination, key, entries, sources, limits, planning, network, base, zone)
@@ -219,15 +223,26 @@ def _require_no_backlogs(hosts: Any) -> None:
                 )
 
 
-def _require_zone(hosts: Mapping[str, Mapping[str, Any]], timezone: str | None) -> None:
+def _require_zone(values: Mapping[str, Any], limits: Limits) -> None:
     """Reject unknown time zones, and hours without one."""
-    if timezone is not None:
-        zone_of(timezone)
+    if values["timezone"] is not None:
+        zone_of(values["timezone"])
         return
-    for name, entry in hosts.items():
-        for key, value in entry.items():
-            if isinstance(value, HourlyRate):
-                raise ProblemError(
-                    f"{join(join('hosts', name), key)}: hours of the day need the zone whose "
-                    'clocks show them; add timezone = "Europe/Zurich" at the top'
-                )
+    said = {"limits.rate": limits.rate}
+    for name, entry in values["hosts"].items():
+        said |= {join(join("hosts", name), key): value for key, value in entry.items()}
+    said |= {f"links[{i}].open": link["open"] for i, link in enumerate(values["links"])}
+    for place, value in said.items():
+        if _has_hours(value):
+            raise ProblemError(
+                f"{place}: hours of the day need the zone whose clocks show them; add timezone = "
+                '"Europe/Zurich" at the top'
+            )
+
+
+def _has_hours(value: Any) -> bool:
+    """Whether a rate follows hours, or windows are of no zone of their own."""
+    if isinstance(value, HourlyRate):
+        return True
+    windows = value if isinstance(value, tuple) else ()
+    return any(isinstance(each, Window) and each.zone is None for each in windows)

@@ -135,7 +135,7 @@ class CollectorCore:
         self._drains_until_s: float | None = None
         self._news: deque[ControlEvent] = deque()
         self._actions: list[Action] = []
-        self._now_s = 0.0
+        self._now_s = self._ticked_s = 0.0
 
     def start(self) -> list[Action]:
         """Return the first actions, at time 0."""
@@ -287,6 +287,9 @@ class CollectorCore:
             self._close(session)
 
     def _ticked(self, event: Ticked) -> None:
+        for source in event.held:
+            self._patience.stand_still(source, self._now_s - self._ticked_s)
+        self._ticked_s = self._now_s
         for number, arrived in event.arrived_bytes.items():
             session = self.under_way.get(number)
             if session is not None and session.is_open:

@@ -82,12 +82,14 @@ class Confirmed:
 class Ticked:
     """Time has passed; all bytes that have arrived on each session since it was opened.
 
-    ``waiting``: sessions that do not wait for an answer.
+    ``waiting``: sessions that do not wait for an answer. ``held``: sources of which more could be
+    received, but for limits of this collection.
     """
 
     time_s: float
     arrived_bytes: Mapping[int, int] = field(default_factory=dict)
     waiting: frozenset[int] = frozenset()
+    held: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,11 @@ class Patience:
         may_wait = self._timeout_s <= self._patience_s
         return whole_s if may_wait and left_s < self._timeout_s + short_s else short_s
 
+    def stand_still(self, source: str, passed_s: float) -> None:
+        """Time has passed in which limits held a source back: that is no silence."""
+        if source in self._heard_s:
+            self._heard_s[source] += passed_s
+
     def asked_to_wait(self, source: str, wait_s: float) -> None:
         """A source wants to be left alone for a time: that is no silence, once."""
         wait_s = min(wait_s, self._patience_s)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def _source(entry: AgentEntry, around: Surroundings) -> AgentSource:
     network = cast("Network", around.network)
-    return AgentSource(entry.name, network, around.patterns, patience_s=around.patience_s)
+    return AgentSource(
+        entry.name, network, around.patterns, around.pacer_of, patience_s=around.patience_s
+    )
 
 
 AGENTS = SourceKind(AGENT, "Every agent, by name.", agent_of, _source)

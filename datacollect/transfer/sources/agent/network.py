@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datacollect.net.deadline import Flow
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.messages import AgentFacts
+    from datacollect.transfer.rates.pacer import Pacer
 
 # Relay tickets are used at once. Source tickets outlast a session that goes on over night.
 RELAY_TICKET_S, SOURCE_TICKET_S = 50.0, 12 * 3600.0
@@ -139,12 +140,14 @@ class Network:
         relays: tuple[str, ...],
         patterns: Sequence[str] | None,
         flow: Flow | None = None,
+        pacer: Pacer | None = None,
     ) -> Opened:
         """Open a session with a source; return it with the ticket for its files.
 
-        `flow`: of what it is opened for, which counts the time of the contact.
+        `flow`: of what it is opened for, which counts the time of the contact. `pacer`: limits that
+        what comes keeps to.
         """
-        session = self._connect(name, relays, Deadline(self._timeout_s, flow=flow))
+        session = self._connect(name, relays, Deadline(self._timeout_s, flow=flow), pacer)
         try:
             return Opened(session, *self._source_ticket(name, relays, patterns))
         except BaseException:
@@ -207,7 +210,13 @@ class Network:
             )
         return hops
 
-    def _connect(self, name: str, relays: tuple[str, ...], deadline: Deadline) -> SourceSession:
+    def _connect(
+        self,
+        name: str,
+        relays: tuple[str, ...],
+        deadline: Deadline,
+        pacer: Pacer | None = None,
+    ) -> SourceSession:
         agent = self._agents[name]
         tls: ssl.SSLContext = self._tls[name]
         try:
@@ -219,6 +228,7 @@ class Network:
                 agent.fingerprint,
                 timeout_s=self._timeout_s,
                 deadline=deadline,
+                pacer=pacer,
             )
         except RefusedError as error:
             self.relay_refused(relays, error)

@@ -78,8 +78,8 @@ class AgentPeer:
 
     @property
     def is_waiting(self) -> bool:
-        """Say no: what is asked for is asked at once."""
-        return False
+        """Whether limits keep it from receiving; what is asked for is asked at once."""
+        return self._session.is_waiting
 
     def has_room(self, segments: Sequence[Segment]) -> bool:
         """Whether it may be asked for segments before an answer is received."""

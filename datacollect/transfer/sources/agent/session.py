@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from datacollect.net.dialling import RelayHop
     from datacollect.net.http_heads import ResponseHead
     from datacollect.transfer.protocol.messages import AgentFacts, FileEntry, InventoryPage, Read
+    from datacollect.transfer.rates.pacer import Pacer
 
 # What answers may have: small ones, so that whoever lies takes little memory. A page ends after
 # 4 MiB at its source; a confirmation of a read names the files of one piece.
@@ -61,6 +62,7 @@ def connect(
     timeout_s: float,
     deadline: Deadline | None = None,
     congestion: str | None = None,
+    pacer: Pacer | None = None,
 ) -> SourceSession:
     """Return a session with an agent, over TLS from end to end.
 
@@ -76,6 +78,8 @@ def connect(
         How long each step over the session may take.
     deadline : Deadline or None
         Of the contact itself; None: `timeout_s` from now on.
+    pacer : Pacer, optional
+        Limits that what comes keeps to.
 
     Raises
     ------
@@ -93,7 +97,7 @@ def connect(
     except BaseException:
         connection.close()
         raise
-    return SourceSession(connection, name, timeout_s)
+    return SourceSession(connection, name, timeout_s, pacer)
 
 
 class SourceSession:
@@ -107,9 +111,16 @@ class SourceSession:
         The agent, for messages.
     """
 
-    def __init__(self, connection: ssl.SSLSocket, name: str, timeout_s: float = 20.0) -> None:
+    def __init__(
+        self,
+        connection: ssl.SSLSocket,
+        name: str,
+        timeout_s: float = 20.0,
+        pacer: Pacer | None = None,
+    ) -> None:
         self.name = name
-        self._channel = HttpChannel(connection, name, timeout_s)
+        self._pacer = pacer
+        self._channel = HttpChannel(connection, name, timeout_s, pacer)
         self._timeout_s = timeout_s
         # Of requests that are not answered yet: bytes of the request, of the answer.
         self._outstanding: deque[tuple[int, int]] = deque()
@@ -119,6 +130,11 @@ class SourceSession:
     def received_bytes(self) -> int:
         """Bytes of files that have arrived."""
         return self._channel.received_bytes
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether limits keep it from receiving what may be there."""
+        return self._pacer is not None and self._pacer.is_waiting
 
     def agent(self, deadline: Deadline | None = None) -> AgentFacts:
         """Ask who is there, and what time it is there; no ticket is needed."""

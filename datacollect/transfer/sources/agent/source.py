@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import EndlessError, TransferError
 from datacollect.net.deadline import LEAST_BYTES_PER_S, Flow
+from datacollect.transfer.protocol.kind import unlimited
 from datacollect.transfer.protocol.messages import DETAIL
 from datacollect.transfer.protocol.source import Listed, ListedFolder, Page, Reached
 from datacollect.transfer.sources.agent.peer import NO_REASON, AgentPeer, judging
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from datacollect.net.deadline import Deadline
+    from datacollect.transfer.protocol.kind import PacerOf
     from datacollect.transfer.protocol.messages import InventoryPage
     from datacollect.transfer.protocol.source import Assurance, Known
-    from datacollect.transfer.sources.agent.network import Network
+    from datacollect.transfer.sources.agent.network import Network, Opened
 
 
 class AgentSource:
@@ -30,6 +32,8 @@ class AgentSource:
     network : Network
     patterns : sequence of str or None
         Which files; None: all.
+    pacer_of : callable
+        Returns what a session over relays keeps to, None for no limits.
     patience_s : float
         Over which its list must bring enough.
     """
@@ -38,10 +42,17 @@ class AgentSource:
     named: tuple[str, ...] = ()
 
     def __init__(
-        self, name: str, network: Network, patterns: Sequence[str] | None, *, patience_s: float
+        self,
+        name: str,
+        network: Network,
+        patterns: Sequence[str] | None,
+        pacer_of: PacerOf = unlimited,
+        *,
+        patience_s: float,
     ) -> None:
         self.name = name
         self._network, self._patterns, self._patience_s = network, patterns, patience_s
+        self._pacer_of = pacer_of
 
     def reach(self, deadline: Deadline) -> Reached:
         """Ask it who it is, directly, else over relays."""
@@ -79,7 +90,7 @@ class AgentSource:
         contact = self._network.known[self.name]
         detail, after = DETAIL in contact.facts.features, None
         with flow.waiting():
-            opened = self._network.open(self.name, contact.relays, self._patterns, flow)
+            opened = self._open(contact.relays, flow)
         session = opened.session
         refused = partial(self._network.refused, self.name, contact.relays, opened.issue)
         with session:
@@ -97,9 +108,13 @@ class AgentSource:
 
     def open(self, relays: tuple[str, ...]) -> AgentPeer:
         """Open a session."""
-        session, ticket, issue = self._network.open(self.name, relays, self._patterns)
+        session, ticket, issue = self._open(relays)
         refused = partial(self._network.refused, self.name, relays, issue)
         return AgentPeer(session, ticket, self._network.features(self.name), refused)
+
+    def _open(self, relays: tuple[str, ...], flow: Flow | None = None) -> Opened:
+        pacer = self._pacer_of(relays)
+        return self._network.open(self.name, relays, self._patterns, flow, pacer)
 
     def assurance(self, tags: Mapping[str | None, int]) -> Assurance | None:
         """Say nothing: all that agents send is verified by hash."""

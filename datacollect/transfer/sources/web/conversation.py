@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TransferError
 from datacollect.net.deadline import Deadline
@@ -15,6 +15,7 @@ from datacollect.transfer.sources.web.core import messages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from datacollect.transfer.rates.pacer import Pacer
     from datacollect.transfer.sources.web.core.core import WebCore
     from datacollect.transfer.sources.web.core.urls import Origin
 
@@ -53,6 +54,8 @@ class Conversation:
         Takes what the core wants to be connected to, and the deadline of the contact or None.
     timeout_s : float
         How long each step of a question for a file's size may take, however the answer drips.
+    pacer : Pacer, optional
+        Limits: bytes of ranges wait for their turn, all else counts.
 
     Attributes
     ----------
@@ -71,9 +74,12 @@ class Conversation:
         core: WebCore,
         dial: Callable[[messages.Connect, Deadline | None], socket.socket],
         timeout_s: float,
+        pacer: Pacer | None = None,
     ) -> None:
         self._name, self._core, self._dial, self._timeout_s = name, core, dial, timeout_s
+        self._pacer = pacer
         self._connection: socket.socket | None = None
+        self._recv_into: Callable[[Any], int]  # of the connection
         self._deadline: Deadline | None = None
         self._is_question = False
         self._view = memoryview(b"")
@@ -124,6 +130,8 @@ class Conversation:
     def abort(self) -> None:
         """Let whatever is under way fail at once; from any thread."""
         self.is_aborted = True
+        if self._pacer is not None:
+            self._pacer.end()
         connection = self._connection
         if connection is not None:
             with suppress(OSError):
@@ -167,6 +175,7 @@ class Conversation:
                 self._wanted = n_bytes
             case messages.Connect():
                 self._connection = self._dialled(action)
+                self._recv_into = self._reader(self._connection)
             case messages.Disconnect():
                 self.close()
             case messages.Fail(why, wait_s, status, is_asked):
@@ -184,6 +193,9 @@ class Conversation:
                 raise Failed(str(error)) from None
             raise
 
+    def _reader(self, connection: socket.socket) -> Callable[[Any], int]:
+        return connection.recv_into if self._pacer is None else self._pacer.reading(connection)
+
     def _send(self, data: bytes) -> None:
         """Send; what fails shows when the answer is received."""
         if self._connection is not None and not self.is_aborted:
@@ -197,13 +209,25 @@ class Conversation:
             with naming_peer(self._name):
                 if self._deadline is not None:
                     self._connection.settimeout(self._deadline.left_s())
-                data = self._connection.recv(READ_BYTES)
+                data = self._received(self._connection)
         except TransferError as error:
             return self._lost(error)
         if self._deadline is not None:
             self._deadline.came(len(data))
             self._connection.settimeout(self._timeout_s)
         return messages.Received(data, time.time())
+
+    def _received(self, connection: socket.socket) -> bytes:
+        """Return what comes next; of ranges in its turn, of questions at once."""
+        if self._pacer is None:
+            return connection.recv(READ_BYTES)
+        if self._deadline is not None:
+            data = connection.recv(READ_BYTES)
+            self._pacer.count(len(data))
+            return data
+        data = connection.recv(self._pacer.allowed(READ_BYTES))
+        self._pacer.passed(len(data))
+        return data
 
     def _lost(self, error: TransferError) -> messages.Event:
         # What it was before it was put into words.
@@ -219,7 +243,7 @@ class Conversation:
         try:
             with naming_peer(self._name):  # once, not for each of a piece's thousand records
                 while taken < wanted:
-                    n_bytes = self._connection.recv_into(view[taken:])
+                    n_bytes = self._recv_into(view[taken:])
                     if n_bytes == 0:
                         break
                     taken += n_bytes

@@ -20,6 +20,7 @@ def _source(entry: ServerEntry, around: Surroundings) -> WebSource:
         around.patterns,
         timeout_s=around.timeout_s,
         patience_s=around.patience_s,
+        pacer_of=around.pacer_of,
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from datacollect.net.deadline import Deadline
     from datacollect.transfer.protocol.source import Listed, Segment
+    from datacollect.transfer.rates.pacer import Pacer
     from datacollect.transfer.sources.web.core.core import WebCore
     from datacollect.transfer.sources.web.core.urls import Target
     from datacollect.transfer.sources.web.pace import Pace
@@ -79,6 +80,8 @@ class WebPeer:
         How long each step of a question for a file's size may take, however the answer drips.
     patience_s : float
         How long the server may want to be left alone.
+    pacer : Pacer, optional
+        Limits that what comes keeps to.
     """
 
     def __init__(
@@ -93,18 +96,25 @@ class WebPeer:
         *,
         timeout_s: float = 20.0,
         patience_s: float = math.inf,
+        pacer: Pacer | None = None,
     ) -> None:
-        self._name, self._talk = name, Conversation(name, core, dial, timeout_s)
+        self._name, self._talk = name, Conversation(name, core, dial, timeout_s, pacer)
+        self._pacer = pacer
         self._target_of, self._pace = target_of, pace
         self._standing, self._is_told = standing, is_told
         self._timeout_s, self._patience_s = timeout_s, patience_s
         self._asked: deque[Sequence[Segment]] = deque()
-        self._is_stuck = self.is_proved = self.is_waiting = False
+        self._is_stuck = self.is_proved = self._is_left_alone = False
 
     @property
     def received_bytes(self) -> int:
         """All bytes so far."""
         return self._talk.received_bytes
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it leaves the server alone, waits for another session, or for limits."""
+        return self._is_left_alone or (self._pacer is not None and self._pacer.is_waiting)
 
     # What sessions ask ------------------------------------------------------------------------
 
@@ -197,6 +207,8 @@ class WebPeer:
     def close(self) -> None:
         """End."""
         self._talk.close()
+        if self._pacer is not None:
+            self._pacer.end()
 
     def connect(self, deadline: Deadline | None = None) -> None:
         """Connect, once the server need not be left alone any more.
@@ -224,9 +236,9 @@ class WebPeer:
         if span.n_bytes == file.n_bytes:
             return self._fetched(span, file)
         talk = self._talk
-        self.is_waiting = True
+        self._is_left_alone = True
         with self._standing.lanes.lane(file.path, lambda: talk.is_aborted) as was_in_vain:
-            self.is_waiting = False
+            self._is_left_alone = False
             failures = self._standing.failures(file.path)
             if was_in_vain and failures.n:
                 return messages.Answer(Worth.LATER, failures.why)
@@ -394,9 +406,9 @@ class WebPeer:
 
     def _in_turn(self, ask: Callable[[], messages.Event]) -> messages.Answer:
         talk = self._talk
-        self.is_waiting = True
+        self._is_left_alone = True
         with self._pace.turn(self._name, self._patience_s, lambda: talk.is_aborted) as turn:
-            self.is_waiting = False
+            self._is_left_alone = False
             try:
                 answer = talk.exchange(ask())
             except Failed as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.tls import web_context
+from datacollect.transfer.protocol.kind import unlimited
 from datacollect.transfer.protocol.patterns import matches
 from datacollect.transfer.protocol.source import Assurance, Page, Reached
 from datacollect.transfer.sources.web.connections import Dialler
@@ -23,7 +24,7 @@ from datacollect.transfer.sources.web.standing import Standing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from datacollect.transfer.protocol.kind import Relays
+    from datacollect.transfer.protocol.kind import PacerOf, Relays
     from datacollect.transfer.protocol.source import Known
     from datacollect.transfer.sources.web.entries import ServerEntry
 
@@ -39,6 +40,8 @@ class WebSource:
     patterns : sequence of str or None
         Which files; None: all.
     timeout_s, patience_s : float
+    pacer_of : callable
+        Returns what a session over relays keeps to, None for no limits.
     """
 
     is_cut_by_file = True
@@ -51,8 +54,10 @@ class WebSource:
         *,
         timeout_s: float,
         patience_s: float,
+        pacer_of: PacerOf = unlimited,
     ) -> None:
         self.name = entry.name
+        self._pacer_of = pacer_of
         self._entry, self._network = entry, network
         self._timeout_s, self._patience_s = timeout_s, patience_s
         self._pace = Pace()
@@ -135,6 +140,11 @@ class WebSource:
             self._told.__contains__,
             timeout_s=self._timeout_s,
             patience_s=self._patience_s,
+            pacer=self._pacer_of(relays),
         )
-        peer.connect(deadline)
+        try:
+            peer.connect(deadline)
+        except BaseException:
+            peer.close()
+            raise
         return peer

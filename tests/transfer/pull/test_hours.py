@@ -1,0 +1,298 @@
+"""Hours of hosts and links in a collection: what is closed waits, and the pull says until when."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from instances.agents import KEY, running, write_agent
+from instances.metered import MeteredPort
+
+import datacollect as dc
+from datacollect.errors import ProblemError
+from datacollect.net.keys import write_private_key
+from datacollect.transfer.protocol.source import Reached
+from datacollect.transfer.pull.config.file import Collection
+from datacollect.transfer.pull.open_hours import AHEAD_S, OpenHours
+from datacollect.transfer.pull.planner import Planner
+
+ZURICH = ZoneInfo("Europe/Zurich")
+
+
+def tree(**more):
+    return {
+        "format": "datacollect-collection/1",
+        "destination": "D",
+        "key": "collector.key",
+        "timezone": "Europe/Zurich",
+        "agents": {
+            name: {"url": f"https://127.0.0.1:{7443 + i}", "ca": "ca.pem"}
+            for i, name in enumerate(("S", "T", "R"))
+        },
+    } | more
+
+
+def hours_at(clock_time, **more):
+    """Return the hours of a collection, by a clock that shows this in Zurich."""
+    at_s = datetime.fromisoformat(clock_time).replace(tzinfo=ZURICH).timestamp()
+    return OpenHours(Collection.from_dict(tree(**more)), lambda: at_s)
+
+
+def link(tail, head, **more):
+    return {"from": tail, "to": head, "bandwidth_bytes_per_s": 1e6} | more
+
+
+NIGHTS = {"open": "20:00-06:00"}
+
+
+def test_a_host_closes_all_of_its_links_and_a_link_only_itself():
+    """On a Monday at noon: S is open at night, T -> D on Mondays."""
+    hours = hours_at(
+        "2026-11-23T12:00",
+        hosts={"S": NIGHTS},
+        links=[link("T", "D", open="Mo 08:00-18:00"), link("T", "R", open="Tu 08:00-18:00")],
+    )
+    links = [("S", "D"), ("R", "S"), ("T", "D"), ("T", "R"), ("R", "D")]
+    assert [hours.is_open(each) for each in links] == [False, False, True, False, True]
+
+
+def test_without_hours_nothing_is_asked_of_any_clock():
+    assert not hours_at("2026-11-23T12:00", hosts={"S": {"uplink_bytes_per_s": 5.0}})
+
+
+@pytest.mark.parametrize(
+    ("clock_time", "is_open"),
+    [
+        ("2026-11-23T19:59:59", False),
+        ("2026-11-23T20:00", True),
+        # What closes at once is asked for nothing any more: what was asked for is to come.
+        ("2026-11-24T05:59:56", True),
+        ("2026-11-24T05:59:58", False),
+        ("2026-11-24T06:00", False),
+    ],
+)
+def test_it_opens_on_time_and_is_left_alone_before_it_closes(clock_time, is_open):
+    assert hours_at(clock_time, hosts={"S": NIGHTS}).is_open(("S", "D")) is is_open
+
+
+def test_a_limit_of_nothing_for_hours_closes_that_direction():
+    hours = hours_at(
+        "2026-11-23T12:00", hosts={"S": {"uplink_bytes_per_s": "8:00 0 bit/s, 20:00 1 MB/s"}}
+    )
+    assert not hours.is_open(("S", "D"))
+    assert hours.is_open(("R", "S"))
+    assert hours.text(hours.opening_s("S", [("S", "D")])) == "Mon 2026-11-23 20:00:00 +01:00"
+
+
+def test_the_next_opening_is_by_the_clocks_of_that_day():
+    """Clocks go forward on 2027-03-28 at 02:00: from Saturday noon to Sunday 08:00 are 19 hours."""
+    begun = "2027-03-27T12:00"
+    hours = hours_at(begun, hosts={"S": {"open": "Su 08:00-09:00"}})
+    opens_s = hours.opening_s("S", [("S", "D")])
+    assert opens_s - hours.now_s() == 19 * 3600
+    assert hours.text(opens_s) == "Sun 2027-03-28 08:00:00 +02:00"
+
+
+def test_an_hour_that_clocks_skip_opens_when_they_jump():
+    hours = hours_at("2027-03-28T01:30", hosts={"S": {"open": "02:30-04:00"}})
+    assert hours.opening_s("S", [("S", "D")]) - hours.now_s() == 30 * 60
+
+
+def test_windows_of_another_zone_are_by_its_clocks():
+    """20:00 in Tokyo is noon in Zurich, in winter."""
+    hours = hours_at("2026-11-23T11:00", hosts={"S": {"open": "20:00-21:00 Asia/Tokyo"}})
+    assert hours.text(hours.opening_s("S", [("S", "D")])) == "Mon 2026-11-23 12:00:00 +01:00"
+
+
+def test_changes_come_when_something_opens_and_just_before_it_closes():
+    noon = hours_at("2026-11-23T12:00", hosts={"S": NIGHTS})
+    assert noon.next_change_s() - noon.now_s() == 8 * 3600
+    night = hours_at("2026-11-23T21:00", hosts={"S": NIGHTS})
+    assert night.next_change_s() - night.now_s() == 9 * 3600 - AHEAD_S
+
+
+def test_a_way_is_open_when_all_of_its_links_are():
+    """S -> R by night until 06:00, R -> D from 05:00 on: one hour a day, from 05:00."""
+    links = [link("S", "R", open="20:00-06:00"), link("R", "D", open="05:00-18:00")]
+    hours = hours_at("2026-11-23T12:00", links=links)
+    ends = [("S", "R"), ("R", "D")]
+    assert hours.open_sources(ends) == {"R"}
+    assert hours.text(hours.opening_s("S", ends)) == "Tue 2026-11-24 05:00:00 +01:00"
+
+
+def test_what_a_relay_would_have_to_store_is_refused_in_words():
+    links = [link("S", "R", open="20:00-06:00"), link("R", "D", open="08:00-18:00")]
+    hours = hours_at("2026-11-23T12:00", links=links)
+    ends = [("S", "R"), ("R", "D")]
+    assert hours.opening_s("S", ends) is None
+    assert hours.why_never("S", ends) == (
+        "S -> R and R -> D are never open at the same time: R would have to store data from Mon "
+        "2026-11-23 20:00:00 +01:00 until Tue 2026-11-24 08:00:00 +01:00, and relays of a pull "
+        "store nothing; let their hours overlap, or collect at R first"
+    )
+
+
+def test_sources_are_parted_by_whether_they_can_come_now():
+    """S by day over R alone, T at night, R always: at noon S comes now, T later."""
+    collection = Collection.from_dict(
+        tree(
+            hosts={"T": NIGHTS},
+            links=[link("S", "R", open="08:00-18:00"), link("R", "D"), link("T", "D")],
+        )
+    )
+    planner = Planner(collection, None)
+    noon_s = datetime(2026, 11, 23, 12, tzinfo=ZURICH).timestamp()
+    planner.hours.now_s = lambda: noon_s
+    reached = {name: Reached((), serves=True, relays_to=("S",)) for name in "STR"}
+    found = planner.by_hours(dict.fromkeys("STR"), reached)
+    assert found.now.keys() == {"S", "R"}
+    assert found.later == {"T": noon_s + 8 * 3600}
+    assert not found.never
+    assert planner.is_closed("T")
+    assert not planner.is_closed("S")
+
+
+def test_windows_stand_in_the_csv_of_links_too(tmp_path):
+    (tmp_path / "grid.csv").write_text(
+        'from,to,bandwidth_mbit_per_s,open\nS,D,8,"20:00-06:00"\nT,D,8,\n'
+    )
+    collection = Collection.from_dict(tree(bandwidth_csv="grid.csv"), tmp_path)
+    noon_s = datetime(2026, 11, 23, 12, tzinfo=ZURICH).timestamp()
+    hours = OpenHours(collection, lambda: noon_s)
+    assert [hours.is_open((name, "D")) for name in "ST"] == [False, True]
+    assert [each["from"] for each in hours.file_links()] == ["T"]
+    assert [each["from"] for each in hours.file_links(closed_too=True)] == ["S", "T"]
+
+
+def test_hours_of_the_csv_need_a_zone_and_the_remedy_works(tmp_path):
+    (tmp_path / "grid.csv").write_text('from,to,bandwidth_mbit_per_s,open\nS,D,8,"20:00-06:00"\n')
+    said = tree(bandwidth_csv="grid.csv")
+    del said["timezone"]
+    with pytest.raises(ProblemError, match=r"open of 'S' -> 'D': hours .* add timezone = "):
+        OpenHours(Collection.from_dict(said, tmp_path))
+    assert OpenHours(Collection.from_dict(said | {"timezone": "Europe/Zurich"}, tmp_path))
+
+
+# A pull ---------------------------------------------------------------------------------------
+
+
+def opening_in(seconds, for_s=3600.0):
+    """Return a window, by UTC, that opens after a while and lasts so long."""
+    begin = datetime.now(UTC) + timedelta(seconds=seconds)
+    end = begin + timedelta(seconds=for_s)
+    return f"{begin:%H:%M:%S}-{end:%H:%M:%S}"
+
+
+@pytest.fixture
+def collection_of(tmp_path):
+    write_private_key(tmp_path / "collector.key", KEY)
+
+    def make(*agents, **more):
+        return {
+            "format": "datacollect-collection/1",
+            "destination": "D",
+            "key": str(tmp_path / "collector.key"),
+            "timezone": "UTC",
+            "agents": {
+                each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
+                for each in agents
+            },
+            "limits": {"patience_s": 1.0, "timeout_s": 5.0},
+        } | more
+
+    return make
+
+
+def served(tmp_path, name, n_bytes=100_000):
+    path = write_agent(tmp_path, name, serve=f"data-{name}")
+    (tmp_path / f"data-{name}/file").write_bytes(bytes(n_bytes))
+    return path
+
+
+def test_a_closed_source_is_waited_for_longer_than_patience_and_nothing_comes_before(
+    tmp_path, collection_of
+):
+    """S opens after three seconds, patience is one; T is open, and comes at once."""
+    lines, at_s = [], []
+
+    def watch(look):
+        if (tmp_path / "into/T/file").exists() and not at_s:
+            at_s.append(time.time())
+
+    with running(served(tmp_path, "S")) as s, running(served(tmp_path, "T")) as t:
+        opens = opening_in(3.0)
+        opens_s = time.time() + 2.0  # whole seconds are said
+        collection = collection_of(s, t, hosts={"S": {"open": opens}})
+        answer = dc.pull(collection, tmp_path / "into", tell=lines.append, watch=watch)
+    assert answer.complete
+    assert at_s[0] < opens_s
+    assert (tmp_path / "into/S/file").stat().st_ctime >= opens_s
+    [line] = [each for each in lines if "closed" in each]
+    assert line.startswith("note: S is closed by the hours of the collection until ")
+    assert f"{opens[:8]} +00:00; then the pull goes on with it" in line
+    assert answer.predicted_makespan_s is None
+
+
+@pytest.mark.slow
+def test_a_source_that_closes_goes_on_when_it_opens_again(tmp_path, collection_of):
+    """Open for some seconds in which half can come at its rate, closed for three, open again.
+
+    The counter is a port before the agent, not the collector.
+    """
+    begun = datetime.now(UTC).replace(microsecond=0)
+    closes, opens = begun + timedelta(seconds=6), begun + timedelta(seconds=9)
+    windows = [
+        f"{begun - timedelta(hours=1):%H:%M:%S}-{closes:%H:%M:%S}",
+        f"{opens:%H:%M:%S}-{opens + timedelta(hours=1):%H:%M:%S}",
+    ]
+    n_bytes, lines = 3_000_000, []
+    with running(served(tmp_path, "S", n_bytes)) as s, MeteredPort(s.address) as port:
+        collection = collection_of(
+            s, hosts={"S": {"open": windows, "uplink_bytes_per_s": 400_000.0}}
+        )
+        collection["agents"]["S"]["url"] = port.url
+        collection["limits"] |= {"piece_bytes": 65536, "connections": 2, "patience_s": 2.0}
+        ahead_s = time.time() - time.monotonic()
+        answer = dc.pull(collection, tmp_path / "into", tell=lines.append)
+    assert answer.complete
+    assert [each for each in lines if "S is closed by the hours" in each]
+    at_s = [(at + ahead_s, n) for at, n in port.rows]
+    closed = sum(n for at, n in at_s if closes.timestamp() < at < opens.timestamp())
+    # Whoever asks whether it is there learns so, at any hour.
+    assert closed < 10_000
+    assert sum(n for at, n in at_s if at >= opens.timestamp()) > n_bytes / 4
+
+
+def test_a_host_that_does_not_answer_while_it_is_closed_is_not_given_up(tmp_path, collection_of):
+    """Its agent starts when it opens, after twice the patience."""
+    with running(served(tmp_path, "S")) as s:
+        collection = collection_of(s, hosts={"S": {"open": opening_in(3.0)}})
+        collection["agents"]["S"]["url"] = f"https://127.0.0.1:{s.address[1]}"
+    listen = f"127.0.0.1:{s.address[1]}"
+    path = tmp_path / "S.toml"
+    path.write_text(path.read_text().replace("127.0.0.1:0", listen))
+    answers = []
+    pulling = threading.Thread(
+        target=lambda: answers.append(dc.pull(collection, tmp_path / "into")), daemon=True
+    )
+    pulling.start()
+    time.sleep(2.5)
+    assert pulling.is_alive()
+    with running(path):
+        pulling.join(20)
+    assert answers[0].complete
+
+
+def test_a_pull_that_would_need_a_store_at_a_relay_says_so_and_ends(tmp_path, collection_of):
+    now = datetime.now(UTC)
+    links = [
+        link("S", "R", open=f"{now + timedelta(hours=1):%H:%M}-{now + timedelta(hours=2):%H:%M}"),
+        link("R", "D", open=f"{now + timedelta(hours=3):%H:%M}-{now + timedelta(hours=4):%H:%M}"),
+    ]
+    with running(served(tmp_path, "S")) as s:
+        relay = write_agent(tmp_path, "R", connect_to={"S": s.place})
+        with running(relay) as r:
+            answer = dc.pull(collection_of(s, r, links=links), tmp_path / "into")
+    assert not answer.complete
+    assert "R would have to store data from" in answer.missing[0].why
