@@ -138,9 +138,12 @@ def test_a_listing_that_leads_out_of_the_folder_is_refused(agents, collection_of
     assert "S1" in {m.source for m in answer.missing}
 
 
-def test_a_name_listed_twice_is_refused(agents, collection_of, tmp_path):
+def test_a_name_listed_twice_costs_its_source_nothing_else(agents, collection_of, tmp_path):
     answer = dc.pull(collection_of(agents("S1", FILES, extra_lines=["b"])), tmp_path / "into")
-    assert "every name once" in answer.missing[0].why
+    (missing,) = answer.missing
+    assert (missing.source, missing.path) == ("S1", "b")
+    assert "more than once" in missing.why
+    assert {name: (tmp_path / "into/S1" / name).read_bytes() for name in FILES} == FILES
 
 
 @pytest.mark.parametrize("hours", [-30, 7])

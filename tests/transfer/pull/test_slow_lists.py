@@ -50,12 +50,3 @@ def test_a_list_that_gives_more_than_a_name_a_second_goes_on(agents, collection_
     answer = dc.pull(collection_of(slow, limits=limits), tmp_path / "into")
     assert "S1" not in {each.source for each in answer.missing if "list" in each.why}
     assert len([target for _, target in slow.calls if "inventory" in target]) == len(FILES)
-
-
-def test_a_name_that_is_listed_twice_costs_its_source_nothing_else(agents, collection_of, tmp_path):
-    agent = agents("S1", FILES, extra_lines=["f3"])
-    answer = dc.pull(collection_of(agent), tmp_path / "into")
-    (missing,) = answer.missing
-    assert (missing.source, missing.path) == ("S1", "f3")
-    assert "more than once" in missing.why
-    assert {name: (tmp_path / f"into/S1/{name}").read_bytes() for name in FILES} == FILES
