@@ -8,7 +8,7 @@ judge_http() {
     [ "$1" -eq 0 ] || ending=$(in_words "${2:-$1}")
     verdict=$(NAME=$file FIRST=$(first_version) EXIT="${ending-}" LC_ALL=C awk -v relayed="${ready:+1}" \
         -v begin=$((offset + from)) -v end=$((offset + bytes - 1)) -v size="$size" -v came="$length" \
-        -v code="$1" -v patience_s="$patience_s" -v documents="$documents" -v all=$((from == 0 && bytes == size)) "$http_rules" "$head")
+        -v code="$1" -v patience_s="$patience_s" -v documents="$documents" -v cuts="${cuts-}" -v all=$((from == 0 && bytes == size)) "$http_rules" "$head")
     read -r kind wait_s text <<END
 $verdict
 END
@@ -39,22 +39,25 @@ function answer(kind, wait_s, text) {
 BEGIN { get = 1 }
 # In logs of tools.
 / ERROR : |Failed to | errorCode=[0-9]+ / { words = $0; sub(/^[0-9\/]+ [0-9:]+ /, "", words); sub(/^.* errorCode=[0-9]+ /, "", words); words = ": " words }
+# A log that cuts long texts goes on after what it shows of the headers; the last line may be a part of one.
+cuts && open && /^[0-9]+-[0-9]+-[0-9]+ [0-9:.]+ \[[A-Z]+\] / { complete = cut = 1; open = 0; if (tail != "") delete field[tail] }
 # So do headers of file:// begin.
 NR == 1 && /^Content-Length:/ { status = "file"; open = 1 }
 { n_head += length($0) + 1; sub(/\r$/, ""); sub(/^[0-9\/]+ [0-9:]+ DEBUG : /, "") }
 /^[A-Z]+ [^ ]+ HTTP\// { get = /^GET /; next }
 /^HTTP\/[0-9.]+ [0-9]+/ && get {
     if (status ~ /^3/) moved = 1
-    status = $2; open = 1; complete = 0; twice = ""
+    status = $2; open = 1; complete = cut = 0; tail = twice = ""
     split("", field)
     next
 }
 /^$/ { if (open) complete = 1; open = 0 }
+open { tail = "" }
 open && (colon = index($0, ":")) > 1 {
     name = tolower(substr($0, 1, colon - 1)); value = substr($0, colon + 1)
     gsub(/^[ \t]+|[ \t]+$/, "", value)
     if (name in field && field[name] != value) twice = name
-    field[name] = value
+    field[tail = name] = value
 }
 END {
     range = tolower(field["content-range"]); n_bytes = field["content-length"]; coding = tolower(field["content-encoding"])
@@ -86,6 +89,8 @@ END {
     if (twice ~ /^(content-(range|length|encoding)|etag|last-modified)$/) answer("never", 0, "two different headers " twice)
     if (coding != "" && coding != "identity")
         answer("never", 0, "Content-Encoding " coding ": these are not the bytes of the file; let its server send it without")
+    if (moved && cut && !("content-type" in field))
+        answer("never", 0, "a login page? The log of its headers ends before their type; give a sha256, or take curl")
     type = tolower(field["content-type"]); sub(/[ \t]*;.*$/, "", type)
     n_words = split(documents, document, " ")
     for (i = 1; moved && i < n_words; i += 2)
@@ -95,6 +100,7 @@ END {
     if (field["last-modified"] != "") version = "Last-Modified " field["last-modified"]
     if (field["etag"] ~ /^"/) version = "ETag " field["etag"]
     if (status == 206) {
+        if (cut && range == "") answer("again", 0, ENVIRON["EXIT"] words)
         if (range !~ /^bytes [0-9]+-[0-9]+\/([0-9]+|\*)$/) answer("whole", 0, "status 206 without a byte range in Content-Range")
         split(range, part, /[ \/-]/)
         if (!relayed && total == "*") answer("whole", 0, "its server does not say how long the file is")

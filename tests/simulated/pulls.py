@@ -27,6 +27,7 @@ from simulated.sources import TROUBLES, Source, Trouble
 from simulated.stepped import Stepped
 
 from datacollect.errors import DatacollectError, TransferError
+from datacollect.files import durability
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull import planning, sessions
 from datacollect.transfer.pull.config.file import Limits
@@ -52,6 +53,7 @@ ON_DISK = (
     arriving,
     attributes,
     comparing,
+    durability,
     opening,
     paths,
     places,
