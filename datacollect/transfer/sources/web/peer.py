@@ -193,10 +193,13 @@ class WebPeer:
         return answer
 
     def beginning(self, file: Listed, n_bytes: int) -> bytes | None:
-        """Return the first bytes of a file as it is listed; None where they do not come so."""
+        """Return the first bytes of a file of this size; None where they do not come.
+
+        Whatever version they are of: nodes may differ in ETags for one and the same page.
+        """
         buffer = bytearray(n_bytes)
         self._talk.take_into(memoryview(buffer))
-        answer = self._fetched(Span(0, 0, n_bytes), file)
+        answer = self._fetched(Span(0, 0, n_bytes), file._replace(tag=None))
         return bytes(buffer) if answer.worth is Worth.GOOD else None
 
     def abort(self, *, is_stuck: bool = False) -> None:

@@ -6,6 +6,7 @@ Judged by the bytes in the folder. What looks alike and is right arrives.
 import hashlib
 import os
 import shutil
+from collections import Counter
 
 import pytest
 from conftest import NO_NGINX
@@ -261,6 +262,24 @@ def test_what_has_come_of_a_file_is_kept_where_its_server_answers_with_an_error(
     begins = {int(each.removeprefix("bytes=").split("-")[0]) for each in ranges} - {0}
     assert begins, "the rest was fetched"
     assert min(begins) >= len(half), "what had come was fetched again"
+
+
+def test_one_error_of_nodes_that_differ_in_their_etags_is_no_file(pulled, arrived):
+    """Each second request is answered by a node that has another strong ETag for all."""
+    n_asked = Counter()
+
+    def respond(path, headers):
+        n_asked[path] += 1
+        etag = f'"{n_asked[path] % 2}"'
+        asked = dict(headers)
+        if asked.pop("If-Range", etag) != etag:
+            asked.pop("Range")
+        return ranged(JSON, asked, etag, **{"Content-Type": "application/json"})
+
+    with tiny_server(MANY, respond=respond) as tiny:
+        answer = pulled(tiny, paths_of(tiny))
+    assert not answer.complete
+    assert arrived() == {}
 
 
 def changed_each(files):
