@@ -257,10 +257,10 @@ def without_loops(paths: Sequence[PathFlow], unlimited: BoolArray) -> Sequence[P
     loops = np.unique(path[order][1:][again])
     if len(loops) == 0:
         return paths
-    rows, waits = list(paths), unlimited.tolist()
-    for i in loops.tolist():
-        rows[i] = without_loop(rows[i], waits)
-    return rows
+    others = np.delete(np.arange(len(table)), loops)
+    waits = unlimited.tolist()
+    shorter = PathTable.of([without_loop(path, waits) for path in table.at(loops)])
+    return joined([table.at(others), shorter]).at(np.argsort(np.append(others, loops)))
 
 
 # Whole bytes --------------------------------------------------------------------------------
