@@ -225,6 +225,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "measured_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
+        if item.get_closest_marker("root") and os.geteuid() != 0:
+            item.add_marker(pytest.mark.skip(reason=NO_ROOT))
     items.sort(key=lambda item: not _shares_a_long_start(item))
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from datacollect.explanation.plan_limits import SourceLimits
 from datacollect.explanation.tolerances import SAME
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
-from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.alone import Alone
 from datacollect.flow.quickest.bottleneck import name_hosts
 from datacollect.methods.choice import is_max_min_fair
 from datacollect.methods.options.names import COORDINATED
@@ -122,16 +121,16 @@ def explain_sources(
     affordable = max(FEWEST_SOURCES_SOLVED, MOST_LINKS_SOLVED // max(problem.n_links, 1))
     found = []
     solved = order[:affordable]
-    alone = {}
+    alone, by_themselves = {}, Alone(problem, budget)
     with stage("each source alone"), counting(len(solved), "sources alone") as step:
         for source in solved:
-            optimum = fluid_optimum(_only(problem, source), budget)
-            alone[source] = optimum.makespan_s, optimum.bottleneck
+            alone[source] = by_themselves.of(source)
             step()
+    intervals = _Intervals(binds)
     for source in order:
         by_itself = alone.get(source)
         known = limits.of_source.get(source, SourceLimits())
-        limited_by, text = _reason(source, finish_s.get(source), by_itself, binds, plan, known)
+        limited_by, text = _reason(source, finish_s.get(source), by_itself, intervals, plan, known)
         found.append(
             SourceExplanation(
                 source,
@@ -150,36 +149,50 @@ def explain_sources(
     return tuple(found)
 
 
-def _only(problem: Problem, source: str) -> Problem:
-    """Return the problem in which no other host has anything to move."""
-    backlog = np.zeros_like(problem.backlog_bytes)
-    number = problem.host_index[source]
-    backlog[number] = problem.backlog_bytes[number]
-    held = tuple(held for held in problem.held if held.source == source)
-    # What is planned here is not carried out: files do not matter.
-    return problem.replace(backlog_bytes=backlog, held=held, manifest=None)
+class _Intervals:
+    """What binds when; of many sources each is looked up in no time."""
+
+    def __init__(self, binds: Sequence[BindingInterval]) -> None:
+        self.binds = binds
+        self._ends_s = [interval.to_s for interval in binds]
+        self._hosts: dict[int, frozenset[str]] = {}
+
+    @property
+    def end_s(self) -> float:
+        """When the last one ends."""
+        return self._ends_s[-1]
+
+    def number_at(self, time_s: float) -> int:
+        """Return the number of the first one that does not end before an instant."""
+        return bisect_left(self._ends_s, time_s)
+
+    def hosts(self, number: int) -> frozenset[str]:
+        """Return the sources behind the bottleneck of one."""
+        if number not in self._hosts:
+            self._hosts[number] = frozenset(self.binds[number].bottleneck.hosts)
+        return self._hosts[number]
 
 
 def _reason(
     source: str,
     finish_s: float | None,
     alone: tuple[float, Bottleneck] | None,
-    binds: Sequence[BindingInterval],
+    intervals: _Intervals,
     plan: Schedule | None,
     known: SourceLimits,
 ) -> tuple[str, str]:
     """Return what limits a source, and a sentence about it."""
     if plan is not None and plan.method != COORDINATED and known.at_end:
         return known.at_end[0].resource.kind, _own_text(known, fair=is_max_min_fair(plan.method))
-    end_s = binds[-1].to_s
+    end_s = intervals.end_s
     late = finish_s is not None and finish_s > end_s * (1 + SAME)
     if late and plan is not None and plan.deadline_s is not None:
         return "deadline", f"the deadline lets it end later{_full_text(known)}"
-    interval = next(i for i in binds if min(finish_s or end_s, end_s) <= i.to_s)
+    number = intervals.number_at(min(finish_s or end_s, end_s))
     if alone is not None and alone[0] >= (finish_s or end_s) * (1 - SAME):
         return "itself", alone[1].text
-    if source in interval.bottleneck.hosts:
-        return "binding cut", _cut_text(interval.bottleneck)
+    if source in intervals.hosts(number):
+        return "binding cut", _cut_text(intervals.binds[number].bottleneck)
     text = (
         "could finish earlier, which would not end the collection sooner: what binds is elsewhere"
     )

@@ -14,7 +14,8 @@ from datacollect.flow.optimum import quickest_or_infeasible
 from datacollect.flow.quickest.cheapest import cheapest_by_preference
 from datacollect.flow.quickest.quickest import Quickest
 from datacollect.flow.routes.fluid_plan import FluidPlan
-from datacollect.flow.routes.routes import decompose, without_loops
+from datacollect.flow.routes.path_table import without_loops
+from datacollect.flow.routes.routes import decompose
 from datacollect.flow.routes.short_chains import short_paths
 from datacollect.flow.shared.cheapest import cheapest_with_shared
 from datacollect.flow.tiny_pools import without_tiny_pools
@@ -84,14 +85,13 @@ def fluid_paths(
     network, lengths = found.network, found.lengths_s
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
-    unlimited = np.isinf(problem.storage_bytes).tolist()
     if found.units is None or not budget.settle_ties:
         flow = found.flow_bytes if found.units is None else found.units
         split = decompose(network, network.piece, flow)
     else:
         split = short_paths(network, found.units)
     split = without_tiny_pools(found, split)
-    paths = [without_loops(path, unlimited) for path in split]
+    paths = without_loops(split, np.isinf(problem.storage_bytes))
     return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
 
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 TINY_UNITS, COARSE_BYTES = 64, 1 / 64
 
 
-def without_tiny_pools(found: CheapestFlow, paths: Sequence[PathFlow]) -> list[PathFlow]:
+def without_tiny_pools(found: CheapestFlow, paths: Sequence[PathFlow]) -> Sequence[PathFlow]:
     """Return the paths, those of tiny pools replaced by one each that has room."""
     unit_bytes, network = found.unit_bytes, found.network
     if unit_bytes < COARSE_BYTES:
-        return list(paths)
+        return paths
     tiny = [
         number
         for number, pool in enumerate(network.pools)

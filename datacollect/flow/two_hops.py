@@ -47,13 +47,13 @@ class TwoHopOptimum:
 
 def two_hop_optimum(problem: Problem, budget: Budget) -> TwoHopOptimum | None:
     """Return the optimum, or None where two hops do not suffice or other limits apply."""
-    if problem.shared or problem.n_links == 0 or _has_host_limits(problem):
+    if problem.shared or problem.n_links == 0 or has_host_limits(problem):
         return None
     pools = tuple(pools_by_host(problem))
     supply = np.zeros(problem.n_hosts)
     for pool in pools:
         supply[pool.host] = float(pool.n_bytes)
-    direct = _direct_bandwidth(problem)
+    direct = direct_bandwidth(problem)
     candidate = _largest_simple_cut(problem, supply, direct)
     if candidate is None:
         return None
@@ -89,13 +89,14 @@ def two_hop_optimum(problem: Problem, budget: Budget) -> TwoHopOptimum | None:
     return TwoHopOptimum(makespan_s, bottleneck, pools, paths)
 
 
-def _has_host_limits(problem: Problem) -> bool:
+def has_host_limits(problem: Problem) -> bool:
+    """Say whether what some host sends or receives is limited."""
     limits = (problem.uplink_bytes_per_s, problem.downlink_bytes_per_s)
     return any(bool(np.isfinite(limit[0]).any()) for limit in limits)
 
 
-def _direct_bandwidth(problem: Problem) -> FloatArray:
-    """Bandwidth of each host's link to the destination; 0 where there is none."""
+def direct_bandwidth(problem: Problem) -> FloatArray:
+    """Return the bandwidth of each host's link to the destination; 0 where there is none."""
     hosts = np.arange(problem.n_hosts)
     link = problem.link_indices(hosts, np.full(problem.n_hosts, problem.destination_index))
     return np.where(link >= 0, problem.bandwidth_bytes_per_s[0][link], 0.0)
@@ -169,7 +170,7 @@ def _place_excess(
     entering = slice(len(links), len(links) + len(sources))
     if (flow[entering] < network.capacity[entering]).any():
         return None
-    if budget.settle_ties and (_direct_bandwidth(problem)[sources] == 0).any():
+    if budget.settle_ties and (direct_bandwidth(problem)[sources] == 0).any():
         # Who has no direct link may hurry, by how much depends on the relays.
         flow = settled(
             replace(network, cost=np.zeros(network.n_arcs, dtype=np.int64)), flow, solver

@@ -56,6 +56,19 @@ def as_nobody():
             os.seteuid(0)
 
 
+@contextmanager
+def closed(mode, *folders):
+    """Have folders of a mode that closes them to all but root, be they the tests' own or not."""
+    before = [folder.stat().st_mode for folder in folders]
+    for folder in reversed(folders):
+        folder.chmod(mode)
+    try:
+        yield
+    finally:
+        for folder, old in zip(folders, before, strict=True):
+            folder.chmod(old & 0o7777)
+
+
 class OddFolder(Folder):
     """A folder some of whose files cannot be opened, or are slow to open."""
 

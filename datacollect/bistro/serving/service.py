@@ -16,7 +16,7 @@ from datacollect.bistro.serving.connections import few_connections_text
 from datacollect.bistro.serving.exchange import Asked, Together, messages
 from datacollect.bistro.serving.front import Front, run_front
 from datacollect.bistro.serving.sequencer import Sequencer
-from datacollect.bistro.serving.signals import Told
+from datacollect.bistro.serving.signals import Told, given_back
 from datacollect.bistro.serving.web import WebServer, bound_socket, tls_context, url_of
 from datacollect.bistro.store.folder import Held
 from datacollect.bistro.store.log_store import LogStore
@@ -74,7 +74,8 @@ def run_service(
 
         store = LogStore(held, log.text)
         closing.callback(store.close)
-        asyncio.run(_serve(config, store, bound, channels, ready, say))
+        with given_back():
+            asyncio.run(_serve(config, store, bound, channels, ready, say))
 
 
 def _fork_fronts(

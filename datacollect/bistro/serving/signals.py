@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
+
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@contextmanager
+def given_back() -> Generator[None]:
+    """Let signals do afterwards what they did before, be it nothing, as SIGHUP under `nohup`.
+
+    A loop that ends puts all that it handled back to the default, which ends a process.
+    """
+    before = {number: signal.getsignal(number) for number in HANDLED}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:  # what C has set up Python cannot
+                signal.signal(number, handler)
 
 
 class Told:

@@ -11,7 +11,7 @@ from datacollect.bistro.log.checkpoints import witness_key
 from datacollect.bistro.log.witnessing import ADD_CHECKPOINT, MOST_REQUEST_BYTES
 from datacollect.bistro.serving.clocks import now
 from datacollect.bistro.serving.exchange import Reply
-from datacollect.bistro.serving.signals import Told
+from datacollect.bistro.serving.signals import Told, given_back
 from datacollect.bistro.serving.web import (
     TooLongError,
     WebServer,
@@ -119,7 +119,8 @@ def run_witness(
             say('clock = "trusted": whoever runs this vouches for its clock')
         elif fault := witness.clock_fault():
             say(f"{fault}: nothing is signed until it is")
-        asyncio.run(_serve(server, bound, lambda url: ready(url, key), say))
+        with given_back():
+            asyncio.run(_serve(server, bound, lambda url: ready(url, key), say))
 
 
 async def _serve(

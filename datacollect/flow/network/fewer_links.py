@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, TimeLimitError
+from datacollect.errors import TimeLimitError
+from datacollect.flow.network.few_arcs import suffice
 from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.network.ties import settled
 from datacollect.flow.network.tolerances import SAME_COST
@@ -97,16 +98,16 @@ def _cheapest_on(
     network: SupplyNetwork, arcs: IntArray, cost: IntArray, budget: Budget
 ) -> IntArray | None:
     """Return the cheapest flow of all supplies on some arcs; None if they do not suffice."""
+    solver = budget.flow_solver()
+    if not suffice(network, solver, arcs):
+        return None
     balance = network.supply.copy()
     balance[network.sink] -= int(network.supply.sum())
     columns = (network.tail[arcs], network.head[arcs], network.capacity[arcs], cost[arcs])
     part = FlowNetwork(network.n_nodes, *columns)
-    try:
-        found = budget.flow_solver().min_cost_flow(part, balance)
-        if budget.settle_ties:
-            found = settled(part, found, budget.flow_solver())
-    except InfeasibleError:
-        return None
+    found = solver.min_cost_flow(part, balance)
+    if budget.settle_ties:
+        found = settled(part, found, solver)
     flow = np.zeros(len(network.tail), dtype=np.int64)
     flow[arcs] = found
     return flow

@@ -156,8 +156,7 @@ def layered_network(problem: Problem, starts_s: Sequence[float] | FloatArray) ->
     """Build the network for pieces that start at `starts_s` (a prefix of `breakpoints_s`)."""
     starts = np.asarray(starts_s, dtype=float)
     builder = _Builder(problem, starts)
-    for piece in range(len(starts)):
-        builder.add_links(piece)
+    builder.add_links()
     builder.add_holdover()
     pools = builder.add_pools()
     return builder.finish(pools)
@@ -212,48 +211,89 @@ class _Builder:
         )
         self.stored_rows.append(np.full(shape, stored))
 
-    def add_links(self, piece: int) -> None:
-        """Add a copy of the links, through extra nodes where a host's limits are finite."""
+    def add_links(self) -> None:
+        """Add a copy of the links in each piece, through extra nodes where hosts' limits are finite.
+
+        Arcs are in the order of pieces, within each those of limits before those of links.
+        """
         problem = self.problem
-        bandwidth = problem.bandwidth_bytes_per_s[self.period[piece]]
+        bandwidth = problem.bandwidth_bytes_per_s[self.period]
         usable = (bandwidth > 0) & (problem.link_from != self.sink)
         for shared, links in zip(problem.shared, problem.shared_links, strict=True):
             if shared.bandwidth_bytes_per_s == 0:
-                usable[links] = False
-        used = np.flatnonzero(usable)
-        uplink = problem.uplink_bytes_per_s[self.period[piece]]
-        downlink = problem.downlink_bytes_per_s[self.period[piece]]
-        tail = self._limited(uplink, problem.link_from[used], piece, out=True)
-        head = self._limited(downlink, problem.link_to[used], piece, out=False)
-        self.add(tail, head, piece, rate=bandwidth[used], link=used)
+                usable[:, links] = False
+        piece = np.repeat(np.arange(len(self.starts_s)), np.count_nonzero(usable, axis=1))
+        link = np.flatnonzero(usable) - piece * problem.n_links
+        first = len(self.columns)
+        uplink, downlink = (
+            limit[self.period] for limit in (problem.uplink_bytes_per_s, problem.downlink_bytes_per_s)
+        )
+        leaves, enters = self._add_gates(
+            self._gates(uplink, problem.link_from[link], piece),
+            self._gates(downlink, problem.link_to[link], piece),
+            uplink,
+            downlink,
+        )
+        tail, head = leaves[piece, problem.link_from[link]], enters[piece, problem.link_to[link]]
+        self.add(tail, head, piece, rate=bandwidth[usable], link=link)
+        self._sort_by_piece(first)
 
-    def _limited(
-        self, limit: FloatArray, hosts: npt.NDArray[np.integer], piece: int, *, out: bool
-    ) -> IntArray:
-        """Return the nodes at which links end, after inserting arcs for finite limits."""
-        nodes: IntArray = self.host_nodes(np.arange(self.n), piece)
-        is_end = np.zeros(self.n, dtype=bool)
-        is_end[hosts] = True
-        limited = np.flatnonzero(is_end & np.isfinite(limit))
-        if len(limited):
-            gates, inner = self.new_nodes(limited), nodes[limited]
-            tail, head = (inner, gates) if out else (gates, inner)
-            self.add(tail, head, piece, rate=limit[limited])
-            nodes[limited] = gates
-        ends: IntArray = nodes[hosts]
-        return ends
+    def _gates(
+        self, limit: FloatArray, ends: npt.NDArray[np.integer], piece: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Return pieces and hosts in which links end at a finite limit."""
+        is_end = np.zeros(limit.shape, dtype=bool)
+        is_end[piece, ends] = True
+        at_piece, host = np.nonzero(is_end & np.isfinite(limit))
+        return at_piece, host
+
+    def _add_gates(
+        self,
+        up: tuple[IntArray, IntArray],
+        down: tuple[IntArray, IntArray],
+        uplink: FloatArray,
+        downlink: FloatArray,
+    ) -> tuple[IntArray, IntArray]:
+        """Add nodes and arcs of limits; return the nodes at which links begin, and end."""
+        pieces = np.arange(len(self.starts_s))[:, np.newaxis]
+        leaves = self.host_nodes(np.arange(self.n), pieces)
+        enters = leaves.copy()
+        in_order = np.argsort(np.append(up[0], down[0]), kind="stable")
+        gates = np.empty_like(in_order)
+        gates[in_order] = self.new_nodes(np.append(up[1], down[1])[in_order])
+        out_of, into = np.split(gates, [len(up[0])])
+        if len(out_of):
+            self.add(leaves[up], out_of, up[0], rate=uplink[up])
+        if len(into):
+            self.add(into, enters[down], down[0], rate=downlink[down])
+        leaves[up], enters[down] = out_of, into
+        return leaves, enters
+
+    def _sort_by_piece(self, first: int) -> None:
+        """Put the arcs from this column on in the order of pieces."""
+        if len(self.columns) == first + 1 or len(self.starts_s) == 1:
+            return
+        tail, head, rate, room, piece, link = (
+            np.concatenate(parts) for parts in zip(*self.columns[first:], strict=True)
+        )
+        order = np.argsort(piece, kind="stable")
+        sorted_columns = (tail, head, rate, room, piece, link)
+        del self.columns[first:], self.stored_rows[first:]
+        tail, head, rate, room, piece, link = (column[order] for column in sorted_columns)
+        self.add(tail, head, piece, rate=rate, room=room, link=link)
 
     def add_holdover(self) -> None:
         relays = np.flatnonzero(np.arange(self.n) != self.sink)
         relays = relays[self.problem.storage_bytes[relays] > 0]
-        for piece in range(len(self.starts_s) - 1):
-            self.add(
-                self.host_nodes(relays, piece),
-                self.host_nodes(relays, piece + 1),
-                piece,
-                room=self.problem.storage_bytes[relays],
-                stored=True,
-            )
+        pieces = np.arange(len(self.starts_s) - 1)
+        host, piece = np.tile(relays, len(pieces)), np.repeat(pieces, len(relays))
+        self.add(
+            self.host_nodes(host, piece),
+            self.host_nodes(host, piece + 1),
+            piece,
+            room=self.problem.storage_bytes[host],
+            stored=True,
+        )
 
     def add_pools(self) -> tuple[Pool, ...]:
         if len(self.starts_s) == 1:

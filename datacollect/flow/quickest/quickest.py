@@ -33,6 +33,8 @@ from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.networks import FlowSolver
@@ -50,6 +52,9 @@ FIRST_FEEDERS = 4
 
 # Newton's method takes a handful of cuts; this many mean that rounding keeps it from ending.
 MOST_ITERATIONS = 1000
+
+# Cuts that are followed to find in which piece all has arrived; then bisection takes over.
+MOST_CUTS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,15 +333,59 @@ def quickest(
             scaled = _scaled_flow(problem, starts_s[:n_pieces], solver, scaled or known)
         return scaled
 
-    def sufficient(n_pieces: int) -> int | None:
+    def behind(n_pieces: int) -> BoolArray | None:
+        """Return the minimum cut if these pieces are too few."""
         if n_pieces == len(starts_s):
-            return n_pieces  # the last piece has no end: Newton's method finds how much is needed
-        _, cut = flows(n_pieces).saturate(full[:n_pieces])
-        return n_pieces if cut is None else None
+            return None  # the last piece has no end: Newton's method finds how much is needed
+        return flows(n_pieces).saturate(full[:n_pieces])[1]
 
-    fewest = _fewest_pieces(problem, starts_s, full, known)
-    n_pieces = smallest(sufficient, fewest, most=len(starts_s))
+    def sufficient(n_pieces: int) -> int | None:
+        return n_pieces if behind(n_pieces) is None else None
+
+    n_pieces = _fewest_pieces(problem, starts_s, full, known)
+    for _ in range(MOST_CUTS):
+        cut = behind(n_pieces)
+        if cut is None:
+            break
+        n_pieces = _pieces_through(problem, flows(n_pieces), cut, starts_s, full)
+    else:
+        n_pieces = smallest(sufficient, n_pieces, most=len(starts_s))
     return newton(flows(n_pieces), np.append(full[: n_pieces - 1], 0.0))
+
+
+def _pieces_through(
+    problem: Problem, scaled: ScaledFlow, cut: BoolArray, starts_s: FloatArray, full_s: FloatArray
+) -> int:
+    """How many pieces it takes at least until all can have crossed a cut; more than it is cut in.
+
+    In later pieces hosts are on the same side of it as in its last one. With the limits of those
+    that send across, or of those that receive, each is a cut of more pieces.
+    """
+    network, n_pieces = scaled.network, scaled.network.n_pieces
+    crossing = np.flatnonzero(cut[network.tail] & ~cut[network.head])
+    crossed = float(network.capacity_bytes(full_s[:n_pieces], crossing).sum())
+    hosts = np.arange(problem.n_hosts) + (n_pieces - 1) * problem.n_hosts
+    is_behind = cut[hosts]
+    is_behind[problem.destination_index] = False
+    links = np.flatnonzero(is_behind[problem.link_from] & ~is_behind[problem.link_to])
+    period = np.searchsorted(problem.periods_s, starts_s[n_pieces:-1], side="right") - 1
+    rate = problem.bandwidth_bytes_per_s[:, links]
+    sent = _within(rate, problem.link_from[links], problem.uplink_bytes_per_s)
+    received = _within(rate, problem.link_to[links], problem.downlink_bytes_per_s)
+    later = np.cumsum(np.minimum(sent, received)[period] * full_s[n_pieces:])
+    through = (crossed + later) * (1 + SURELY)
+    return n_pieces + 1 + int(np.searchsorted(through, scaled.supply_behind(cut)))
+
+
+def _within(
+    rate_bytes_per_s: FloatArray, host: npt.NDArray[np.integer], limit_bytes_per_s: FloatArray
+) -> FloatArray:
+    """Sum the rates of links, of each host no more than its limit; shape (n_periods,)."""
+    total = np.zeros(len(rate_bytes_per_s))
+    for each in np.unique(host).tolist():
+        together = rate_bytes_per_s[:, host == each].sum(axis=1)
+        total += np.minimum(together, limit_bytes_per_s[:, each])
+    return total
 
 
 def _fewest_pieces(

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from datacollect.flow.network.layered import NO_LINK
-from datacollect.flow.routes.routes import PathFlow, cut_at, decompose, whole_bytes
+from datacollect.flow.routes.routes import PathFlow, cut_at, decompose, whole_bytes, without_loop
 from datacollect.numbers.arrays import FloatArray, IntArray, ranges
 from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
     from datacollect.flow.routes.routes import Expanded
+    from datacollect.numbers.arrays import BoolArray
 
 
 # Paths through more arcs than this are followed one by one: a flow with a cycle has no end.
@@ -157,14 +158,14 @@ def _followed(network: Expanded, step: IntArray, flow: IntArray) -> PathTable | 
         arc = going.order[interval]
         steps.append((at[row], arc))
         arrived = np.flatnonzero(head[arc] == network.sink)
-        pool, arcs = _traced(steps, arrived)
+        pool, arcs = traced(steps, arrived)
         passed = np.sort(tail[arcs], axis=1)
         if (passed[:, 1:] == passed[:, :-1]).any():
             return None
         found.append(_table(network, used[arcs], pool, (end - begin)[arrived], step))
         at = np.flatnonzero(head[arc] != network.sink)
         begin, end = begin[at] + shift[arc[at]], end[at] + shift[arc[at]]
-    table = _joined(found)
+    table = joined(found)
     return table.at(np.argsort(table.pool, kind="stable"))
 
 
@@ -207,7 +208,7 @@ def _entering(
     return None if surplus.any() or (entering < 0).any() else entering
 
 
-def _traced(steps: list[tuple[IntArray, IntArray]], rows: IntArray) -> tuple[IntArray, IntArray]:
+def traced(steps: list[tuple[IntArray, IntArray]], rows: IntArray) -> tuple[IntArray, IntArray]:
     """Pools of what has arrived by the last step, and its arcs, a row each."""
     columns = []
     for before, arc in reversed(steps):
@@ -232,9 +233,34 @@ def _table(
     )
 
 
-def _joined(tables: list[PathTable]) -> PathTable:
+def joined(tables: list[PathTable]) -> PathTable:
+    """Return the paths of several tables in one, one table after another."""
     names = ("pool", "amount", "n_hops", "hosts", "pieces")
     return PathTable(*(np.concatenate([getattr(t, name) for t in tables]) for name in names))
+
+
+# Loops --------------------------------------------------------------------------------------
+
+
+def without_loops(paths: Sequence[PathFlow], unlimited: BoolArray) -> Sequence[PathFlow]:
+    """Let data wait at hosts with unlimited storage, rather than leave these and come back.
+
+    Parameters
+    ----------
+    paths : sequence of PathFlow
+    unlimited : ndarray of bool, shape (n_hosts,)
+    """
+    table = PathTable.of(paths)
+    path = np.repeat(np.arange(len(table)), table.n_hops + 1)
+    order = np.lexsort((table.hosts, path))
+    again = (np.diff(path[order]) == 0) & (np.diff(table.hosts[order]) == 0)
+    loops = np.unique(path[order][1:][again])
+    if len(loops) == 0:
+        return paths
+    others = np.delete(np.arange(len(table)), loops)
+    waits = unlimited.tolist()
+    shorter = PathTable.of([without_loop(path, waits) for path in table.at(loops)])
+    return joined([table.at(others), shorter]).at(np.argsort(np.append(others, loops)))
 
 
 # Whole bytes --------------------------------------------------------------------------------

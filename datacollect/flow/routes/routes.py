@@ -174,10 +174,10 @@ def _walk(
     return walk
 
 
-def without_loops(path: PathFlow, unlimited: Sequence[bool]) -> PathFlow:
+def without_loop(path: PathFlow, unlimited: Sequence[bool]) -> PathFlow:
     """Let data wait at a host with unlimited storage, rather than leave it and come back.
 
-    >>> without_loops(PathFlow(0, (3, 2, 3, 0), (0, 1, 2), 5.0), [True] * 4)
+    >>> without_loop(PathFlow(0, (3, 2, 3, 0), (0, 1, 2), 5.0), [True] * 4)
     PathFlow(pool=0, hosts=(3, 0), pieces=(2,), amount=5.0)
     """
     hosts, pieces = path.hosts, path.pieces
@@ -189,7 +189,7 @@ def without_loops(path: PathFlow, unlimited: Sequence[bool]) -> PathFlow:
             shorter = path._replace(
                 hosts=hosts[:first] + hosts[last:], pieces=pieces[:first] + pieces[last:]
             )
-            return without_loops(shorter, unlimited)
+            return without_loop(shorter, unlimited)
     return path
 
 

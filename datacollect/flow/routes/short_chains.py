@@ -15,6 +15,7 @@ import numpy as np
 from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.routes.path_table import PathTable
 from datacollect.flow.routes.routes import PathFlow, decompose
+from datacollect.flow.routes.through_time import paths_through_time
 from datacollect.numbers.arrays import ranges
 
 if TYPE_CHECKING:
@@ -26,8 +27,12 @@ if TYPE_CHECKING:
 # A relay is one hop more: pipelines of two hops are the shortest where data pass any relay.
 SHORT = 2
 
+# Walks over arcs pass each piece of time in which data wait: in more pieces than this, none is
+# walked over.
+MOST_WALKED = 64
 
-def short_paths(network: LayeredNetwork, units: IntArray) -> list[PathFlow]:
+
+def short_paths(network: LayeredNetwork, units: IntArray) -> Sequence[PathFlow]:
     """Split a flow into paths whose pipelines are as short as is found.
 
     Parameters
@@ -36,6 +41,10 @@ def short_paths(network: LayeredNetwork, units: IntArray) -> list[PathFlow]:
     units : ndarray of int64, shape (n_arcs,)
         A cheapest flow: it has no cycles.
     """
+    if network.n_pieces > MOST_WALKED:
+        table = paths_through_time(network, units)
+        if table is not None:
+            return table
     paths = decompose(network, network.piece, units)
     if longest_chain(paths) <= SHORT:
         return paths

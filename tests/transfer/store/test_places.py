@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from conftest import NO_NAMESPACES
-from instances.inventories import as_nobody
+from instances.inventories import as_nobody, closed
 from instances.stores import UNIT, Held, pull
 
 from datacollect.transfer.store.path_lookup import displaced_files
@@ -185,12 +186,12 @@ def test_a_read_only_file_system_is_named(tmp_path):
         tmp_path,
         """
 mount(into / "S")
-subprocess.run(["mount", "-o", "remount,ro", str(into / "S")], check=True)
+subprocess.run(["mount", "-o", "remount,bind,ro", str(into / "S")], check=True)
 source.folders.append(ListedFolder("empty", 0o755, 0))
 pulled = pull(into, source)
 assert "Read-only file system" in pulled.missing["empty"], pulled.missing
 assert "Read-only file system" in pulled.missing["top"], pulled.missing
-subprocess.run(["mount", "-o", "remount,rw", str(into / "S")], check=True)
+subprocess.run(["mount", "-o", "remount,bind,rw", str(into / "S")], check=True)
 assert pull(into, source).is_complete
 """,
     )
@@ -222,29 +223,29 @@ assert "takes it for 'TOP'" in pulled.missing["top"], pulled.missing
 def test_a_folder_that_may_not_be_written_is_named_before_a_byte_moves(tmp_path, source):
     into = tmp_path / "into"
     (into / "S/a").mkdir(parents=True)
-    store = Store(into)
-    store.state.begin_start(["S"])
-    listing = store.listing("S")
-    listing.take(source.page())
-    listing.end()
-    with as_nobody():
-        store.prepare("S", UNIT, apart=False)
-    remedy = "cannot be written: Permission denied; mend that, and start the same command again"
-    whys = {entry.path: entry.why for entry in store.state.missing()}
-    assert whys == {"top": f"S {remedy}", "a/b/c": f"S/a {remedy}"}
-    store.know("S")
-    assert store.needed("S") == []
-    store.close()
+    with closing(Store(into)) as store:
+        store.state.begin_start(["S"])
+        listing = store.listing("S")
+        listing.take(source.page())
+        listing.end()
+        with closed(0o555, into / "S", into / "S/a"), as_nobody():
+            store.prepare("S", UNIT, apart=False)
+        remedy = "cannot be written: Permission denied; mend that, and start the same command again"
+        whys = {entry.path: entry.why for entry in store.state.missing()}
+        assert whys == {"top": f"S {remedy}", "a/b/c": f"S/a {remedy}"}
+        store.know("S")
+        assert store.needed("S") == []
 
 
 @pytest.mark.usefixtures("usual_umask")
 def test_what_may_not_be_looked_at_is_not_called_gone(tmp_path, source, monkeypatch):
     into = tmp_path / "into"
     pull(into, source)
-    (into / "S/a").chmod(0o700)
-    state = snapshot_of(into / ".datacollect/state.sqlite")
     monkeypatch.chdir(into)
-    with as_nobody():
+    with (
+        closing(snapshot_of(into / ".datacollect/state.sqlite")) as state,
+        closed(0, into / "S/a"),
+        as_nobody(),
+    ):
         (found,) = displaced_files(Path(), state)
-    state.close()
     assert found.why == "S/a cannot be looked at: Permission denied; mend that"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -171,11 +172,10 @@ def test_beside_a_pull_at_work_each_look_is_of_one_instant(tmp_path):
     try:
         until = time.monotonic() + 2.0
         while time.monotonic() < until:
-            state = snapshot.snapshot_of(tmp_path / ".datacollect/state.sqlite")
-            one, two = state.fact("one"), state.fact("two")
+            with closing(snapshot.snapshot_of(tmp_path / ".datacollect/state.sqlite")) as state:
+                one, two = state.fact("one"), state.fact("two")
             assert one == two
             seen.add(one)
-            state.close()
     finally:
         ends.set()
         thread.join()
