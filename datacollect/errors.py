@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import errno
 import re
+from collections import Counter
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -162,10 +163,16 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     "; did you mean 'backlog_bytes'?"
     >>> nearest_hint("backlog_mbytes", ["backlog_bytes"])
     "; the nearest, 'backlog_bytes', is in another unit: convert"
+    Nor is a unit guessed for a word that names none, where it may be in several.
+
     >>> nearest_hint("CERN", ["cern", "desy"])
     "; did you mean 'cern'?"
+    >>> nearest_hint("bandwidth", ["bandwidth_bit_per_s", "bandwidth_mbit_per_s"])
+    ''
     """
     words = [other for other in known if other != word]
+    if not unit_of_name(word):
+        words = _without_choice_of_units(words)
     folded = [other for other in words if other.casefold() == word.casefold()]
     if folded:
         return f"; did you mean {folded[0]!r}?"
@@ -178,11 +185,24 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     return f"; the nearest, {others[0]!r}, is in another unit: convert" if others else ""
 
 
+def _without_choice_of_units(words: Sequence[str]) -> list[str]:
+    """Return the words but for those that differ from others by their unit only."""
+    stems = [_UNIT_OF_NAME.sub("", word.lower()) for word in words]
+    alike = Counter(stems)
+    return [
+        word
+        for word, stem in zip(words, stems, strict=True)
+        if alike[stem] == 1 or not unit_of_name(word)
+    ]
+
+
 def unit_of_name(name: str) -> str:
     """Return the unit that a name ends in, in one way to write it; ``""`` where it names none.
 
     >>> unit_of_name("backlog_gbyte"), unit_of_name("rate_Mbit_per_sec"), unit_of_name("links")
     ('gb', 'mbit/s', '')
+    >>> unit_of_name("bandwidth (Mbit/s)"), unit_of_name("Throughput [Gbps]")
+    ('mbit/s', 'gbit/s')
     """
     found = _UNIT_OF_NAME.search(name.lower())
     if not found:
@@ -190,6 +210,8 @@ def unit_of_name(name: str) -> str:
     prefix, data, per, time = found.groups()
     if time:
         return _TIMES[time]
+    if data == "b" and per == "ps" and name.rstrip(" )]").endswith("bps"):
+        data = "bit"  # as everybody writes it; with a large B it may be either
     # b alone may be either, and is like neither.
     short = {"b": "b or bit", "byte": "b", "bytes": "b"}.get(data, "bit")
     return f"{prefix or ''}{short}{'/s' if per else ''}"
@@ -205,9 +227,9 @@ _TIMES = {
     "ns": "ns",
 }
 _UNIT_OF_NAME = re.compile(
-    r"_(?:(?:per_)?((?:[kmgtpe]|kilo|mega|giga|tera|peta)i?)?(bytes|byte|bits|bit|b)"
-    r"((?:_per_|/|_)?(?:s|sec|second)|ps)?"
-    rf"|({'|'.join(sorted(_TIMES, key=len, reverse=True))}))$"
+    r"[_ (\[]+(?:(?:per_)?((?:[kmgtpe]|kilo|mega|giga|tera|peta)i?)?(bytes|byte|bits|bit|b)"
+    r"((?:_per_| per |/|_)?(?:s|sec|second)|ps)?"
+    rf"|({'|'.join(sorted(_TIMES, key=len, reverse=True))}))[ )\]]*$"
 )
 
 
