@@ -422,8 +422,9 @@ def shown_text(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Turn numpy's numbers and arrays into Python's."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    """Turn numpy's numbers and arrays into Python's; durations and dates are no numbers."""
+    is_time = getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M")
+    return value.tolist() if hasattr(value, "tolist") and not is_time else value
 
 
 def _without_unit(text: str, of: str, place: str, rule: str) -> Any:

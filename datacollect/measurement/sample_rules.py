@@ -17,7 +17,7 @@ from datacollect.files.units import counted
 from datacollect.measurement.addresses import address_of, bare_name
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.probes.tcp_rates import APPLICATION, RATE, RECEIVER, SEND_BUFFER
-from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S
+from datacollect.problem.link_table import SINCE_1970_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Clocks of hosts differ by minutes, and those that show another zone's time by less than a day.
 MOST_AHEAD_S = 86_400.0
+# The last second of the year 9999, which calendars end with. Milliseconds since 1970 lie beyond.
+LAST_DATE_S = 253_402_300_799.0
 
 # What an agent says of a test that the tester held back, and what helps.
 _HELD_BACK = {
@@ -159,7 +161,7 @@ def _names(samples: pd.DataFrame) -> set[str]:
 
 
 def _in_seconds(samples: pd.DataFrame, _now_s: float) -> tuple[pd.DataFrame, list[str]]:
-    late = (samples["time_s"] > LAST_SINCE_1970_S).to_numpy(dtype=bool)
+    late = (samples["time_s"] > LAST_DATE_S).to_numpy(dtype=bool)
     if late.any():
         row = int(late.argmax())
         raise ProblemError(

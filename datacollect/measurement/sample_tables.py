@@ -14,9 +14,8 @@ from datacollect.files.tables import number_hint, open_table
 from datacollect.files.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import FailedTestError, listed
-from datacollect.measurement.sample_rules import SECONDS_REMEDY, SECONDS_RULE
+from datacollect.measurement.sample_rules import LAST_DATE_S, SECONDS_REMEDY, SECONDS_RULE
 from datacollect.measurement.table_kinds import kind_of, said_twice
-from datacollect.problem.link_table import LAST_SINCE_1970_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,9 +133,7 @@ def _samples(
         found["time_s"] = rows.instants("time")
     else:
         found["time_s"] = rows.numbers("time_s", least=-np.inf)
-        rows.reject(
-            found["time_s"] > LAST_SINCE_1970_S, "time_s", f"be {SECONDS_RULE}", SECONDS_REMEDY
-        )
+        rows.reject(found["time_s"] > LAST_DATE_S, "time_s", f"be {SECONDS_RULE}", SECONDS_REMEDY)
     bandwidth = next(column for column in BYTES_PER_S if rows.has(column))
     measured = rows.numbers(bandwidth, may_lack=np.ones(len(succeeded), dtype=bool))
     with np.errstate(over="ignore"):  # refused in the next line

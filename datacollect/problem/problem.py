@@ -19,7 +19,7 @@ from datacollect.problem.copies import copied, counted, settle, with_rates
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.questions import ProblemQuestions
-from datacollect.problem.with_units import INSTANT, in_units
+from datacollect.problem.with_units import INSTANT, in_units, in_whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -256,6 +256,7 @@ class Problem(ProblemConstructors, ProblemQuestions):
         >>> problem.with_links(np.array([1])).bandwidth_bytes_per_s.tolist()
         [[6.0]]
         """
+        links = in_whole(links, "links")
         tail, head = self.link_from[links], self.link_to[links]
         bandwidth = self.bandwidth_bytes_per_s[:, links]
         columns = {"link_from": tail, "link_to": head, "bandwidth_bytes_per_s": bandwidth}

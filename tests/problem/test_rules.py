@@ -25,7 +25,10 @@ from datacollect.problem.hosts import Held, Host, SharedBottleneck
         ({"backlog_bytes": [math.inf, 0, 0]}, "'S': backlog_bytes must be >= 0 and finite, got in"),
         ({"backlog_bytes": [1, math.nan, 0]}, "'K': backlog_bytes must be a number, got nan"),
         ({"backlog_bytes": [1, 1.5, 0]}, "host 'K': backlog_bytes must be whole, got 1.5; round"),
-        ({"backlog_bytes": np.array([1, "x", 0], dtype=object)}, "backlog_bytes[1] must be a whole number of bytes >= 0, got 'x'"),
+        (
+            {"backlog_bytes": np.array([1, "x", 0], dtype=object)},
+            "backlog_bytes[1] must be a whole number of bytes >= 0, got 'x'",
+        ),
         ({"backlog_bytes": np.array([True, False, True])}, "must be a number, got True"),
         ({"backlog_bytes": [2**61, 2**61, 0]}, f"below 2**62 bytes, got {2**62}; plan in parts"),
         ({"release_s": [0, -1, 0]}, "host 'K': release_s must be >= 0 and finite, got -1"),
