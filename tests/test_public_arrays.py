@@ -64,7 +64,7 @@ def _matrix(**given):
 
 
 def _transfers(**given):
-    columns = dict.fromkeys(("route", "hop", "offset_bytes"), [0])
+    columns = {key: [0] for key in ("route", "hop", "offset_bytes")}
     times = {"start_s": [0.0], "finish_s": [1.0], "n_bytes": [1]}
     return dc.Transfers.build(**columns | times | {key: [x] for key, x in given.items()})
 
@@ -113,9 +113,9 @@ def _sweep(**given):
 # Each public function and class that takes numbers, called with one of its arguments.
 CALLS = {
     "Experiment.scenario_of": lambda seed: EXPERIMENT.scenario_of(["60"], [], seed),
-    "Experiment.with_probe_scale": lambda scale: EXPERIMENT.with_probe_scale(scale),
-    "Experiment.with_scale": lambda scale: EXPERIMENT.with_scale(scale),
-    "Experiment.with_seeds": lambda most: EXPERIMENT.with_seeds(most),
+    "Experiment.with_probe_scale": EXPERIMENT.with_probe_scale,
+    "Experiment.with_scale": EXPERIMENT.with_scale,
+    "Experiment.with_seeds": EXPERIMENT.with_seeds,
     "Held": _held,
     "Host": _host,
     "Link": _link,
@@ -129,10 +129,10 @@ CALLS = {
     "Problem.from_networkx": _graph,
     "Problem.link_indices": lambda link_from=0, link_to=2: PROBLEM.link_indices(link_from, link_to),
     "Problem.links_out_of": lambda hosts: PROBLEM.links_out_of([hosts]),
-    "Problem.replace": lambda **given: PRICED.replace(**given),
+    "Problem.replace": PRICED.replace,
     "Problem.until": PROBLEM.until,
     "Problem.with_links": lambda links: PROBLEM.with_links([links]),
-    "Progress": lambda at_s: dc.Progress(at_s),
+    "Progress": dc.Progress,
     "Progress.from_schedule": lambda at_s: dc.Progress.from_schedule(PROBLEM, PLAN, at_s),
     "Schedule.replace": PLAN.replace,
     "SharedBottleneck": _bottleneck,
@@ -201,6 +201,14 @@ CASES = [
     for argument in arguments
     if (function, argument) not in OTHERWISE | AFTER_FILES
 ]
+# How messages name what stands in a table, a graph or a scenario.
+IN_OTHER_WORDS = {
+    ("Problem.from_dataframe", "links"): "bandwidth_bytes_per_s",
+    ("Problem.from_dataframe", "hosts"): "release_s",
+    ("Problem.from_networkx", "backlog"): "backlog_bytes",
+    ("estimate", "samples"): "bandwidth_bytes_per_s",
+    ("Experiment.with_probe_scale", "scale"): "probe_scale",
+}
 NO_NUMBERS = {
     "truth value": True,
     "numpy's truth value": np.True_,
@@ -216,17 +224,16 @@ def test_every_taker_of_numbers_is_called_here():
     assert len(CASES) > 90
 
 
-@pytest.mark.parametrize("what", NO_NUMBERS)
 @pytest.mark.parametrize(("function", "argument"), CASES)
-def test_what_is_no_number_is_refused_in_place_wherever_numbers_are_taken(function, argument, what):
-    # Samples and instants of measurements count from 1970: there dates are known.
-    if what == "date" and argument in ("measured_s", "now_s"):
-        pytest.xfail("dates are taken: they count from 1970")
-    with pytest.raises(dc.ProblemError) as refused:
-        CALLS[function](**{argument: NO_NUMBERS[what]})
-    message = str(refused.value)
-    assert re.search(r"must be .*, got |must list .*, got ", message), message
-    assert re.search(rf"\b{argument}\b|release_s|bandwidth_bytes_per_s|backlog|seed|scale", message)
+def test_what_is_no_number_is_refused_in_place_wherever_numbers_are_taken(function, argument):
+    named = IN_OTHER_WORDS.get((function, argument), argument)
+    for what, value in NO_NUMBERS.items():
+        # Instants of measurements count from 1970: there dates are known.
+        if what == "date" and argument in ("measured_s", "now_s"):
+            continue
+        with pytest.raises(dc.ProblemError) as refused:
+            CALLS[function](**{argument: value})
+        assert re.search(rf"\b{named}\b.* must be .*, got ", str(refused.value)), what
 
 
 # Labels -------------------------------------------------------------------------------------
@@ -299,9 +306,7 @@ def test_matrices_of_rates_are_the_same_in_every_container():
 def test_rows_that_are_not_labelled_do_not_follow_columns_that_are():
     """Who reorders the columns has perhaps reordered the rows: nobody knows."""
     shuffled = pd.DataFrame(RATES, columns=HOSTS)[["D", "K", "S"]]
-    with pytest.raises(
-        dc.ProblemError, match=r"index and columns .* names in columns alone; label"
-    ):
+    with pytest.raises(dc.ProblemError, match="got names in columns alone; label both"):
         _matrix(bandwidth_bytes_per_s=shuffled)
     shuffled.index = list(HOSTS)  # the remedy
     assert _matrix(bandwidth_bytes_per_s=shuffled) == PROBLEM
@@ -346,11 +351,11 @@ def test_limits_by_period_are_labelled_by_hosts():
         ([20, 10j, 0], r"backlog_bytes\[1\] must be a number, got 10j; take its real part"),
         (
             pd.Series([20, "10 MBs", 0], HOSTS),
-            "host 'K': backlog_bytes must be a whole .* '10 MBs'",
+            "host 'K': backlog_bytes must be a .* '10 MBs'",
         ),
         (
             np.array([20, 10, 0], "timedelta64[s]"),
-            r"backlog_bytes\[0\] must be .* the duration 20 ",
+            r"backlog_bytes\[0\] .* the duration 20 ",
         ),
         ([[20, 10], [0]], r"backlog_bytes must have one number per host \(3\), got shape"),
     ],
@@ -408,7 +413,7 @@ def test_dates_are_taken_where_a_start_is_known():
     assert dc.coordinated(problem, deadline_s=pd.Timestamp("2026-11-22T22:00Z")).deadline_s == 10800
     with pytest.raises(dc.ProblemError, match="dates need one, and none is known here"):
         PROBLEM.replace(release_s=[at, at, at])
-    with pytest.raises(dc.ProblemError, match="release_s must not lie before the start"):
+    with pytest.raises(dc.ProblemError, match=r"release_s\[1\] must not lie before the start"):
         problem.replace(release_s=[at, datetime(2026, 11, 22, tzinfo=UTC)])
 
 
@@ -465,8 +470,10 @@ def test_what_is_no_list_of_names_is_refused(names):
 
 @pytest.mark.parametrize(
     "dtype",
-    ["category", "string", object, pd.ArrowDtype(pa.string())]
-    + [pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))],
+    [
+        *("category", "string", object, pd.ArrowDtype(pa.string())),
+        pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())),
+    ],
     ids=str,
 )
 def test_tables_may_hold_names_in_any_way(dtype):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from datacollect.errors import nearest_hint
+from datacollect.numbers.containers import texts_of
 from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.constructors import ProblemConstructors
@@ -185,6 +186,8 @@ class Problem(ProblemConstructors, ProblemQuestions):
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
+        if "names" in changes:
+            changes["names"] = texts_of(changes["names"], "names")
         values = counted(self, changes)
         given = {"periods_s", "bandwidth_bytes_per_s"}
         # A limit that is constant is so on all days that are yet to be listed.

@@ -141,5 +141,5 @@ def test_what_the_command_writes_is_planned_beside_windows_and_limits_by_week_da
 def test_times_that_no_clock_shows_are_refused(time_s: float) -> None:
     """Milliseconds, for one."""
     samples = _samples(["2026-11-02T09:00", "2026-11-02T21:00"], [1.0, 2.0])
-    with pytest.raises(dc.ProblemError, match="time_s must be seconds .* divide milli"):
+    with pytest.raises(dc.ProblemError, match=r"time_s must be seconds .* divide milli"):
         dc.estimate(samples.assign(time_s=time_s), daily=HOURS, timezone=ZURICH)
