@@ -14,9 +14,9 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.addresses import host_of
 from datacollect.files.kinds import shown_text
 from datacollect.files.units import bytes_per_s_from_bit_per_s
-from datacollect.measurement.addresses import host_of
 from datacollect.measurement.outcomes import (
     PACE_OPTION,
     RATE_OPTION,

@@ -24,8 +24,8 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.addresses import host_of
 from datacollect.files.units import bytes_per_s_from_bit_per_s
-from datacollect.measurement.addresses import host_of
 from datacollect.measurement.instants import seconds_since_1970
 from datacollect.measurement.outcomes import (
     RATE_OPTION,

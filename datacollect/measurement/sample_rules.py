@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.addresses import address_of, bare_name
 from datacollect.files.units import counted
-from datacollect.measurement.addresses import address_of, bare_name
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.probes.tcp_rates import APPLICATION, RATE, RECEIVER, SEND_BUFFER
 from datacollect.problem.link_table import SINCE_1970_S

@@ -187,7 +187,15 @@ def problem_of_samples(
     untold = dict.fromkeys(_pairs(ahead), "only tested at times that lie ahead")
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)), untold)
     return ProblemOfSamples(
-        tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(reno), tuple(notes)
+        tree,
+        links,
+        samples,
+        unknown,
+        calibration,
+        daily,
+        tuple(wires),
+        tuple(reno),
+        tuple(dict.fromkeys(notes)),  # rules speak of the table and of its samples
     )
 
 
