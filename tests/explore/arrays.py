@@ -104,9 +104,8 @@ def _of_links(rng: random.Random, plain: Problem, names: list[str], _rates: Any)
         if set(given.index) == set(pairs) and given.dtype.kind == "f":
             factors = [float(given[pair]) for pair in pairs]
             wrong = False
-    expected = [
-        x * f for x, f in zip(plain.bandwidth_bytes_per_s[0].tolist(), factors, strict=True)
-    ]
+    before = plain.bandwidth_bytes_per_s[0].tolist()
+    expected = [x * f for x, f in zip(before, factors, strict=True)]
 
     def ask() -> list[float]:
         if rng.random() < 0.5:
