@@ -484,3 +484,28 @@ def test_tables_may_hold_names_in_any_way(dtype):
     )
     assert dc.estimate(SAMPLES.astype(kinds)).equals(dc.estimate(SAMPLES))
     assert dc.estimate(pa.Table.from_pandas(SAMPLES)).equals(dc.estimate(SAMPLES))
+
+
+def test_a_problem_that_was_measured_in_another_zone_comes_back():
+    """What to_dict writes in UTC is one instant in any zone."""
+    tree = {
+        "destination": "D",
+        **START,
+        "timezone": "Europe/Zurich",
+        "measured_at": "2026-11-01T00:00:00Z",
+        "hosts": {"S": {"backlog_bytes": 10}, "D": {}},
+        "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 5.0}],
+    }
+    problem = dc.Problem.from_dict(tree)
+    again = dc.Problem.from_dict(problem.to_dict())
+    assert (again, again.measured_s) == (problem, 1_793_491_200.0)
+    assert dc.Problem.from_dict(tree | {"measured_at": "2026-11-01T01:00"}).measured_s == (
+        problem.measured_s
+    )
+
+
+def test_newest_samples_of_links_are_in_seconds_and_may_be_dates():
+    dated = LINKS.assign(newest_s=pd.to_datetime(["2024-05-01T12:00"]))
+    assert dc.Problem.from_dataframe(dated, {}, "D").measured_s == 1_714_564_800.0
+    with pytest.raises(dc.ProblemError, match=r"row 0: newest_s .* divide milliseconds by 1000"):
+        dc.Problem.from_dataframe(LINKS.assign(newest_s=1_714_564_800_000), {}, "D")

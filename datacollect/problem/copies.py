@@ -22,7 +22,7 @@ from datacollect.problem.rules import (
     reject_bad_shared,
     require_hosts,
 )
-from datacollect.problem.with_units import SINCE_1970, in_units, values_in_units
+from datacollect.problem.with_units import SINCE_1970, values_in_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -108,12 +108,12 @@ def counted(problem: ProblemContents, given: Mapping[str, Any]) -> dict[str, Any
     hosts, links = (Axis("host", lambda: names),), (Axis("link", pairs),)
     axes = dict.fromkeys((*HOST_COLUMNS, "most_connections", *PLACE_COLUMNS), hosts)
     axes |= dict.fromkeys(LINK_COLUMNS[2:], links)
-    found = values_in_units(given, COUNTED, axes, now("clock"))
-    if "measured_s" in given:
-        found["measured_s"] = in_units(
-            given["measured_s"], COUNTED["measured_s"], "measured_s", (), SINCE_1970
-        )
-    return found
+    measured = {key: given[key] for key in ("measured_s",) if key in given}
+    others = {key: value for key, value in given.items() if key not in measured}
+    return {
+        **values_in_units(others, COUNTED, axes, now("clock")),
+        **values_in_units(measured, COUNTED, clock=SINCE_1970),
+    }
 
 
 def with_rates(problem: ProblemContents, changes: Mapping[str, Any]) -> dict[str, Any]:

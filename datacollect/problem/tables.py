@@ -310,8 +310,16 @@ def _measured_s(links: pd.DataFrame) -> float | None:
     """Return when the oldest estimate was measured, where its times are seconds since 1970."""
     if "newest_s" not in links:
         return None
-    found = oldest_s(numbers_of(links["newest_s"], "links: newest_s", INSTANT, SINCE_1970))
-    return found if found is not None and SINCE_1970_S <= found <= LAST_SINCE_1970_S else None
+    newest_s = numbers_of(links["newest_s"], "links: newest_s", INSTANT, SINCE_1970)
+    late = newest_s > LAST_SINCE_1970_S
+    if late.any():
+        row = int(np.argmax(late))
+        raise ProblemError(
+            f"links, row {row}: newest_s must be seconds since 1970, got {newest_s[row]:.15g}; "
+            "divide milliseconds by 1000, or leave the column out"
+        )
+    found = oldest_s(newest_s)
+    return found if found is not None and found >= SINCE_1970_S else None
 
 
 def _with_periods(links: pd.DataFrame, n_periods: int) -> tuple[pd.DataFrame, IntArray]:
