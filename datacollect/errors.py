@@ -157,14 +157,13 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or ``""``.
 
     A word that ends in a unit is never taken for one in another unit: who follows such a hint is
-    wrong by a factor, in silence. Nor is what was written suggested again.
+    wrong by a factor, in silence. Nor is a unit guessed for a word that names none, where it may be
+    in several, nor what was written suggested again.
 
     >>> nearest_hint("backlog_byte", ["backlog_bytes"])
     "; did you mean 'backlog_bytes'?"
     >>> nearest_hint("backlog_mbytes", ["backlog_bytes"])
     "; the nearest, 'backlog_bytes', is in another unit: convert"
-    Nor is a unit guessed for a word that names none, where it may be in several.
-
     >>> nearest_hint("CERN", ["cern", "desy"])
     "; did you mean 'cern'?"
     >>> nearest_hint("bandwidth", ["bandwidth_bit_per_s", "bandwidth_mbit_per_s"])

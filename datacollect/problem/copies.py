@@ -13,6 +13,7 @@ from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
 from datacollect.problem.manifest import require_fit
 from datacollect.problem.numbers import floats_of
+from datacollect.problem.one_number import SINCE_1970
 from datacollect.problem.places import PLACE_COLUMNS, changed_places
 from datacollect.problem.rules import (
     HOST_COLUMNS,
@@ -22,7 +23,7 @@ from datacollect.problem.rules import (
     reject_bad_shared,
     require_hosts,
 )
-from datacollect.problem.with_units import SINCE_1970, values_in_units
+from datacollect.problem.with_units import values_in_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set

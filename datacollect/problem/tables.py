@@ -23,9 +23,10 @@ from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import LIMITS, has_hours
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import floats_of, numbers_of
+from datacollect.problem.one_number import SINCE_1970
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.problem.rules import whole_backlogs
-from datacollect.problem.with_units import INSTANT, SINCE_1970, in_units
+from datacollect.problem.with_units import INSTANT, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -9,16 +9,12 @@ words, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.files import quantities
-from datacollect.files.clock import Clock
 from datacollect.files.kinds import Number, Whole, shown
 from datacollect.numbers.containers import (
     PLAIN,
@@ -30,11 +26,12 @@ from datacollect.numbers.containers import (
     order_of,
     values_of,
 )
+from datacollect.problem.one_number import ONE_S, SINCE_1970, Kind, one_number, seconds_of
 
 if TYPE_CHECKING:
+    from datacollect.files.clock import Clock
     from datacollect.files.fields import Table
 
-Kind: TypeAlias = Number | Whole
 _Where: TypeAlias = Callable[[int], str]
 
 # Of several tables of fields, and of arguments.
@@ -48,11 +45,6 @@ CAPACITY = Number(
 # Numbers without a unit: their own rules say how large they may be.
 PART = Number(signed=True)
 COUNT = Whole(minimum=-(2**63), stop=None)
-
-# The clock of instants in seconds since 1970; dates without an offset are in UTC.
-SINCE_1970 = Clock(datetime(1970, 1, 1, tzinfo=UTC), UTC)
-
-_ONE_S = np.timedelta64(1, "s")
 
 
 @overload
@@ -117,7 +109,7 @@ def in_units(
     >>> in_units([[0, "10 Mbit/s"], [5.0, 0]], Number("bytes per second"), "bandwidth_bytes_per_s")
     [[0, 1250000.0], [5.0, 0]]
     >>> hosts = [Axis("host", lambda: ["S", "D"])]
-    >>> in_units({"D": timedelta(minutes=1), "S": "5 s"}, INSTANT, "release_s", hosts)
+    >>> in_units({"D": np.timedelta64(1, "m"), "S": "5 s"}, INSTANT, "release_s", hosts)
     [5.0, 60.0]
     """
     if type(value) is float or type(value) is int or value is None:
@@ -134,7 +126,7 @@ def in_units(
     if isinstance(value, list | tuple):
         inner = axes[1:] if len(axes) >= depth_of(value) else axes
         return converted(value, kind, lambda i: f"{place}[{i}]", inner, clock)
-    return _number(value, kind, place, clock)
+    return one_number(value, kind, place, clock)
 
 
 def converted(
@@ -307,87 +299,14 @@ def _of_array(
     if array.dtype.kind in "iuf":
         return array
     if array.dtype.kind == "m" and kind.of == quantities.SECONDS:
-        seconds = _seconds_of(array)
+        seconds = seconds_of(array)
         if seconds is not None:
             return seconds
     if array.dtype.kind == "M" and clock is SINCE_1970:
-        return (array.astype("M8[ns]") - np.datetime64(0, "ns")) / _ONE_S
+        return (array.astype("M8[ns]") - np.datetime64(0, "ns")) / ONE_S
     items = [array[i] for i in range(len(array))] if array.dtype.kind in "mM" else array.tolist()
     # Without any item nothing says what they would be.
     return converted(items, kind, where, axes, clock) if items else np.zeros(array.shape)
-
-
-def _seconds_of(durations: Any) -> Any:
-    """Return durations in seconds, NaN where there is none; None where their unit is no time."""
-    try:
-        return durations / _ONE_S
-    except TypeError:  # months and years, of which no two are alike
-        return None
-
-
-# Numbers one by one -------------------------------------------------------------------------
-
-
-def _number(value: Any, kind: Kind, place: str, clock: Clock | None) -> Any:
-    """Return what is neither a container nor a plain number as a number."""
-    if type(value) is int or type(value) is float:
-        return value
-    if value is None or _is_missing(value):
-        return None if value is None else np.nan
-    if isinstance(value, bool):
-        raise _no_number(place, str(value), "write 1 or 0 where a number is meant")
-    if isinstance(value, str):
-        return kind.read(value, place)
-    if isinstance(value, complex):
-        raise _no_number(place, str(value), "take its real part")
-    if isinstance(value, Decimal):
-        is_whole = value.is_finite() and value == value.to_integral_value()
-        return int(value) if is_whole else float(value)
-    if isinstance(value, timedelta | np.timedelta64):  # numpy's is a whole number besides
-        return _duration(value, kind, place)
-    if isinstance(value, Real):  # numpy's long floats, and fractions
-        return int(value) if isinstance(value, Integral) else float(value)
-    if isinstance(value, date | np.datetime64):
-        return _date(value, kind, place, clock)
-    raise _no_number(place, shown(value), "write a number")
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether it is pandas' or numpy's way to say that there is no value."""
-    if isinstance(value, np.timedelta64 | np.datetime64):
-        return bool(np.isnat(value))
-    return type(value).__name__ in ("NAType", "NaTType")
-
-
-def _duration(value: timedelta | np.timedelta64, kind: Kind, place: str) -> float:
-    seconds = None
-    if kind.of == quantities.SECONDS:
-        seconds = value.total_seconds() if isinstance(value, timedelta) else _seconds_of(value)
-    if seconds is None:
-        remedy = "write a number"
-        if kind.of == quantities.SECONDS:
-            remedy = "months and years differ in length; write days, hours or seconds"
-        raise _no_number(place, f"the duration {shown(value)}", remedy)
-    return float(seconds)
-
-
-def _date(value: date | np.datetime64, kind: Kind, place: str, clock: Clock | None) -> float:
-    said = f"the date {shown(value)}"
-    if kind.of != quantities.SECONDS:
-        raise _no_number(place, said, "write a number")
-    if clock is None:
-        remedy = "count seconds from the start: dates need one, and none is known here"
-        raise _no_number(place, said, remedy)
-    instant = value.astype("M8[us]").item() if isinstance(value, np.datetime64) else value
-    if hasattr(instant, "to_pydatetime"):
-        instant = instant.floor("us").to_pydatetime()
-    if not isinstance(instant, datetime):
-        instant = datetime(instant.year, instant.month, instant.day)  # noqa: DTZ001 - the clock's
-    return clock.seconds(instant, place)
-
-
-def _no_number(place: str, got: str, remedy: str) -> ProblemError:
-    return ProblemError(f"{place} must be a number, got {got}; {remedy}")
 
 
 # Tables of fields ---------------------------------------------------------------------------
