@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import errno
 import re
-from collections import Counter
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -167,11 +166,9 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     >>> nearest_hint("CERN", ["cern", "desy"])
     "; did you mean 'cern'?"
     >>> nearest_hint("bandwidth", ["bandwidth_bit_per_s", "bandwidth_mbit_per_s"])
-    ''
+    "; did you mean 'bandwidth_bit_per_s', or 'bandwidth_mbit_per_s', by its unit?"
     """
     words = [other for other in known if other != word]
-    if not unit_of_name(word):
-        words = _without_choice_of_units(words)
     folded = [other for other in words if other.casefold() == word.casefold()]
     if folded:
         return f"; did you mean {folded[0]!r}?"
@@ -179,20 +176,23 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     same = [other for other in words if not unit or unit_of_name(other) in ("", unit)]
     matches = get_close_matches(word, same, n=1)
     if matches:
-        return f"; did you mean {matches[0]!r}?"
+        alike = [] if unit else _in_other_units(matches[0], words)
+        return f"; did you mean {_any_of(matches[0], alike)}?"
     others = get_close_matches(word, [other for other in words if other not in same], n=1)
     return f"; the nearest, {others[0]!r}, is in another unit: convert" if others else ""
 
 
-def _without_choice_of_units(words: Sequence[str]) -> list[str]:
-    """Return the words but for those that differ from others by their unit only."""
-    stems = [_UNIT_OF_NAME.sub("", word.lower()) for word in words]
-    alike = Counter(stems)
-    return [
-        word
-        for word, stem in zip(words, stems, strict=True)
-        if alike[stem] == 1 or not unit_of_name(word)
-    ]
+def _in_other_units(word: str, words: Sequence[str]) -> list[str]:
+    """Return the words that differ from one by their unit only."""
+    stem = _UNIT_OF_NAME.sub("", word.lower())
+    same = [other for other in words if _UNIT_OF_NAME.sub("", other.lower()) == stem]
+    return [other for other in same if other != word and unit_of_name(other)]
+
+
+def _any_of(word: str, others: Sequence[str]) -> str:
+    if not others:
+        return repr(word)
+    return f"{word!r}, or {', '.join(map(repr, others[:2]))}, by its unit"
 
 
 def unit_of_name(name: str) -> str:

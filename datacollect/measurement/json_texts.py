@@ -130,7 +130,7 @@ def how_cut(tree: Any) -> str:
     """
     hits = tree.get("hits") if isinstance(tree, dict) else None
     found = hits.get("hits") if isinstance(hits, dict) else None
-    if not isinstance(hits, dict) or not isinstance(found, list):
+    if not isinstance(tree, dict) or not isinstance(hits, dict) or not isinstance(found, list):
         return ""
     total, relation = hits.get("total"), "eq"
     if isinstance(total, dict):

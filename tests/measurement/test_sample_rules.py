@@ -292,7 +292,7 @@ def test_link_tables_name_hosts_by_equal_addresses(tmp_path: Path) -> None:
     [
         ("bandwidth (Mbit/s)", "did you mean 'bandwidth_mbit_per_s'"),
         ("bandwidth [Gbps]", "did you mean 'bandwidth_gbit_per_s'"),
-        ("bandwidth", ""),
+        ("bandwidth", "_per_s', by its unit?"),
         ("bandwidth (MB/s)", ""),
         ("Bandwidth_Mbps", "did you mean 'bandwidth_mbit_per_s'"),
     ],

@@ -20,7 +20,7 @@ NAMES = ("S", "K", "D", "Zürich", "a b", "0", "1", "None", "10.0.0.1", "d")
 
 def case(seed: int) -> str | None:
     """Give numbers of hosts, of pairs or of links in some container, right or with one slip."""
-    rng = random.Random(f"arrays {seed}")
+    rng = random.Random(f"labelled arrays {seed}")
     names = rng.sample(NAMES, rng.randint(2, 6))
     names[rng.randrange(len(names))] = "D"
     names = list(dict.fromkeys(names))
