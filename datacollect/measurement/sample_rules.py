@@ -196,8 +196,8 @@ def _not_ahead(samples: pd.DataFrame, now_s: float) -> tuple[pd.DataFrame, list[
 def _once(samples: pd.DataFrame, _now_s: float) -> tuple[pd.DataFrame, list[str]]:
     # Samples without times are all of second 0: equal ones may be tests of their own.
     is_timed = (samples["time_s"] != 0).to_numpy(dtype=bool)
-    again = samples.duplicated(["from", "to", "time_s", "bandwidth_bytes_per_s"])
-    if not (again & is_timed).any():
+    alike = samples.duplicated(["from", "to", "time_s", "bandwidth_bytes_per_s"])
+    if not (alike & is_timed).any():
         return samples, []
     # Cells of columns that somebody added may be of any kind.
     texts = {

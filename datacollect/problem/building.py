@@ -190,10 +190,10 @@ def contents_of_matrix(
     names = texts_of(names, "names")
     n = len(names)
     hosts = Axis("host", lambda: names)
-    said = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, **(rates or {})}
-    axes = dict.fromkeys(said, (hosts, hosts))
+    of_pairs = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, **(rates or {})}
     of_hosts = {"backlog_bytes": backlog_bytes, "most_connections": most_connections, **limits}
-    said = values_in_units({**said, **of_hosts}, COUNTED, dict.fromkeys(of_hosts, (hosts,)) | axes)
+    said = values_in_units(of_pairs, COUNTED, dict.fromkeys(of_pairs, (hosts, hosts)))
+    said |= values_in_units(of_hosts, COUNTED, dict.fromkeys(of_hosts, (hosts,)))
     matrix = floats_of("bandwidth_bytes_per_s", said["bandwidth_bytes_per_s"])
     starts = _starts(periods_s)
     if matrix.ndim == 2:

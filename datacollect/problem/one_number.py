@@ -72,7 +72,7 @@ def _date(value: date | np.datetime64, kind: Kind, place: str, clock: Clock | No
     if clock is None:
         remedy = "count seconds from the start: dates need one, and none is known here"
         raise _no_number(place, said, remedy)
-    instant = value.astype("M8[us]").item() if isinstance(value, np.datetime64) else value
+    instant: Any = value.astype("M8[us]").item() if isinstance(value, np.datetime64) else value
     if hasattr(instant, "to_pydatetime"):
         instant = instant.floor("us").to_pydatetime()
     if not isinstance(instant, datetime):

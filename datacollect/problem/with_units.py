@@ -176,14 +176,18 @@ def in_whole(value: Any, place: str) -> Any:
     array = np.asarray(found)
     if array.dtype.kind in "iu":
         return array
+    if not _are_whole(array):
+        raise ProblemError(f"{place} must be whole, got {shown(array.tolist())}; round it")
+    return array.astype(np.int64) if array.ndim else int(array)
+
+
+def _are_whole(array: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of numbers, or of objects, holds whole ones of 64 bits."""
     try:
         whole = array.astype(float)
-        good = bool((whole == np.floor(whole)).all() and (np.abs(whole) < 2**63).all())
     except (TypeError, ValueError):
-        good = False
-    if not good:
-        raise ProblemError(f"{place} must be whole, got {shown(array.tolist())}; round it")
-    return array.astype(np.int64) if array.ndim else int(whole)
+        return False
+    return bool((whole == np.floor(whole)).all() and (np.abs(whole) < 2**63).all())
 
 
 def column_in_units(values: Any, kind: Kind, where: _Where, clock: Clock | None = None) -> Any:
@@ -235,7 +239,7 @@ def _of_frame(
     if not value.columns.is_unique:
         twice = value.columns[value.columns.duplicated()][0]
         raise ProblemError(f"{place}: column {twice!r} given twice; keep one")
-    rows, columns = (*[None] * (2 - len(axes[-2:])), *axes[-2:])
+    rows, columns = (None, None, *axes)[-2:]
     down, across = order_of(value.index, rows, place), order_of(value.columns, columns, place)
     if rows is not None and rows is columns:
         _require_both(place, rows, down, across)
