@@ -128,9 +128,9 @@ def how_cut(tree: Any) -> str:
     >>> how_cut({"hits": {"total": {"value": 12, "relation": "eq"}, "hits": [{}]}})
     'it holds 1 of 12 documents'
     """
-    hits = tree.get("hits") if isinstance(tree, dict) else None
-    found = hits.get("hits") if isinstance(hits, dict) else None
-    if not isinstance(tree, dict) or not isinstance(hits, dict) or not isinstance(found, list):
+    hits: Any = tree.get("hits") if isinstance(tree, dict) else None
+    found: Any = hits.get("hits") if isinstance(hits, dict) else None
+    if not isinstance(found, list):
         return ""
     total, relation = hits.get("total"), "eq"
     if isinstance(total, dict):
