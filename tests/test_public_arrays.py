@@ -250,6 +250,7 @@ def _containers(numbers):
     yield (x for x in numbers)
     yield np.array(numbers)
     yield np.array(numbers, dtype=object)
+    yield np.array(numbers, dtype=np.longdouble)
     yield np.ma.array(numbers)
     yield pd.array(numbers)
     yield pd.Index(numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from numbers import Integral, Real
@@ -40,7 +41,8 @@ def one_number(value: Any, kind: Kind, place: str, clock: Clock | None) -> Any:
     if isinstance(value, timedelta | np.timedelta64):  # numpy's is a whole number besides
         return _duration(value, kind, place)
     if isinstance(value, Real):  # numpy's long floats, and fractions
-        return int(value) if isinstance(value, Integral) else float(value)
+        is_whole = isinstance(value, Integral) or (abs(value) < math.inf and value == value // 1)
+        return int(value) if is_whole else float(value)
     if isinstance(value, date | np.datetime64):
         return _date(value, kind, place, clock)
     raise _no_number(place, shown(value), "write a number")

@@ -300,7 +300,7 @@ def _of_array(
     clock: Clock | None,
 ) -> Any:
     """Return an array of numbers; there may be millions, and most are numbers already."""
-    if array.dtype.kind in "iuf":
+    if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
         return array
     if array.dtype.kind == "m" and kind.of == quantities.SECONDS:
         seconds = seconds_of(array)
