@@ -128,8 +128,10 @@ def how_cut(tree: Any) -> str:
     >>> how_cut({"hits": {"total": {"value": 12, "relation": "eq"}, "hits": [{}]}})
     'it holds 1 of 12 documents'
     """
-    hits: Any = tree.get("hits") if isinstance(tree, dict) else None
-    found: Any = hits.get("hits") if isinstance(hits, dict) else None
+    hits = tree.get("hits") if isinstance(tree, dict) else None
+    if not isinstance(hits, dict):
+        return ""
+    found = hits.get("hits")
     if not isinstance(found, list):
         return ""
     total, relation = hits.get("total"), "eq"

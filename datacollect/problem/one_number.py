@@ -41,11 +41,16 @@ def one_number(value: Any, kind: Kind, place: str, clock: Clock | None) -> Any:
     if isinstance(value, timedelta | np.timedelta64):  # numpy's is a whole number besides
         return _duration(value, kind, place)
     if isinstance(value, Real):  # numpy's long floats, and fractions
-        is_whole = isinstance(value, Integral) or (abs(value) < math.inf and value == value // 1)
-        return int(value) if is_whole else float(value)
+        return _as_python_has_it(value)
     if isinstance(value, date | np.datetime64):
         return _date(value, kind, place, clock)
     raise _no_number(place, shown(value), "write a number")
+
+
+def _as_python_has_it(number: Any) -> int | float:
+    """Return a real number of any type as a whole one, where it is whole, or as a float."""
+    is_whole = isinstance(number, Integral) or (abs(number) < math.inf and number == number // 1)
+    return int(number) if is_whole else float(number)
 
 
 def _is_missing(value: Any) -> bool:
