@@ -166,7 +166,8 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or ``""``.
 
     A word that ends in a unit is never taken for one in another unit: who follows such a hint is
-    wrong by a factor, in silence. Nor is what was written suggested again.
+    wrong by a factor, in silence. Nor is a unit guessed for a word that names none, where it may be
+    in several, nor what was written suggested again.
 
     >>> nearest_hint("backlog_byte", ["backlog_bytes"])
     "; did you mean 'backlog_bytes'?"
@@ -174,6 +175,8 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     "; the nearest, 'backlog_bytes', is in another unit: convert"
     >>> nearest_hint("CERN", ["cern", "desy"])
     "; did you mean 'cern'?"
+    >>> nearest_hint("bandwidth", ["bandwidth_bit_per_s", "bandwidth_mbit_per_s"])
+    "; did you mean 'bandwidth_bit_per_s', or 'bandwidth_mbit_per_s', by its unit?"
     """
     words = [other for other in known if other != word]
     folded = [other for other in words if other.casefold() == word.casefold()]
@@ -183,9 +186,23 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     same = [other for other in words if not unit or unit_of_name(other) in ("", unit)]
     matches = get_close_matches(word, same, n=1)
     if matches:
-        return f"; did you mean {matches[0]!r}?"
+        alike = [] if unit else _in_other_units(matches[0], words)
+        return f"; did you mean {_any_of(matches[0], alike)}?"
     others = get_close_matches(word, [other for other in words if other not in same], n=1)
     return f"; the nearest, {others[0]!r}, is in another unit: convert" if others else ""
+
+
+def _in_other_units(word: str, words: Sequence[str]) -> list[str]:
+    """Return the words that differ from one by their unit only."""
+    stem = _UNIT_OF_NAME.sub("", word.lower())
+    same = [other for other in words if _UNIT_OF_NAME.sub("", other.lower()) == stem]
+    return [other for other in same if other != word and unit_of_name(other)]
+
+
+def _any_of(word: str, others: Sequence[str]) -> str:
+    if not others:
+        return repr(word)
+    return f"{word!r}, or {', '.join(map(repr, others[:2]))}, by its unit"
 
 
 def unit_of_name(name: str) -> str:
@@ -193,6 +210,8 @@ def unit_of_name(name: str) -> str:
 
     >>> unit_of_name("backlog_gbyte"), unit_of_name("rate_Mbit_per_sec"), unit_of_name("links")
     ('gb', 'mbit/s', '')
+    >>> unit_of_name("bandwidth (Mbit/s)"), unit_of_name("Throughput [Gbps]")
+    ('mbit/s', 'gbit/s')
     """
     found = _UNIT_OF_NAME.search(name.lower())
     if not found:
@@ -200,6 +219,8 @@ def unit_of_name(name: str) -> str:
     prefix, data, per, time = found.groups()
     if time:
         return _TIMES[time]
+    if data == "b" and per == "ps" and name.rstrip(" )]").endswith("bps"):
+        data = "bit"  # as everybody writes it; with a large B it may be either
     # b alone may be either, and is like neither.
     short = {"b": "b or bit", "byte": "b", "bytes": "b"}.get(data, "bit")
     return f"{prefix or ''}{short}{'/s' if per else ''}"
@@ -215,9 +236,9 @@ _TIMES = {
     "ns": "ns",
 }
 _UNIT_OF_NAME = re.compile(
-    r"_(?:(?:per_)?((?:[kmgtpe]|kilo|mega|giga|tera|peta)i?)?(bytes|byte|bits|bit|b)"
-    r"((?:_per_|/|_)?(?:s|sec|second)|ps)?"
-    rf"|({'|'.join(sorted(_TIMES, key=len, reverse=True))}))$"
+    r"[_ (\[]+(?:(?:per_)?((?:[kmgtpe]|kilo|mega|giga|tera|peta)i?)?(bytes|byte|bits|bit|b)"
+    r"((?:_per_| per |/|_)?(?:s|sec|second)|ps)?"
+    rf"|({'|'.join(sorted(_TIMES, key=len, reverse=True))}))[ )\]]*$"
 )
 
 

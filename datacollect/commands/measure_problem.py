@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,7 +83,8 @@ def problem(
     from datacollect.files.kinds import Number
     from datacollect.files.toml_tables import toml_of
     from datacollect.measurement.hosts_file import HostsFile
-    from datacollect.measurement.samples_to_problem import by_now, problem_of_samples
+    from datacollect.measurement.sample_rules import ruled
+    from datacollect.measurement.samples_to_problem import problem_of_samples
     from datacollect.problem.fields import PROBLEM
     from datacollect.problem.problem import Problem
 
@@ -109,7 +109,7 @@ def problem(
         Problem.from_dict(found.tree)
     if output is not None or not as_json:
         write_text(toml_of(PROBLEM, found.tree).rstrip("\n"), output)
-    changed = _changes(found.samples, by_now(stored.frame, time.time())[0]) if changes else {}
+    changed = _changes(found.samples, ruled(stored.frame).samples) if changes else {}
     unchanged = _said_of_none(changed, found.samples) if changes else []
     if as_json:
         answer = _answer(found, stored.damaged) | changed

@@ -96,7 +96,7 @@ class Whole:
         given = value = plain(value)
         if isinstance(value, str):
             value = _without_unit(value, self.of, place, rule)
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if not is_number(value):
             raise wrong(place, rule, value, _write_a_number(value))
         if isinstance(value, Fraction):
             raise wrong(place, rule, given, f"that is {float(value):.6g} {self.of}; round it")
@@ -144,7 +144,7 @@ class Number:
         rule += "" if self.signed else " > 0" if self.positive else " >= 0"
         if isinstance(value, str):
             value = _without_unit(value, self.of, place, rule)
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if not is_number(value):
             raise wrong(place, rule, value, _write_a_number(value))
         try:
             number = float(value)
@@ -220,7 +220,7 @@ class Degrees:
         """Return the number of degrees."""
         given = value = plain(value)
         rule = f"must be a number of degrees from -{self.most} to {self.most}"
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if not is_number(value):
             raise wrong(place, rule, value, _write_a_number(value))
         degrees = float(value) + 0.0  # -0.0 becomes 0.0
         if not -self.most <= degrees <= self.most:
@@ -422,8 +422,14 @@ def shown_text(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Turn numpy's numbers and arrays into Python's."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    """Turn numpy's numbers and arrays into Python's; durations and dates are no numbers."""
+    is_time = getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M")
+    return value.tolist() if hasattr(value, "tolist") and not is_time else value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value counts: no truth value, nor one of numpy's durations, which are `Real`."""
+    return isinstance(value, Real) and not isinstance(value, bool) and not hasattr(value, "dtype")
 
 
 def _without_unit(text: str, of: str, place: str, rule: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
+from datacollect.files.addresses import host_of
 from datacollect.files.documents import document_name, read_bytes, text_of
 from datacollect.files.tables import open_table
 
@@ -26,7 +27,7 @@ def read_names(path: str | PathLike[str]) -> dict[str, str]:
     Raises
     ------
     ProblemError
-        A column is missing or unknown, a field is empty, or an address is given twice.
+        A column is missing or unknown, a field is empty, or an address is that of two hosts.
 
     Examples
     --------
@@ -55,9 +56,10 @@ def read_names(path: str | PathLike[str]) -> dict[str, str]:
                     "line"
                 )
         address, host = (field[column].strip() for column in _COLUMNS)
-        if found.setdefault(address, host) != host:
+        if (known := host_of(address, found) or host) != host:
             raise ProblemError(
                 f"{name}, line {line}: address {address!r} must be that of one host, got {host!r} "
-                f"after {found[address]!r}; keep one"
+                f"after {known!r}; keep one"
             )
+        found[address] = host
     return found

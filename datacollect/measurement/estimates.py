@@ -15,10 +15,13 @@ import numpy as np
 from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint
 from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number, Whole
+from datacollect.measurement.sample_rules import ruled
 from datacollect.measurement.unlike import kinds_in_words, of_one_kind
+from datacollect.numbers.containers import frame_of, texts_of
 from datacollect.problem.fields import COUNTED
 from datacollect.problem.numbers import numbers_of
-from datacollect.problem.with_units import DURATION, RANGE, in_units
+from datacollect.problem.one_number import SINCE_1970
+from datacollect.problem.with_units import DURATION, PART, RANGE, in_units, in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -142,7 +145,8 @@ def estimate(
     import pandas as pd
 
     how = how or ("recent" if a is None else "ewma")
-    a = 0.9 if a is None else a
+    a = in_units(0.9 if a is None else a, PART, "a")
+    quantile, streams = in_units(quantile, PART, "quantile"), in_whole(streams, "streams")
     if how not in ESTIMATORS:
         raise ProblemError(
             f"how must be one of {', '.join(ESTIMATORS)}, got {how!r}"
@@ -157,11 +161,10 @@ def estimate(
     if not 0 <= quantile <= 1:
         raise ProblemError(f"quantile must be between 0 and 1, got {quantile!r}")
     half_life_s = in_units(half_life_s, DURATION, "half_life_s")
-    now_s = in_units(now_s, _ANY_INSTANT, "now_s")
+    now_s = in_units(now_s, _ANY_INSTANT, "now_s", (), SINCE_1970)
     if not (math.isfinite(half_life_s) and half_life_s > 0):
         raise ProblemError(f"half_life_s must be > 0 and finite, got {half_life_s!r}")
-    _checked_samples(samples)
-    samples, notes = _alike(samples, streams)
+    samples, notes = _counting(samples, streams)
     y_bytes_per_s, time_s = _checked_samples(samples)
     host, names = pd.factorize(pd.concat([samples["from"], samples["to"]]), sort=True)
     key = host[: len(samples)] * len(names) + host[len(samples) :]
@@ -227,19 +230,27 @@ def _checked_samples(samples: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
                 + nearest_hint(column, map(str, samples.columns))
             )
     for column in ("from", "to"):
+        names = samples[column].tolist()
+        if any(not isinstance(name, str) for name in names) and samples[column].notna().all():
+            row = next(i for i, name in enumerate(names) if not isinstance(name, str))
+            raise ProblemError(
+                f"samples, row {row}: {column} must be a host's name as text, got {names[row]!r}; "
+                "astype(str) turns numbers into texts"
+            )
         if samples[column].isna().any():
             row = int(np.argmax(samples[column].isna()))
             raise ProblemError(f"samples, row {row}: {column} must be a host's name, got nothing")
     arrays = []
     for column in ("bandwidth_bytes_per_s", "time_s"):
-        values = numbers_of(samples[column], f"samples: {column}", _COUNTED[column])
+        values = numbers_of(samples[column], f"samples: {column}", _COUNTED[column], SINCE_1970)
         good = np.isfinite(values) & ((column == "time_s") | (values >= 0))
         if not good.all():
             row = int(np.argmin(good))
             rule = "finite" if column == "time_s" else ">= 0 and finite"
             raise ProblemError(f"samples, row {row}: {column} must be {rule}, got {values[row]:g}")
         arrays.append(values)
-    same = (samples["from"] == samples["to"]).to_numpy(dtype=bool)
+    ends = (samples[end].to_numpy(dtype=object) for end in ("from", "to"))
+    same = np.equal(*ends).astype(bool)
     if same.any():
         row = int(np.argmax(same))
         raise ProblemError(
@@ -249,12 +260,18 @@ def _checked_samples(samples: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
     return arrays[0], arrays[1]
 
 
-def _alike(samples: pd.DataFrame, streams: int | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return of each pair the samples of one kind, and warn of what was left out."""
-    found = of_one_kind(samples, streams)
-    for text in found.notes:
+def _counting(samples: pd.DataFrame, streams: int | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return of each pair the samples of one kind that keep to the rules; warn of the others."""
+    samples = frame_of(samples, "samples")
+    rates, times = _checked_samples(samples)
+    ends = {end: texts_of(samples[end], f"samples: {end}") for end in ("from", "to")}
+    plain = samples.assign(**ends, bandwidth_bytes_per_s=rates, time_s=times)
+    found = ruled(plain)
+    alike = of_one_kind(found.samples, streams)
+    notes = (*found.notes, *alike.notes)
+    for text in notes:
         warnings.warn(text, DatacollectWarning, stacklevel=3)
-    return found.samples, found.notes
+    return alike.samples, notes
 
 
 def _bytes_over_time(samples: pd.DataFrame, order: IntArray, first: IntArray) -> FloatArray:

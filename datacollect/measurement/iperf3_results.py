@@ -14,14 +14,21 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.addresses import host_of
 from datacollect.files.kinds import shown_text
 from datacollect.files.units import bytes_per_s_from_bit_per_s
 from datacollect.measurement.outcomes import (
+    PACE_OPTION,
+    RATE_OPTION,
     STREAMS,
+    WINDOW_OPTION,
     FailedTestError,
     Outcome,
     Sample,
+    narrowest,
+    rate_of_window,
     require_arrived,
+    require_losses,
 )
 from datacollect.measurement.readers import Reader
 
@@ -135,7 +142,7 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
             duration_s,
             streams,
             kind,
-            _limit_bytes_per_s(test, start, end, streams),
+            narrowest(_limits(test, start, end, streams)),
         )
         samples.append(sample)
     return Outcome(
@@ -152,16 +159,43 @@ def _identity(start: Tree, test: Tree) -> str:
     return " ".join([cookie, *kind])
 
 
-def _limit_bytes_per_s(test: Tree, start: Tree, end: Tree, streams: int) -> float:
+def _limits(test: Tree, start: Tree, end: Tree, streams: int) -> list[tuple[str, float]]:
+    """Return what the tester set for the test, each stream alike; 0: nothing."""
+    paced = _known(test.get("fqrate", start.get("fq_rate")))
+    window_bytes, round_trip_s = _known(start.get("sock_bufsize")), _round_trip_s(end)
+    return [
+        (RATE_OPTION, _rate_set(test, start, end, streams)),
+        (PACE_OPTION, bytes_per_s_from_bit_per_s(paced) * streams),
+        (WINDOW_OPTION, rate_of_window(window_bytes, round_trip_s, streams)),
+    ]
+
+
+def _round_trip_s(end: Tree) -> float:
+    """Return the mean round trip of the streams' senders; 0: nobody says it."""
+    streams = end.get("streams")
+    found = [
+        _known(stream["sender"].get("mean_rtt"))
+        for stream in (streams if isinstance(streams, list) else [])
+        if isinstance(stream, dict) and isinstance(stream.get("sender"), dict)
+    ]
+    known = [rtt for rtt in found if rtt > 0]
+    return sum(known) / len(known) / 1e6 if known else 0.0
+
+
+def _known(value: Any) -> float:
+    """Return a number that may be missing; 0 where it is, or says nothing."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value < math.inf else 0.0
+
+
+def _rate_set(test: Tree, start: Tree, end: Tree, streams: int) -> float:
     """Return the rate set for the test (-b, for each stream); 0: none."""
     said = test.get("target_bitrate", start.get("target_bitrate"))
     if said is None and test.get("protocol") == "UDP":
         # Versions that do not say it sent UDP at the rate of -b, 1 Mbit/s by default.
         sent = end.get("sum")
         said, streams = (sent.get("bits_per_second") if isinstance(sent, dict) else None), 1
-    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < math.inf:
-        return 0.0
-    return bytes_per_s_from_bit_per_s(said) * streams
+    return bytes_per_s_from_bit_per_s(_known(said)) * streams
 
 
 def _ends(
@@ -184,8 +218,8 @@ def _name(addresses: list[Any], names: Mapping[str, str] | None, where: str) -> 
     if names is None:
         return known[0]
     for address in known:
-        if address in names:
-            return names[address]
+        if host := host_of(address, names):
+            return host
     for address in known:
         if address in names.values():
             return address
@@ -211,8 +245,10 @@ def _received(
         # UDP up to 3.10 (esnet/iperf#584): `sum` is the sender's, its losses the receiver's.
         key = f"sum{suffix}"
         place = f"{where}: end.{key}"
-        lost_packets = _number(_tree(end, key, where), "lost_packets", place)
-        packets = _number(_tree(end, key, where), "packets", place)
+        said = _tree(end, key, where)
+        require_losses(place, said.get("packets"), said.get("lost_packets"))
+        lost_packets = _number(said, "lost_packets", place)
+        packets = _number(said, "packets", place)
         if not packets:
             raise FailedTestError(f"{place}: of 0 packets nothing was measured")
         arrived = max(0.0, 1 - lost_packets / packets)

@@ -119,6 +119,38 @@ def unwrapped(tree: Any) -> Iterator[Any]:
     yield tree
 
 
+def how_cut(tree: Any) -> str:
+    """Return how an archive's answer says that it is not all of what was asked for; ``""``: it is.
+
+    OpenSearch says so by itself, wherever a shard failed, time ran out, or more was found than is
+    in the answer (10 documents where nobody asks for another ``size``).
+
+    >>> how_cut({"hits": {"total": {"value": 12, "relation": "eq"}, "hits": [{}]}})
+    'it holds 1 of 12 documents'
+    """
+    hits = tree.get("hits") if isinstance(tree, dict) else None
+    if not isinstance(hits, dict):
+        return ""
+    found = hits.get("hits")
+    if not isinstance(found, list):
+        return ""
+    total, relation = hits.get("total"), "eq"
+    if isinstance(total, dict):
+        total, relation = total.get("value"), total.get("relation", "eq")
+    shards = tree.get("_shards")
+    failed = shards.get("failed") if isinstance(shards, dict) else 0
+    more = " or more" if relation == "gte" else ""
+    said = [
+        "its time ran out" if tree.get("timed_out") is True else "",
+        "it ended early" if tree.get("terminated_early") is True else "",
+        f"{failed} of its shards failed" if type(failed) is int and failed > 0 else "",
+        f"it holds {len(found)} of {total}{more} documents"
+        if type(total) is int and (total > len(found) or more)
+        else "",
+    ]
+    return ", ".join(text for text in said if text)
+
+
 def _end_of_other_text(text: str, position: int) -> int:
     """Return where a line of other text ends: at its end, or where an object begins in it."""
     end = text.find("\n", position)

@@ -6,6 +6,7 @@ is not a sample of 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,45 @@ class FailedTestError(ProblemError):
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What a tester sets for a test, and how fast it can be at most by that.
+
+    Attributes
+    ----------
+    option : str
+        As its program writes it.
+    bytes_per_s : float
+        All streams together, > 0.
+    """
+
+    option: str
+    bytes_per_s: float
+
+
+def narrowest(limits: Iterable[tuple[str, float]]) -> Limit | None:
+    """Return the limit that is reached first; None where none is set.
+
+    >>> narrowest([("-b", 0.0), ("--fq-rate", 5.0), ("-w", 7.0)])
+    Limit(option='--fq-rate', bytes_per_s=5.0)
+    """
+    found = [Limit(option, rate) for option, rate in limits if 0 < rate < math.inf]
+    return min(found, key=lambda limit: limit.bytes_per_s, default=None)
+
+
+def rate_of_window(window_bytes: float, round_trip_s: float, streams: int) -> float:
+    """Return the rate at which connections fill the windows set for them; 0: nothing is known.
+
+    Kernels keep up to half of what is set for their own bookkeeping.
+
+    >>> rate_of_window(100_000, 0.1, 2)
+    1000000.0
+    """
+    if not (window_bytes > 0 and round_trip_s > 0):
+        return 0.0
+    return window_bytes / 2 / round_trip_s * streams
+
+
+@dataclass(frozen=True)
 class Sample:
     """What one test measured from one host to another.
 
@@ -47,8 +87,8 @@ class Sample:
     streams : int
     kind : str
         Protocol, and whether both directions were tested at once.
-    limit_bytes_per_s : float
-        The rate set for the sender, all streams together; 0 where it had no limit.
+    limit : Limit or None
+        What the tester set that may have held it back; None where nothing was set.
     """
 
     from_host: str
@@ -59,12 +99,13 @@ class Sample:
     duration_s: float
     streams: int
     kind: str
-    limit_bytes_per_s: float = 0.0
+    limit: Limit | None = None
 
     @property
     def is_limited(self) -> bool:
         """Whether the test's own limit, rather than the path, kept it from being faster."""
-        return 0 < LIMITED_PART * self.limit_bytes_per_s <= self.bandwidth_bytes_per_s
+        limit = self.limit
+        return limit is not None and LIMITED_PART * limit.bytes_per_s <= self.bandwidth_bytes_per_s
 
 
 @dataclass(frozen=True)
@@ -116,35 +157,43 @@ def require_arrived(place: str, rate: float, n_bytes: float, duration_s: float) 
         )
 
 
+def require_losses(place: str, sent: object, lost: object) -> None:
+    """Raise `FailedTestError` where a sender's rate is known, and not how much of it arrived.
+
+    >>> require_losses("a.json", 100, None)
+    Traceback (most recent call last):
+    datacollect.measurement.outcomes.FailedTestError: a.json: packets lost are unknown: the rate is
+    the sender's, and nothing says what arrived
+    """
+    unknown = [name for name, number in (("sent", sent), ("lost", lost)) if number is None]
+    if unknown:
+        raise FailedTestError(
+            f"{place}: packets {' and '.join(unknown)} are unknown: the rate is the sender's, and "
+            "nothing says what arrived"
+        )
+
+
 def once_each(outcomes: Sequence[Outcome], notes: list[str]) -> list[Outcome]:
     """Return one outcome for each test; say which were given more than once.
 
     What the client printed counts: it knows what arrived in both directions. The same test at its
-    server, or printed twice, does not count again. Where an output names no test, by its cookie or
-    its run, an equal one may be another test: both count, and it is said.
+    server, or printed twice, does not count again: all of an output is equal, its instant too.
     """
     of_clients = {one.identity for one in outcomes if not one.of_server and one.identity}
     seen: set[str] = set()
-    kept, again, alike = [], [], []
+    kept, again = [], []
     for one in outcomes:
         is_at_client = one.of_server and one.identity in of_clients
         is_copy = bool(one.content) and one.content in seen
-        if is_at_client or (is_copy and one.identity):
+        if is_at_client or is_copy:
             again.append(one.place)
             continue
-        if is_copy and one.samples:
-            alike.append(one.place)
         seen.add(one.content)
         kept.append(one)
     if again:
         notes.append(
             f"{counted(len(again), 'output')} of a test that is there already, as its server or a "
             f"second copy has it: {listed(again)}; each test counts once"
-        )
-    if alike:
-        notes.append(
-            f"{counted(len(alike), 'output')} without a cookie equal to another one, and counted "
-            f"as a test of its own: {listed(alike)}; remove what was printed twice"
         )
     return kept
 
@@ -193,16 +242,22 @@ def require_tests(
     )
 
 
+RATE_OPTION, PACE_OPTION, WINDOW_OPTION = "-b", "--fq-rate", "-w"
+_SET = {RATE_OPTION: "rate", PACE_OPTION: "rate", WINDOW_OPTION: "window"}
+
+
 def limited_tests(outcomes: Iterable[Outcome]) -> list[str]:
     """Say which tests were held back by their own limit, if any."""
-    limited = [one.place for one in outcomes if any(sample.is_limited for sample in one.samples)]
-    if not limited:
-        return []
-    text = (
-        f"{counted(len(limited), 'test')} reached the rate set for it (-b), "
-        f"so the link may be faster: {listed(limited)}; test without -b"
-    )
-    return [text]
+    places: dict[str, list[str]] = {}
+    for one in outcomes:
+        options = {s.limit.option for s in one.samples if s.limit is not None and s.is_limited}
+        for option in sorted(options):
+            places.setdefault(option, []).append(one.place)
+    return [
+        f"{counted(len(limited), 'test')} reached the {_SET[option]} set for it ({option}), "
+        f"so the link may be faster: {listed(limited)}; test without {option}"
+        for option, limited in places.items()
+    ]
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

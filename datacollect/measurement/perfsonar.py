@@ -18,19 +18,26 @@ esmond, gives series without hosts. There tables are to be taken, which ``esmond
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.addresses import host_of
 from datacollect.files.units import bytes_per_s_from_bit_per_s
 from datacollect.measurement.instants import seconds_since_1970
 from datacollect.measurement.outcomes import (
+    RATE_OPTION,
     STREAMS,
+    WINDOW_OPTION,
     FailedTestError,
     Outcome,
     Sample,
+    narrowest,
+    rate_of_window,
     require_arrived,
+    require_losses,
 )
 from datacollect.measurement.readers import Reader, TableKind
 
@@ -57,7 +64,9 @@ def kind_of_test(tree: Any) -> str | None:
     'rtt'
     """
     test = tree.get("test") if isinstance(tree, dict) else None
-    if not isinstance(test, dict) or not isinstance(tree.get("result"), dict):
+    # A run that failed may have no result at all.
+    has_result = isinstance(tree, dict) and isinstance(tree.get("result", ""), dict | None)
+    if not isinstance(test, dict) or not has_result:
         return None
     return test["type"] if isinstance(test.get("type"), str) else None
 
@@ -129,6 +138,9 @@ def outcome_of_run(tree: Tree, place: str, names: Mapping[str, str] | None = Non
         raise ProblemError(f"{place}: test.spec is missing; give the whole document")
     content = json.dumps(tree, sort_keys=True)
     source, destination = _hosts(tree, spec, names or {}, place)
+    if result is None:
+        failure = f"{place}: the test failed: it has no result, got null"
+        return Outcome(place, failures=(failure,), content=content)
     if result.get("succeeded") is False:
         why = result.get("error") or "no reason is given"
         failure = f"{place}: the test failed, perfSONAR says {str(why).strip()[:200]!r}"
@@ -140,6 +152,8 @@ def outcome_of_run(tree: Tree, place: str, names: Mapping[str, str] | None = Non
     streams = STREAMS.read(spec.get("parallel", 1), f"{place}: test.spec.parallel")
     limit = spec.get("bandwidth", 0)
     _require_number(limit, f"{place}: test.spec.bandwidth")
+    window = spec.get("window-size", 0)
+    _require_number(window, f"{place}: test.spec.window-size")
     sample = Sample(
         source,
         destination,
@@ -149,7 +163,12 @@ def outcome_of_run(tree: Tree, place: str, names: Mapping[str, str] | None = Non
         duration_s,
         streams,
         "UDP" if spec.get("udp") else "TCP",
-        bytes_per_s_from_bit_per_s(limit) * streams,
+        narrowest(
+            [
+                (RATE_OPTION, bytes_per_s_from_bit_per_s(limit) * streams),
+                (WINDOW_OPTION, rate_of_window(window, _round_trip_s(result), streams)),
+            ]
+        ),
     )
     return Outcome(place, (sample,), identity=_run(tree), content=content)
 
@@ -167,7 +186,7 @@ def _hosts(tree: Tree, spec: Tree, names: Mapping[str, str], place: str) -> tupl
     for key, value in (("source", source), ("dest", destination)):
         if not isinstance(value, str) or not value:
             raise ProblemError(f"{place}: test.spec.{key} must be a host's name, got {value!r}")
-    source, destination = (names.get(str(host), str(host)) for host in (source, destination))
+    source, destination = (host_of(str(h), names) or str(h) for h in (source, destination))
     if spec.get("reverse"):
         source, destination = destination, source
     if source == destination:
@@ -195,16 +214,25 @@ def _measured(result: Tree, spec: Tree, place: str) -> tuple[float, float]:
         raise FailedTestError(f"{place}.{key} is missing, so nothing was measured")
     _require_number(rate, f"{place}.{key}")
     arrived = 1.0
-    if spec.get("udp") and key != "receiver-throughput-bits" and sent is not None:
+    if spec.get("udp") and key != "receiver-throughput-bits":
         # The rate is the sender's.
+        require_losses(place, sent, lost)
         _require_number(sent, f"{place}: packets sent")
-        _require_number(lost or 0, f"{place}: packets lost")
+        _require_number(lost, f"{place}: packets lost")
         if not sent:
             raise FailedTestError(f"{place}: of 0 packets nothing was measured")
-        arrived = max(0.0, 1 - (lost or 0) / sent)
+        arrived = max(0.0, 1 - lost / sent)
     rate_bytes_per_s = bytes_per_s_from_bit_per_s(rate) * arrived
     require_arrived(place, rate_bytes_per_s, rate_bytes_per_s * duration_s, duration_s)
     return rate_bytes_per_s, duration_s
+
+
+def _round_trip_s(result: Tree) -> float:
+    """Return the mean round trip of the streams, which are said in microseconds; 0: not said."""
+    streams = _within(result, ("summary", "streams"))
+    said = [_within(each, ("rtt",)) for each in (streams if isinstance(streams, list) else [])]
+    found = [rtt for rtt in said if type(rtt) in (int, float) and 0 < rtt < math.inf]
+    return sum(found) / len(found) / 1e6 if found else 0.0
 
 
 def _duration_s(said: Any, place: str) -> float:

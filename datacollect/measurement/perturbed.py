@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.numbers.containers import Axis
+from datacollect.problem.numbers import floats_of
+from datacollect.problem.with_units import PART, in_units, in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +56,9 @@ def perturb(
     [[4.0]]
     """
     chosen = _chosen_links(problem, links)
-    factors = np.asarray(factor, dtype=float)
+    names, tails, heads = problem.names, problem.link_from[chosen], problem.link_to[chosen]
+    pairs = Axis("link", lambda: ((names[a], names[b]) for a, b in zip(tails, heads, strict=True)))
+    factors = floats_of("factor", in_units(factor, PART, "factor", (pairs,)))
     if factors.ndim and factors.shape != chosen.shape:
         raise ProblemError(
             f"factor must be a number or one per chosen link ({len(chosen)}), got shape "
@@ -105,6 +110,7 @@ def perturb_random(
     >>> perturb_random(problem, 0.0, seed=1).bandwidth_bytes_per_s.tolist()
     [[8.0]]
     """
+    sigma, seed = in_units(sigma, PART, "sigma"), in_whole(seed, "seed")
     if not (math.isfinite(sigma) and sigma >= 0):
         raise ProblemError(f"sigma must be >= 0 and finite, got {sigma!r}")
     chosen = _chosen_links(problem, links)

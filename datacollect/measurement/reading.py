@@ -25,8 +25,9 @@ from datacollect.files.kinds import shown_text
 from datacollect.files.stages import counting
 from datacollect.files.units import counted
 from datacollect.measurement.addresses import NAMES_FILE, read_names
-from datacollect.measurement.json_texts import documents_of, holds_documents, unwrapped
+from datacollect.measurement.json_texts import documents_of, holds_documents, how_cut, unwrapped
 from datacollect.measurement.outcomes import (
+    FailedTestError,
     Outcome,
     limited_tests,
     listed,
@@ -34,6 +35,7 @@ from datacollect.measurement.outcomes import (
     require_tests,
 )
 from datacollect.measurement.readers import READERS
+from datacollect.measurement.sample_rules import require_samples, ruled
 from datacollect.measurement.sample_tables import (
     ReadTable,
     TableOptions,
@@ -129,7 +131,10 @@ def read_measurements(
     frames = [part.frame if isinstance(part, ReadTable) else _frame(part, counts) for part in parts]
     filled = [frame for frame in frames if len(frame)]
     samples = pd.concat(filled or frames[:1] or [_frame([], counts)], ignore_index=True)
-    return Measurements(samples if times else samples.assign(time_s=0.0), tuple(notes))
+    found = ruled(samples if times else samples.assign(time_s=0.0))
+    notes += found.notes
+    require_samples(found.samples, notes)
+    return Measurements(found.samples.reset_index(drop=True), tuple(notes))
 
 
 def with_warnings(found: Measurements) -> pd.DataFrame:
@@ -239,7 +244,10 @@ class _Reader:
                 raise ProblemError(
                     "--name is for iperf3's output; a CSV of samples names its hosts"
                 )
-            self.parts.append(read_table(text, name, self._options))
+            try:
+                self.parts.append(read_table(text, name, self._options))
+            except FailedTestError as error:
+                self.parts.append([Outcome(name, failures=(str(error),))])
 
     def _outcomes(self, text: str, name: str, names: Names) -> Iterator[Outcome]:
         other_lines: list[str] = []
@@ -251,6 +259,10 @@ class _Reader:
                 yield Outcome(place, failures=(begins + document.problem,))
                 continue
             trees = list(unwrapped(document.tree))
+            if cut := how_cut(document.tree):
+                self.notes.append(f"{place}: the answer is cut: {cut}; ask for all of it")
+            if not trees:
+                yield Outcome(place, failures=(f"{place}: the answer holds no document",))
             for number, tree in enumerate(trees, start=1):
                 hit = f", hit {number}" if len(trees) > 1 else ""
                 outcome = _outcome(tree, f"{place}{hit}", names)

@@ -13,7 +13,8 @@ from datacollect.files.kinds import shown
 from datacollect.files.tables import number_hint, open_table
 from datacollect.files.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 from datacollect.measurement.instants import seconds_since_1970, since_1970
-from datacollect.measurement.outcomes import listed
+from datacollect.measurement.outcomes import FailedTestError, listed
+from datacollect.measurement.sample_rules import LAST_DATE_S, SECONDS_REMEDY, SECONDS_RULE
 from datacollect.measurement.table_kinds import kind_of, said_twice
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def read_table(text: str, name: str, options: TableOptions) -> ReadTable:
             del column_of[column]
     _check_header(list(column_of), f"{name}, line {1 + table.skipped_lines}", is_timeless)
     lines, raw = table.texts()
+    if not len(lines):
+        raise FailedTestError(f"{name}: has a header and no rows: nothing was measured")
     notes: list[str] = []
     raw, lines = _asked_for(raw, lines, options.only or {}, name)
     if kind is not None and kind.program:
@@ -130,6 +133,7 @@ def _samples(
         found["time_s"] = rows.instants("time")
     else:
         found["time_s"] = rows.numbers("time_s", least=-np.inf)
+        rows.reject(found["time_s"] > LAST_DATE_S, "time_s", f"be {SECONDS_RULE}", SECONDS_REMEDY)
     bandwidth = next(column for column in BYTES_PER_S if rows.has(column))
     measured = rows.numbers(bandwidth, may_lack=np.ones(len(succeeded), dtype=bool))
     with np.errstate(over="ignore"):  # refused in the next line
@@ -318,13 +322,13 @@ class _Rows:
         self.reject(bad, column, rule)
         return np.array(found, dtype=np.float64)
 
-    def reject(self, bad: Any, column: str, rule: str) -> None:
+    def reject(self, bad: Any, column: str, rule: str, remedy: str = "") -> None:
         """Raise `ProblemError` that names the first bad row."""
         if not bad.any():
             return
         row = int(np.argmax(bad))
         value = self.texts(column)[row]
-        hint = number_hint(value) or "; correct or remove the line"
+        hint = number_hint(value) or f"; {remedy or 'correct or remove the line'}"
         raise ProblemError(
             f"{self._place(row)}: {self._column_of[column]} must {rule}, got {shown(value)}{hint}"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass
 from itertools import count
@@ -19,6 +18,7 @@ from datacollect.measurement.measured_curves import with_curves
 from datacollect.measurement.measured_problem import measured_problem
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.probes.window_scan import SCAN
+from datacollect.measurement.sample_rules import ruled
 from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.series.calibration import Calibration, calibrate
 from datacollect.measurement.series.day_and_night import day_and_night
@@ -46,9 +46,6 @@ NOT_OF_LINKS = (SCAN, FLOOD, SHARED)
 # and Navratil, iGrid2002 Demonstration: Bandwidth from the Low Lands, 2003); two points say little.
 LEAST_R_SQUARED = 0.6
 FEWEST_CALIBRATED = 3
-
-# Clocks of hosts differ by minutes, and those that show another zone's time by less than a day.
-MOST_AHEAD_S = DAY_S
 
 
 @dataclass(frozen=True)
@@ -147,8 +144,8 @@ def problem_of_samples(
     if hosts is not None and (others := sorted(named - hosts)):
         table = table[table["from"].isin(hosts) & table["to"].isin(hosts)]
         notes.append(f"left out, as the hosts' file has no such hosts: tests of {listed(others)}")
-    table, ahead = by_now(table, time.time() if now_s is None else now_s)
-    left_out = _said_of_ahead(ahead)
+    everything, found = table, ruled(table, now_s)
+    table, left_out = found.samples, found.notes
     notes += left_out
     counting = ~table["beside_pull"].isin([True]) & ~table["tool"].isin(NOT_OF_LINKS)
     samples, calibration, said = _calibrated(samples_of(table[counting]), streams)
@@ -186,10 +183,19 @@ def problem_of_samples(
     notes += _sum_of_links(destination, known, limits)
     reno = compared_with_reno(table[counting])
     notes += notes_of(reno)
+    ahead = everything[~everything.index.isin(table.index)]
     untold = dict.fromkeys(_pairs(ahead), "only tested at times that lie ahead")
     unknown = _unknown(table, full_mesh(list(tree["hosts"])), set(_pairs(samples)), untold)
     return ProblemOfSamples(
-        tree, links, samples, unknown, calibration, daily, tuple(wires), tuple(reno), tuple(notes)
+        tree,
+        links,
+        samples,
+        unknown,
+        calibration,
+        daily,
+        tuple(wires),
+        tuple(reno),
+        tuple(dict.fromkeys(notes)),  # rules speak of the table and of its samples
     )
 
 
@@ -218,25 +224,6 @@ def _sum_of_links(
         f"what {destination} receives in all was not measured: plans count on the sum of its "
         f"links, {format_rate(sum(into))}, which one wire or the host itself may not carry; "
         "`measure flood` tells, between agents"
-    )
-    return [text]
-
-
-def by_now(table: pd.DataFrame, now_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows that may have been measured by now, and those whose time lies ahead."""
-    is_ahead = table["time_s"] > now_s + MOST_AHEAD_S
-    return table[~is_ahead], table[is_ahead]
-
-
-def _said_of_ahead(ahead: pd.DataFrame) -> list[str]:
-    """Say of how many rows, of which links, the time lies ahead, if of any."""
-    if ahead.empty:
-        return []
-    links = sorted({f"{tail} -> {head}" for tail, head in _pairs(ahead)})
-    text = (
-        f"left out, as their time lies ahead by more than a day: {counted(len(ahead), 'sample')} "
-        f"of {counted(len(links), 'link')} ({listed(links)}); see that clocks are right, here and "
-        "where they were taken"
     )
     return [text]
 

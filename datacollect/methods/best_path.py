@@ -22,6 +22,7 @@ from datacollect.methods.options.arguments import default_chunk_s, require_shape
 from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.slots import require_slots
+from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.solvers.budget import Budget
 
@@ -122,7 +123,7 @@ def best_path_candidate(problem: Problem, options: BestPathOptions, budget: Budg
     slot_s, chunk_s = options.slot_s, options.chunk_s
     hysteresis, first = options.hysteresis, options.first
     require_shape(slot_s, chunk_s)
-    if not hysteresis >= 1:
+    if not in_units(hysteresis, PART, "hysteresis") >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
     if first not in FIRSTS:
         raise ProblemError(

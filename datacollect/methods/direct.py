@@ -19,7 +19,8 @@ from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.arguments import require_positive
 from datacollect.methods.options.names import DIRECT
 from datacollect.methods.timing.slots import require_slots
-from datacollect.problem.with_units import DURATION, in_units
+from datacollect.numbers.containers import texts_of
+from datacollect.problem.with_units import DURATION, in_units, in_whole
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.schedule.data.transfers import Turns
 from datacollect.solvers.budget import Budget
@@ -91,8 +92,8 @@ def direct(
     (3.0, 4.0)
     """
     options = DirectOptions(
-        order=None if order is None else tuple(order),
-        at_a_time=at_a_time,
+        order=None if order is None else texts_of(order, "order"),
+        at_a_time=in_whole(at_a_time, "at_a_time"),
         time_slot_s=in_units(time_slot_s, DURATION, "time_slot_s"),
         solver=solver,
         derate=derate,

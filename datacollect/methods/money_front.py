@@ -14,6 +14,8 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import candidate
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.timing.tolerances import SAME_PRICE
+from datacollect.problem.numbers import floats_of
+from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
 
@@ -96,9 +98,7 @@ def front(
             "a front between time and money needs prices, and all links are free; give links a "
             "price_per_gb"
         )
-    if not np.issubdtype(np.asarray(slack).dtype, np.number):
-        raise ProblemError(f"slack must be numbers, got {slack!r}")
-    slack = np.ravel(slack).tolist()
+    slack = np.ravel(floats_of("slack", in_units(slack, PART, "slack"))).tolist()
     for value in slack:
         if not 0 <= value < math.inf:
             raise ProblemError(f"slack must be >= 0 and finite, got {value:g}")

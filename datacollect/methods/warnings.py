@@ -98,7 +98,7 @@ def plan_warnings(
 
 
 def old_estimates(problem: Problem, now_s: float) -> str | None:
-    """Say so where a bandwidth was measured longer ago than `OLD_S`; None otherwise.
+    """Say so where a bandwidth was measured longer ago than `OLD_S`, or ahead; None otherwise.
 
     The numbers are those of the notes to `datacollect.measurement.estimates.estimate`.
 
@@ -109,7 +109,15 @@ def old_estimates(problem: Problem, now_s: float) -> str | None:
     >>> old_estimates(problem.replace(measured_s=1.7e9), 1.7e9 + 30 * 86_400)[:50]
     'bandwidths were measured 30 days ago, which is lon'
     """
-    if problem.measured_s is None or now_s - problem.measured_s <= OLD_S:
+    if problem.measured_s is None:
+        return None
+    if problem.measured_s - now_s > DAY_S:
+        days = int((problem.measured_s - now_s) / DAY_S)
+        return (
+            f"bandwidths were measured {days} days ahead of this host's clock; see that clocks are "
+            "right, here and where they were measured"
+        )
+    if now_s - problem.measured_s <= OLD_S:
         return None
     days = int((now_s - problem.measured_s) / DAY_S)
     return (

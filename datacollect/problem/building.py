@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import Clock
+from datacollect.numbers.containers import Axis, texts_of
 from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
@@ -21,10 +22,10 @@ from datacollect.problem.host_limits import (
     with_hours,
 )
 from datacollect.problem.hourly_rates import has_hours, hourly_rate
-from datacollect.problem.numbers import one_per_host
+from datacollect.problem.numbers import floats_of, one_per_host
 from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
-from datacollect.problem.with_units import in_units, values_in_units
+from datacollect.problem.with_units import INSTANT, in_units, values_in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -62,11 +63,14 @@ def contents_of_hosts(
     >>> contents_of_hosts([Host("S", 10), Host("D")], [Link("S", "D", 5.0)], "D").link_to
     array([1], dtype=int32)
     """
-    hosts = tuple(_in_units(host, f"host {host.name!r}") for host in hosts)
-    links = tuple(_in_units(link, f"link {link.from_host!r} -> {link.to_host!r}") for link in links)
+    clock = None if start is None else Clock.of(start, timezone)
+    hosts = tuple(_in_units(host, f"host {host.name!r}", clock) for host in hosts)
+    links = tuple(
+        _in_units(link, f"link {link.from_host!r} -> {link.to_host!r}", clock) for link in links
+    )
     names = tuple(host.name for host in hosts)
     index = index_of_names(names)
-    starts = _starts(periods_s)
+    starts = _starts(periods_s, clock)
     bandwidth = np.empty((len(starts), len(links)))
     for i, link in enumerate(links):
         bandwidth[:, i] = _forecast(link, len(starts))
@@ -89,7 +93,7 @@ def contents_of_hosts(
         most_connections=np.array([host.most_connections for host in hosts], dtype=float),
         latitude=np.array([host.latitude for host in hosts], dtype=float),  # None becomes NaN
         longitude=np.array([host.longitude for host in hosts], dtype=float),
-        clock=None if start is None else Clock.of(start, timezone),
+        clock=clock,
         **_rates_of_links(links),
     )
     contents, hours = with_hours(contents, None, hourly)
@@ -99,13 +103,14 @@ def contents_of_hosts(
 _Part = TypeVar("_Part", "Host", "Link")
 
 
-def _in_units(part: _Part, where: str) -> _Part:
-    """Return a host or a link with numbers where it has texts with units."""
+def _in_units(part: _Part, where: str, clock: Clock | None) -> _Part:
+    """Return a host or a link with numbers where it has something else."""
     changed: dict[str, Any] = {
-        key: in_units(value, kind, f"{where}: {key}")
+        key: in_units(value, kind, f"{where}: {key}", (), clock)
         for key, kind in COUNTED.items()
-        # Limits may be texts of hours, too.
-        if key not in LIMITS and isinstance(value := getattr(part, key, None), str | list | tuple)
+        # Limits may be texts of hours, too. There may be millions of links.
+        if key not in LIMITS
+        and type(value := getattr(part, key, None)) not in (float, int, NoneType)
     }
     return replace(part, **changed) if changed else part
 
@@ -147,7 +152,7 @@ def contents_of_matrix(
     periods_s: InUnitsLike | None = None,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
-    most_connections: npt.ArrayLike | None = None,
+    most_connections: InUnitsLike | None = None,
     rates: Mapping[str, InUnitsLike | None] | None = None,
 ) -> ProblemContents:
     """Bring a matrix of bandwidth into columns, see `Problem.from_matrix`.
@@ -182,11 +187,14 @@ def contents_of_matrix(
     ... }).downlink_bytes_per_s
     array([[inf,  7.]])
     """
-    names = tuple(names)
+    names = texts_of(names, "names")
     n = len(names)
-    said = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, "backlog_bytes": backlog_bytes}
-    said = values_in_units({**said, **limits}, COUNTED)
-    matrix = np.asarray(said["bandwidth_bytes_per_s"], dtype=float)
+    hosts = Axis("host", lambda: names)
+    of_pairs = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, **(rates or {})}
+    of_hosts = {"backlog_bytes": backlog_bytes, "most_connections": most_connections, **limits}
+    said = values_in_units(of_pairs, COUNTED, dict.fromkeys(of_pairs, (hosts, hosts)))
+    said |= values_in_units(of_hosts, COUNTED, dict.fromkeys(of_hosts, (hosts,)))
+    matrix = floats_of("bandwidth_bytes_per_s", said["bandwidth_bytes_per_s"])
     starts = _starts(periods_s)
     if matrix.ndim == 2:
         matrix = matrix[np.newaxis]
@@ -215,21 +223,21 @@ def contents_of_matrix(
         held=tuple(held),
         most_connections=None
         if most_connections is None
-        else one_per_host("most_connections", most_connections, n),
-        **_rates_of_pairs(values_in_units(rates or {}, COUNTED), used),
+        else one_per_host("most_connections", said["most_connections"], n),
+        **_rates_of_pairs({key: said[key] for key in rates or {}}, used),
         **given,
     )
 
 
-def _rates_of_pairs(rates: Mapping[str, npt.ArrayLike | None], used: BoolArray) -> dict[str, Any]:
+def _rates_of_pairs(rates: Mapping[str, Any], used: BoolArray) -> dict[str, Any]:
     return {
         key: None if values is None else _of_pairs(key, values, used)
         for key, values in rates.items()
     }
 
 
-def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
-    matrix = np.asarray(values, dtype=float)
+def _of_pairs(key: str, values: Any, used: BoolArray) -> FloatArray:
+    matrix = floats_of(key, values)
     if matrix.shape not in ((), used.shape):
         raise ProblemError(
             f"{key} must be a number or have shape {used.shape}, got shape {matrix.shape}"
@@ -237,10 +245,10 @@ def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
     return np.broadcast_to(matrix, used.shape)[used]
 
 
-def _starts(periods_s: InUnitsLike | None) -> FloatArray:
+def _starts(periods_s: InUnitsLike | None, clock: Clock | None = None) -> FloatArray:
     if periods_s is None:
         return np.zeros(1)
-    return np.asarray(in_units(periods_s, COUNTED["periods_s"], "periods_s"), dtype=float)
+    return floats_of("periods_s", in_units(periods_s, INSTANT, "periods_s", (), clock))
 
 
 def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> IndexArray:
@@ -287,7 +295,7 @@ def _off_diagonal_nonzero(matrix: FloatArray) -> BoolArray:
     return used
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Mark a fresh array so that it need not be copied."""
     array.flags.writeable = False
     return array

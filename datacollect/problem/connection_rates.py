@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError
+from datacollect.problem.numbers import floats_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -294,7 +295,7 @@ def completed_links(
     columns = []
     for key in RATE_COLUMNS:
         values = rates.get(key)
-        column = np.full(n_links, np.nan) if values is None else np.asarray(values, dtype=float)
+        column = np.full(n_links, np.nan) if values is None else floats_of(key, values)
         if column.shape != (n_links,):
             raise ProblemError(
                 f"{key} must have one number per link ({n_links}), got shape {column.shape}"

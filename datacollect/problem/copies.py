@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from datacollect.numbers.containers import Axis, texts_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
+from datacollect.problem.fields import COUNTED
 from datacollect.problem.manifest import require_fit
-from datacollect.problem.places import changed_places
+from datacollect.problem.numbers import floats_of
+from datacollect.problem.one_number import SINCE_1970
+from datacollect.problem.places import PLACE_COLUMNS, changed_places
 from datacollect.problem.rules import (
+    HOST_COLUMNS,
+    LINK_COLUMNS,
     changed_columns,
     reject_bad_held,
     reject_bad_shared,
     require_hosts,
 )
+from datacollect.problem.with_units import values_in_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -71,6 +78,45 @@ def copied(problem: _P, changes: Mapping[str, Any]) -> _P:
     return other
 
 
+def _let_in(problem: Any, changed: Set[str]) -> None:
+    """Bring names and numbers that have changed through the door."""
+    # Plain texts: equal problems are equal however they were built.
+    if "names" in changed:
+        object.__setattr__(problem, "names", texts_of(problem.names, "names"))
+    if "destination" in changed:
+        [destination] = texts_of([problem.destination], "destination")
+        object.__setattr__(problem, "destination", destination)
+    columns = {key: getattr(problem, key) for key in changed & COUNTED.keys()}
+    for key, value in counted(problem, columns).items():
+        object.__setattr__(problem, key, value)
+
+
+def counted(problem: ProblemContents, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of a problem's attributes, all of them, by the door for numbers.
+
+    Labels are those of the hosts or links that the problem has with these values.
+    """
+
+    def now(key: str) -> Any:
+        return given[key] if key in given else getattr(problem, key)
+
+    names = texts_of(now("names"), "names")
+
+    def pairs() -> list[tuple[str, str]]:
+        ends = (np.asarray(now(key)).tolist() for key in ("link_from", "link_to"))
+        return [(names[a], names[b]) for a, b in zip(*ends, strict=True)]
+
+    hosts, links = (Axis("host", lambda: names),), (Axis("link", pairs),)
+    axes = dict.fromkeys((*HOST_COLUMNS, "most_connections", *PLACE_COLUMNS), hosts)
+    axes |= dict.fromkeys(LINK_COLUMNS[2:], links)
+    measured = {key: given[key] for key in ("measured_s",) if key in given}
+    others = {key: value for key, value in given.items() if key not in measured}
+    return {
+        **values_in_units(others, COUNTED, axes, now("clock")),
+        **values_in_units(measured, COUNTED, clock=SINCE_1970),
+    }
+
+
 def with_rates(problem: ProblemContents, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return changes with those of rates by connections that follow from them.
 
@@ -85,7 +131,9 @@ def with_rates(problem: ProblemContents, changes: Mapping[str, Any]) -> dict[str
         return changes | dict.fromkeys(RATE_COLUMNS)
     if "bandwidth_bytes_per_s" in changes:
         before = problem.bandwidth_bytes_per_s[0]
-        after = np.atleast_2d(np.asarray(changes["bandwidth_bytes_per_s"], dtype=float))[0]
+        after = np.atleast_2d(floats_of("bandwidth_bytes_per_s", changes["bandwidth_bytes_per_s"]))[
+            0
+        ]
         if after.shape == before.shape:
             with np.errstate(invalid="ignore", divide="ignore"):
                 factor = after / before
@@ -101,10 +149,7 @@ def settle(problem: Any, changed: Set[str]) -> None:
 
     What has not changed needs no second look: there may be millions of links.
     """
-    if "names" in changed:
-        # numpy's text becomes plain text: equal problems are equal however they were built.
-        names = tuple(str(name) if isinstance(name, str) else name for name in problem.names)
-        object.__setattr__(problem, "names", names)
+    _let_in(problem, changed)
     for key in changed & {"shared", "held"}:
         object.__setattr__(problem, key, tuple(getattr(problem, key)))
     if "price_per_gb" in changed and not np.any(problem.price_per_gb):

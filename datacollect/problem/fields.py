@@ -215,7 +215,13 @@ HELD = Table(
 )
 
 # What numbers of hosts, links and starts of periods count, wherever else than in files they stand.
-COUNTED = {**counted_fields(HOST, LINK), "periods_s": INSTANT, "measured_s": INSTANT}
+COUNTED = {
+    **counted_fields(HOST, LINK),
+    **dict.fromkeys(("latitude", "longitude"), Number("degrees", signed=True)),
+    **dict.fromkeys(("periods_s", "measured_s"), INSTANT),
+    "file_tolerance": Number("the makespan, a part"),
+    **dict.fromkeys(("link_from", "link_to"), Whole("hosts, from 0")),
+}
 
 # Only problems have windows.
 _OPEN = _open("start")

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.files.clock import Clock
+from datacollect.files.clock import Clock, parsed
 from datacollect.files.documents import PROBLEM_FORMAT
 from datacollect.files.kinds import join, shown
 from datacollect.problem import calendar
@@ -123,7 +123,10 @@ def _measured_s(values: Mapping[str, Any], table: LinkTable | None) -> float | N
     """Return when the oldest bandwidths were measured, in seconds since 1970."""
     said = [] if table is None or table.measured_s is None else [table.measured_s]
     if values["measured_at"] is not None:
-        clock = Clock.of(values["measured_at"], values["timezone"], "measured_at")
+        # An instant with its offset is one in any zone; to_dict writes UTC.
+        has_offset = parsed(values["measured_at"], "measured_at").tzinfo is not None
+        zone = None if has_offset else values["timezone"]
+        clock = Clock.of(values["measured_at"], zone, "measured_at")
         said.append(clock.start.timestamp())
     return min(said, default=None)
 

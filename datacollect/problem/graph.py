@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.numbers.containers import by_name
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.fields import COUNTED
@@ -106,6 +107,7 @@ def _with_backlogs(
             (node, _without(data, key) | {"backlog_bytes": found.get(node, 0)})
             for node, data in listed
         ]
+    backlog = by_name(backlog, "backlog")
     names = [node for node, _ in listed]
     for name in backlog:
         if name not in names:
@@ -256,9 +258,7 @@ def _host_of_node(node: Any, data: Mapping[str, Any]) -> Host:
     _reject_near_misses(data, NODE_ATTRIBUTES, where)
     values = {key: _plain(data[key], key, where) for key in NODE_ATTRIBUTES if key in data}
     for key, value in values.items():
-        several = key in LIMITS and isinstance(value, list | tuple | np.ndarray)
-        for one in value if several else [value]:
-            _require_number(one, f"{where}: {key}")
+        _require_numbers(value, f"{where}: {key}", may_be_several=key in LIMITS)
     return Host(node, **values)
 
 
@@ -271,14 +271,12 @@ def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
             f"{where}: bandwidth_bytes_per_s is missing, got attributes {list(data)}"
         )
     bandwidth = _plain(data["bandwidth_bytes_per_s"], "bandwidth_bytes_per_s", where)
-    several = isinstance(bandwidth, list | tuple | np.ndarray)
-    for value in bandwidth if several else [bandwidth]:
-        _require_number(value, f"{where}: bandwidth_bytes_per_s")
+    _require_numbers(bandwidth, f"{where}: bandwidth_bytes_per_s")
     price = _plain(data.get("price_per_gb", 0.0), "price_per_gb", where)
-    _require_number(price, f"{where}: price_per_gb")
+    _require_numbers(price, f"{where}: price_per_gb", may_be_several=False)
     rates = {key: _plain(data[key], key, where) for key in RATE_COLUMNS if key in data}
     for key, value in rates.items():
-        _require_number(value, f"{where}: {key}")
+        _require_numbers(value, f"{where}: {key}", may_be_several=False)
     return Link(tail, head, bandwidth, price, **rates)
 
 
@@ -287,9 +285,11 @@ def _plain(value: Any, key: str, where: str) -> Any:
     return in_units(value, COUNTED[key], f"{where}: {key}") if key in COUNTED else value
 
 
-def _require_number(value: Any, where: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ProblemError(f"{where} must be a number, got {value!r}")
+def _require_numbers(value: Any, where: str, *, may_be_several: bool = True) -> None:
+    several = may_be_several and isinstance(value, list | np.ndarray)
+    for one in value if several else [value]:
+        if not isinstance(one, Real):
+            raise ProblemError(f"{where} must be a number, got {one!r}")
 
 
 def _instances(attributes: Mapping[str, Any], key: str, kind: type) -> Sequence[Any]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.problem.hourly_rates import HourlyRate
-from datacollect.problem.numbers import one_per_host
+from datacollect.problem.numbers import floats_of, one_per_host
 from datacollect.problem.recurring_hours import in_order, last_rows, of_one_form
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def is_constant(limit: npt.NDArray[Any]) -> bool:
 
 def varies(limit: npt.ArrayLike) -> bool:
     """Whether what is given as a limit, in whatever becomes an array, has rows that differ."""
-    array = np.asarray(limit)
+    array = floats_of("a limit", limit)
     return array.ndim > 1 and not is_constant(array)
 
 
@@ -107,7 +107,7 @@ def by_period(key: str, values: npt.ArrayLike, n_periods: int, n_hosts: int) -> 
     >>> by_period("uplink_bytes_per_s", [1.0, 2.0], 3, 2).tolist()
     [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
     """
-    array = np.asarray(values, dtype=float)
+    array = floats_of(key, values)
     if array.ndim < 2:
         return np.broadcast_to(one_per_host(key, array, n_hosts), (n_periods, n_hosts))
     if array.ndim == 2 and len(array) and array.shape[1] == n_hosts:

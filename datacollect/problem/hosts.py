@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.files.units import counted
-from datacollect.problem.with_units import BANDWIDTH, CAPACITY, RANGE, in_units
+from datacollect.problem.with_units import BANDWIDTH, CAPACITY, PART, RANGE, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,7 +146,7 @@ class SharedBottleneck:
             capacity_bytes_per_s=in_units(
                 capacity_bytes_per_s, CAPACITY, f"{where}: capacity_bytes_per_s"
             ),
-            competitors=competitors,
+            competitors=in_units(competitors, PART, f"{where}: competitors"),
         )
 
     def __repr__(self) -> str:
@@ -209,7 +209,8 @@ class Held:
     def __init__(
         self, host: str, source: str, offset_bytes: WholeBytes, n_bytes: WholeBytes
     ) -> None:
-        if isinstance(offset_bytes, str) or isinstance(n_bytes, str):
+        # There may be many thousands.
+        if type(offset_bytes) is not int or type(n_bytes) is not int:
             where = f"held data of {source!r} at {host!r}"
             offset_bytes = in_units(offset_bytes, RANGE, f"{where}: offset_bytes")
             n_bytes = in_units(n_bytes, RANGE, f"{where}: n_bytes")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.addresses import address_of
 from datacollect.files.documents import document_name, read_text
 from datacollect.files.kinds import SHOWN_LENGTH, join, shown
 from datacollect.files.quantities import plain_number
@@ -272,6 +273,10 @@ def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
 def _host(text: str, name: str, where: str, host_index: Mapping[str, int]) -> int:
     if text in host_index:
         return host_index[text]
+    if address := address_of(text):
+        same = (i for host, i in host_index.items() if address_of(host) == address)
+        if (found := next(same, None)) is not None:
+            return found
     if not text:
         raise ProblemError(f"{where}: {name} must be a host's name, got nothing; fill it in")
     hint = nearest_hint(text[:SHOWN_LENGTH], host_index)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from datacollect.errors import nearest_hint
+from datacollect.numbers.containers import texts_of
 from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.constructors import ProblemConstructors
-from datacollect.problem.copies import copied, settle, with_rates
+from datacollect.problem.copies import copied, counted, settle, with_rates
 from datacollect.problem.extreme_rates import require_possible_rates
-from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.questions import ProblemQuestions
-from datacollect.problem.with_units import INSTANT, in_units, values_in_units
+from datacollect.problem.with_units import INSTANT, in_units, in_whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -162,7 +162,7 @@ class Problem(ProblemConstructors, ProblemQuestions):
         ----------
         **changes
             New values by the attributes' names, with the attributes' units; or texts with
-            their own, as in files.
+            their own, as in files. Labels of arrays are names of hosts, or (from, to) of links.
 
         Returns
         -------
@@ -186,7 +186,9 @@ class Problem(ProblemConstructors, ProblemQuestions):
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
-        values = values_in_units(changes, COUNTED)
+        if "names" in changes:
+            changes["names"] = texts_of(changes["names"], "names")
+        values = counted(self, changes)
         given = {"periods_s", "bandwidth_bytes_per_s"}
         # A limit that is constant is so on all days that are yet to be listed.
         given |= {key for key in LIMITS if key in values and varies(values[key])}
@@ -230,7 +232,8 @@ class Problem(ProblemConstructors, ProblemQuestions):
         >>> problem.until("10 days").n_periods
         33
         """
-        changes = calendar.listed_until(self, in_units(at_s, INSTANT, "at_s"))
+        until_s = in_units(at_s, INSTANT, "at_s", (), self.clock)
+        changes = calendar.listed_until(self, until_s)
         return self.replace(**changes) if changes else self
 
     def with_links(self, links: IntArray) -> Problem:
@@ -256,6 +259,7 @@ class Problem(ProblemConstructors, ProblemQuestions):
         >>> problem.with_links(np.array([1])).bandwidth_bytes_per_s.tolist()
         [[6.0]]
         """
+        links = in_whole(links, "links")
         tail, head = self.link_from[links], self.link_to[links]
         bandwidth = self.bandwidth_bytes_per_s[:, links]
         columns = {"link_from": tail, "link_to": head, "bandwidth_bytes_per_s": bandwidth}

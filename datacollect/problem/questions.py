@@ -13,6 +13,7 @@ from datacollect.numbers.arrays import ranges
 from datacollect.problem import digest
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.hosts import HeldColumns, Parcel, ParcelColumns
+from datacollect.problem.with_units import in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,8 @@ class ProblemQuestions(ProblemContents):
         >>> problem.link_indices([0, 1], [1, 0]).tolist()
         [0, -1]
         """
-        key = np.asarray(link_from, dtype=np.int64) * self.n_hosts + np.asarray(link_to)
+        tail, head = in_whole(link_from, "link_from"), in_whole(link_to, "link_to")
+        key = np.asarray(tail, dtype=np.int64) * self.n_hosts + head
         if self.n_links == 0:
             return np.full(key.shape, -1, dtype=np.int64)
         if key.shape == self._link_key.shape and (key == self._link_key).all():
@@ -113,7 +115,8 @@ class ProblemQuestions(ProblemContents):
         >>> problem.links_out_of([1]).tolist()
         [1]
         """
-        tails = np.asarray(hosts, dtype=self.link_from.dtype)  # another type would be converted
+        # Another type would be converted.
+        tails = np.asarray(in_whole(hosts, "hosts"), dtype=self.link_from.dtype)
         first = np.searchsorted(self.link_from, tails, side="left")
         counts = np.searchsorted(self.link_from, tails, side="right") - first
         return ranges(first, counts)

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.host_names import fault_of
+from datacollect.files.kinds import shown
 from datacollect.problem.connection_rates import RATE_COLUMNS, completed_links
 from datacollect.problem.host_limits import LIMITS, by_period, is_constant, reject_partly_unlimited
-from datacollect.problem.numbers import one_per_host
+from datacollect.problem.numbers import floats_of, one_per_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -42,17 +43,17 @@ _MAY_BE_INFINITE = {
 }
 HOST_COLUMNS = ("backlog_bytes", *_MAY_BE_INFINITE)
 _FOLLOWS = {key: {"periods_s"} for key in LIMITS}  # these have a row for each period
-_LINK_COLUMNS = ("link_from", "link_to", "bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
+LINK_COLUMNS = ("link_from", "link_to", "bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
 
 
 def index_of_names(names: Sequence[str]) -> dict[str, int]:
     """Return the index of each name, or raise `ProblemError`."""
-    index = {name: i for i, name in enumerate(names)}
     for name in names:
         if not isinstance(name, str) or not name:
             raise ProblemError(f"a host's name must be text and not empty, got {name!r}")
         if fault := fault_of(name):
             raise ProblemError(f"host {name!r}: its name {fault}")
+    index = {name: i for i, name in enumerate(names)}
     if len(index) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise ProblemError(f"host {twice!r}: name given twice; names must be unique")
@@ -88,8 +89,8 @@ def changed_columns(problem: ProblemContents, changed: Set[str]) -> dict[str, np
     columns |= host_arrays(names, len(starts), {key: getattr(problem, key) for key in of_hosts})
     if changed & {"names", "most_connections"} and problem.most_connections is not None:
         columns["most_connections"] = _connections_of_hosts(names, problem.most_connections)
-    if changed & {"names", "periods_s", *_LINK_COLUMNS}:
-        of_links = {key: getattr(problem, key) for key in _LINK_COLUMNS}
+    if changed & {"names", "periods_s", *LINK_COLUMNS}:
+        of_links = {key: getattr(problem, key) for key in LINK_COLUMNS}
         columns |= link_arrays(names, len(starts), **of_links)
     return {key: _frozen(array) for key, array in columns.items()}
 
@@ -167,7 +168,7 @@ def _connections_of_hosts(names: Sequence[str], values: npt.ArrayLike) -> FloatA
 
 def period_starts(periods_s: npt.ArrayLike) -> FloatArray:
     """Return the starts of the forecast's periods, or raise `ProblemError`."""
-    starts = np.asarray(periods_s, dtype=float)
+    starts = floats_of("periods_s", periods_s)
     if starts.ndim != 1 or len(starts) == 0 or starts[0] != 0:
         raise ProblemError(
             f"periods_s must list the starts of periods, the first 0, got {starts.tolist()}"
@@ -195,8 +196,10 @@ def link_arrays(
     **rates: npt.ArrayLike | None,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the links' columns sorted by (from, to), or raise `ProblemError`."""
-    tail, head = np.asarray(link_from), np.asarray(link_to)
-    bandwidth = np.atleast_2d(np.asarray(bandwidth_bytes_per_s, dtype=float))
+    tail, head = (
+        _indices(key, ends) for key, ends in (("link_from", link_from), ("link_to", link_to))
+    )
+    bandwidth = np.atleast_2d(floats_of("bandwidth_bytes_per_s", bandwidth_bytes_per_s))
     if len(head) != len(tail):
         raise ProblemError(
             f"link_from and link_to must have one entry per link, got {len(tail)} and {len(head)}"
@@ -207,7 +210,11 @@ def link_arrays(
             f"links), got {bandwidth.shape}"
         )
     _require_indices(tail, head, len(names))
-    price = None if price_per_gb is None else np.asarray(price_per_gb, dtype=float)
+    price = None if price_per_gb is None else floats_of("price_per_gb", price_per_gb)
+    if price is not None and price.shape != tail.shape:
+        raise ProblemError(
+            f"price_per_gb must have one number per link ({len(tail)}), got shape {price.shape}"
+        )
     key = tail.astype(np.int64) * len(names) + head
     order: IntArray | None = None
     if not (key[1:] > key[:-1]).all():
@@ -222,6 +229,15 @@ def link_arrays(
     }
     arrays |= completed_links(names, tail, head, bandwidth, rates, order)
     return arrays if price is None else arrays | {"price_per_gb": price}
+
+
+def _indices(key: str, ends: npt.ArrayLike) -> IndexArray:
+    array = np.asarray(ends)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ProblemError(
+            f"{key} must list a host's index, from 0, for each link, got {shown(array.tolist())}"
+        )
+    return array if array.size else array.astype(np.int32)
 
 
 def _reject_bad_links(
@@ -396,7 +412,14 @@ def _reject_held_beyond_storage(columns: HeldColumns, hosts: _Hosts) -> None:
 
 def whole_backlogs(names: Sequence[str], backlog_bytes: npt.ArrayLike) -> IntArray:
     """Return backlogs as whole numbers of bytes, or raise `ProblemError`."""
-    values = np.asarray(backlog_bytes)
+    values = (
+        backlog_bytes
+        if isinstance(backlog_bytes, np.ndarray)
+        # As objects: among floats, whole numbers would lose digits.
+        else np.array([*backlog_bytes, None], dtype=object)[:-1]
+        if isinstance(backlog_bytes, list | tuple)
+        else np.asarray(backlog_bytes)
+    )
     if values.shape != (len(names),):
         raise ProblemError(
             f"backlog_bytes must have one number per host ({len(names)}), got shape {values.shape}"

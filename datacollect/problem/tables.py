@@ -9,15 +9,25 @@ import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.units import BYTES_PER_S
+from datacollect.numbers.containers import (
+    by_name,
+    frame_of,
+    is_series,
+    opened,
+    texts_of,
+    values_of,
+)
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import LIMITS
 from datacollect.problem.hourly_rates import has_hours
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
-from datacollect.problem.numbers import numbers_of
+from datacollect.problem.numbers import floats_of, numbers_of
+from datacollect.problem.one_number import SINCE_1970
 from datacollect.problem.places import PLACE_COLUMNS
-from datacollect.problem.with_units import in_units
+from datacollect.problem.rules import whole_backlogs
+from datacollect.problem.with_units import INSTANT, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -76,10 +86,12 @@ def contents_of_table(
     >>> contents.names, contents.bandwidth_bytes_per_s.tolist()
     (('D', 'S'), [[312500.0]])
     """
+    links = frame_of(links, "links")
+    hosts = None if hosts is None else frame_of(hosts, "hosts")
     backlog = _backlog_by_name(backlog_bytes)
     starts = np.zeros(1)
     if periods_s is not None:
-        starts = np.asarray(in_units(periods_s, COUNTED["periods_s"], "periods_s"), dtype=float)
+        starts = floats_of("periods_s", in_units(periods_s, INSTANT, "periods_s"))
     host_list = None if hosts is None else _host_names(hosts)
     columns: dict[str, Any]
     if {"from", "to"} <= set(links.columns):
@@ -92,10 +104,9 @@ def contents_of_table(
                 f"backlog_bytes: unknown host {name!r}; add it to hosts" + nearest_hint(name, names)
             )
     return ProblemContents(
-        names=tuple(_plain(name) for name in names),
-        destination=_plain(destination),
-        # As objects: among numbers, one text would turn all into texts.
-        backlog_bytes=np.array([backlog.get(name, 0) for name in names], dtype=object),
+        names=tuple(names),
+        destination=destination,
+        backlog_bytes=whole_backlogs(names, [backlog.get(name, 0) for name in names]),
         periods_s=starts,
         shared=tuple(shared),
         held=tuple(held),
@@ -210,8 +221,8 @@ def _square(
     starts: FloatArray,
 ) -> tuple[list[str], dict[str, Any]]:
     """Return hosts' names and the problem's columns of links from a square table."""
-    names = list(links.index)
-    if set(names) != set(links.columns) or links.shape != (len(set(names)), len(set(names))):
+    names, across = (list(texts_of(ends, "links")) for ends in (links.index, links.columns))
+    if set(names) != set(across) or links.shape != (len(set(names)), len(set(names))):
         raise ProblemError(
             "links must be long, with columns from, to and a bandwidth, or square, with the same "
             f"names once each in index and columns; got columns {_listed(links.columns)}"
@@ -225,7 +236,9 @@ def _square(
     matrix = np.empty(links.shape)
     for i, name in enumerate(names):
         matrix[:, i] = numbers_of(
-            links[name], f"links: column {name!r}", COUNTED["bandwidth_bytes_per_s"]
+            links.iloc[:, across.index(name)],
+            f"links: column {name!r}",
+            COUNTED["bandwidth_bytes_per_s"],
         )
     used = (matrix != 0) & ~np.isnan(matrix)
     np.fill_diagonal(used, val=False)
@@ -252,8 +265,6 @@ def _check_columns(links: pd.DataFrame) -> str:
                 + ", ".join(LINK_COLUMNS)
                 + nearest_hint(str(column), LINK_COLUMNS)
             )
-        if (links.columns == column).sum() > 1:
-            raise ProblemError(f"links: column {column} given twice")
     given = [column for column in BYTES_PER_S if column in links]
     if len(given) != 1:
         raise ProblemError(
@@ -285,9 +296,7 @@ def _ends(
 def _texts(links: pd.DataFrame, column: str) -> pd.Series[str]:
     import pandas as pd
 
-    values = links[column]
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        values = values.astype(object)
+    values = links[column].astype(object)  # categories and dictionaries become their texts
     missing = values.isna().to_numpy(dtype=bool)
     if len(values) and (missing.any() or pd.api.types.infer_dtype(values) != "string"):
         row = next(i for i, name in enumerate(values) if missing[i] or not isinstance(name, str))
@@ -303,8 +312,16 @@ def _measured_s(links: pd.DataFrame) -> float | None:
     """Return when the oldest estimate was measured, where its times are seconds since 1970."""
     if "newest_s" not in links:
         return None
-    found = oldest_s(numbers_of(links["newest_s"], "links: newest_s"))
-    return found if found is not None and SINCE_1970_S <= found <= LAST_SINCE_1970_S else None
+    newest_s = numbers_of(links["newest_s"], "links: newest_s", INSTANT, SINCE_1970)
+    late = newest_s > LAST_SINCE_1970_S
+    if late.any():
+        row = int(np.argmax(late))
+        raise ProblemError(
+            f"links, row {row}: newest_s must be seconds since 1970, got {newest_s[row]:.15g}; "
+            "divide milliseconds by 1000, or leave the column out"
+        )
+    found = oldest_s(newest_s)
+    return found if found is not None and found >= SINCE_1970_S else None
 
 
 def _with_periods(links: pd.DataFrame, n_periods: int) -> tuple[pd.DataFrame, IntArray]:
@@ -332,7 +349,7 @@ def _host_names(hosts: pd.DataFrame) -> list[str]:
                 f"hosts: unknown column {column!r}; known are {', '.join(HOST_COLUMNS)}, the index "
                 "holds the names" + nearest_hint(str(column), HOST_COLUMNS)
             )
-    return list(hosts.index)
+    return list(texts_of(hosts.index, "hosts"))
 
 
 def _host_limits(hosts: pd.DataFrame | None, n_hosts: int, n_periods: int) -> dict[str, Any]:
@@ -368,6 +385,9 @@ def _by_period(values: pd.Series[Any], column: str, n_periods: int) -> FloatArra
                 f"{where} of {name!r}: hours of the day need start, which tables do not have; use "
                 "Problem.from_hosts, or periods_s and a list of one number per period"
             )
+    cells = [opened(cell, where) for cell in values]
+    cells = [values_of(cell) if is_series(cell) else cell for cell in cells]
+    values = pd.Series(cells, values.index, dtype=object)
     several = [isinstance(cell, list | tuple | np.ndarray) for cell in values]
     if not any(several):
         return numbers_of(values, where, kind)
@@ -388,21 +408,13 @@ def _by_period(values: pd.Series[Any], column: str, n_periods: int) -> FloatArra
 
 
 def _backlog_by_name(backlog_bytes: Mapping[str, WholeBytes] | pd.Series[Any]) -> dict[str, int]:
-    import pandas as pd
-
-    if isinstance(backlog_bytes, pd.Series) and not backlog_bytes.index.is_unique:
-        twice = backlog_bytes.index[backlog_bytes.index.duplicated()][0]
-        raise ProblemError(f"backlog_bytes: host {twice!r} given twice; sum or drop one")
-    items = in_units(dict(backlog_bytes), COUNTED["backlog_bytes"], "backlog_bytes")
-    for name in items:
+    found: dict[str, int] = in_units(
+        by_name(backlog_bytes, "backlog_bytes"), COUNTED["backlog_bytes"], "backlog_bytes"
+    )
+    for name in found:
         if not isinstance(name, str):
             raise ProblemError(f"backlog_bytes: a host's name must be text, got {name!r}")
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in items.items()}
-
-
-def _plain(name: Any) -> Any:
-    # numpy's texts, as in columns of dtype object, are texts but print and hash otherwise.
-    return str(name) if isinstance(name, str) else name
+    return found
 
 
 def _listed(columns: Iterable[Any]) -> str:

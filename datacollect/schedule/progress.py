@@ -15,6 +15,7 @@ import numpy as np
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.units import counted
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, running_totals
+from datacollect.numbers.containers import texts_of
 from datacollect.problem.calendar import enough_s, least_s, listed
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
@@ -81,7 +82,8 @@ class Progress(ProgressContents):
                 f"progress: at_s must be >= 0 and finite, got {at_s:g}; it counts seconds "
                 "from the start of the plan"
             )
-        vars(self).update(at_s=at_s, held=tuple(held), links=links, lost_hosts=tuple(lost_hosts))
+        lost = texts_of(lost_hosts, "lost_hosts")
+        vars(self).update(at_s=at_s, held=tuple(held), links=links, lost_hosts=lost)
 
     def _repr_html_(self) -> str:
         """Show the progress in a notebook."""
@@ -208,6 +210,7 @@ class Progress(ProgressContents):
         >>> Progress.from_schedule(problem, dc.direct(problem), at_s=3.0).held
         (Held(host='D', source='S', offset_bytes=0, n_bytes=15),)
         """
+        at_s = in_units(at_s, INSTANT, "at_s", (), problem.clock)
         empty = cls(at_s)  # refuses instants that are none
         collected = tuple(h for h in problem.held if h.host == problem.destination and h.n_bytes)
         return replace(empty, held=collected + _held_at(plan, empty.at_s))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from datacollect.errors import ProblemError, naming
+from datacollect.problem.with_units import in_whole
 from datacollect.renamed import Renamed, renamed_argument
 from datacollect.study.axes import (
     Axis,
@@ -301,6 +302,7 @@ class ExperimentContents:
         >>> experiment.with_seeds(1).seeds.most
         1
         """
+        most = in_whole(most, "most")
         least = min(self.seeds.least, most)
         chosen = self.seeds.chosen
         if chosen is not None and most > len(chosen):

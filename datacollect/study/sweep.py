@@ -21,6 +21,7 @@ from datacollect.errors import (
 )
 from datacollect.files.stages import LOG
 from datacollect.numbers.pace import about_duration
+from datacollect.problem.with_units import PART, in_units, in_whole
 from datacollect.scenario.carry_out import require_ns3
 from datacollect.study.experiment import Experiment
 from datacollect.study.identity import failure_key
@@ -188,6 +189,9 @@ def sweep(
     given = {"workers": workers, "dask": dask, "client": client}
     if len(names := [name for name, value in given.items() if value is not None]) > 1:
         raise ProblemError(f"{' and '.join(names)} exclude each other; give one of them")
+    workers = in_whole(workers, "workers")
+    scale, probe_scale = in_units(scale, PART, "scale"), in_units(probe_scale, PART, "probe_scale")
+    seeds_most = in_whole(seeds_most, "seeds_most")
     if workers is not None and workers < 0:
         raise ProblemError(f"workers must be >= 0, got {workers}")
     file = "" if isinstance(experiment, Experiment) else os.fspath(experiment)

@@ -167,7 +167,8 @@ def test_no_samples_give_no_estimates():
     st.floats(0, 0.99),
 )
 def test_estimates_equal_the_definitions_sample_by_sample(rows, a):
-    """The oracle follows the definitions one sample at a time."""
+    """The oracle follows the definitions one sample at a time; equal rows of an instant are one."""
+    rows = [row for i, row in enumerate(rows) if row[2] == 0 or row not in rows[:i]]
     estimated = {how: estimate(table(rows), how, a=a) for how in ("ewma", "last", "median")}
     low = estimate(table(rows), "quantile", quantile=0.3)
     pairs = sorted({row[:2] for row in rows})

@@ -149,7 +149,8 @@ def test_iperf3_addresses_become_names(tmp_path):
 
 def test_iperf3_samples_become_estimates():
     names = {CLIENT: "lyon", SERVER: "geneva"}
-    samples = pd.concat([read(IPERF3 / "tcp.json", names)] * 2)
+    one = read(IPERF3 / "tcp.json", names)
+    samples = pd.concat([one, one.assign(time_s=one["time_s"] + 60)])
     assert estimate(samples)["n_samples"].tolist() == [2]
 
 

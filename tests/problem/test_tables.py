@@ -168,7 +168,11 @@ HOSTS = pd.DataFrame(index=["S", "K", "D"])
         (LONG.assign(to=["D", "S", "D"]), {}, r"link 'S' -> 'S': a link must join two different"),
         (LONG.assign(to=["D", "D", "D"]), {}, r"link 'S' -> 'D': given twice"),
         (LONG.assign(bandwidth_bytes_per_s="x"), {}, r"row 0 must be a finite number .*, got 'x'"),
-        (LONG.assign(bandwidth_bytes_per_s=True), {}, r"must hold numbers, got bool"),
+        (
+            LONG.assign(bandwidth_bytes_per_s=True),
+            {},
+            r"bandwidth_bytes_per_s, row 0 must be a number, got True",
+        ),
         (LONG.assign(bandwidth_bytes_per_s=[1, np.nan, 2]), {}, r"'S' -> 'K'.*finite, got nan"),
         (LONG.assign(bandwidth_bytes_per_s=-1.0), {}, r"must be >= 0 and finite, got -1"),
         (LONG.assign(price_per_gb=[0.1, np.nan, 0.1]), {}, r"price_per_gb must be .* got nan"),

@@ -94,7 +94,7 @@ def test_square_tables_take_texts_in_their_cells():
         ),
         ({"bandwidth_bytes_per_s": ["10"]}, {}, "row 0 must .* leave out the quotes, or give"),
         # What another unit's column says is a number of that.
-        ({"bandwidth_mbit_per_s": ["10 Gbit/s"]}, {}, "bandwidth_mbit_per_s must hold numbers"),
+        ({"bandwidth_mbit_per_s": ["10 Gbit/s"]}, {}, "bandwidth_mbit_per_s, row 0 must be a"),
         (
             {"bandwidth_bytes_per_s": [1.0]},
             {"release_s": ["1 GB", 0.0]},

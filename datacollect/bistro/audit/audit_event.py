@@ -39,6 +39,7 @@ from datacollect.files.documents import document_name, read_bytes, write_atomica
 from datacollect.net.fan_out import fan_out
 from datacollect.net.http_asking import Asker
 from datacollect.net.tls import web_context
+from datacollect.problem.with_units import in_whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -221,7 +222,7 @@ def audit_event(
     >>> dc.audit_event("tax.toml", receipts="receipts").evidence  # doctest: +SKIP
     ()
     """
-    sources = _sources(batches, verdicts, workers, dask)
+    sources = _sources(batches, verdicts, in_whole(workers, "workers"), dask)
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
     # By this host's clock: it decides of nothing but what may still come.

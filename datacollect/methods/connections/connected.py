@@ -38,6 +38,7 @@ from datacollect.methods.timing.instants import finish_s
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.pipeline import RouteNumbers
 from datacollect.methods.timing.tolerances import PROVED
+from datacollect.problem.with_units import in_whole
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.data.transfers import Bottleneck, Transfers
 from datacollect.solvers.budget import Budget
@@ -125,7 +126,7 @@ def earliest_s(problem: Problem, connections: int, solver: Solver = "auto") -> f
 
 
 def _require(problem: Problem, connections: int) -> None:
-    if isinstance(connections, bool) or int(connections) != connections or connections < 1:
+    if in_whole(connections, "connections") < 1:
         raise ProblemError(f"connections must be a whole number >= 1, got {connections!r}")
     if problem.n_periods > 1:
         raise ProblemError(

@@ -23,6 +23,7 @@ from datacollect.methods.fair.transfers import RouteJob, fair_transfers
 from datacollect.methods.options.arguments import default_chunk_s
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.problem.hosts import Parcel
+from datacollect.problem.with_units import in_whole
 from datacollect.schedule.data.contents import HEURISTIC
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def require_transfers(most_transfers: int | None, slot_s: float | None) -> None:
     """Refuse limits that are no count, or that slots know nothing of."""
     if most_transfers is None:
         return
-    if isinstance(most_transfers, bool) or not isinstance(most_transfers, int | np.integer):
-        raise ProblemError(f"most_transfers must be a whole number >= 1, got {most_transfers!r}")
-    if most_transfers < 1:
+    if in_whole(most_transfers, "most_transfers") < 1:
         raise ProblemError(f"most_transfers must be a whole number >= 1, got {most_transfers}")
     if slot_s is not None:
         raise ProblemError("most_transfers is for pipelined plans; leave slot_s out, or the limit")

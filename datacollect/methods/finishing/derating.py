@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ NOT_DERATED = 1.0
 
 def require_part(derate: float) -> None:
     """Refuse what is no part of a bandwidth."""
-    is_number = isinstance(derate, Real) and not isinstance(derate, bool)
-    if not is_number or not 0 < derate <= 1:
+    if not 0 < in_units(derate, PART, "derate") <= 1:
         raise ProblemError(f"derate must be > 0 and at most 1, got {derate}; 0.8 plans on 80 %")
 
 

@@ -42,7 +42,7 @@ def deadline_in_seconds(
     (5400.0, 3600.0)
     """
     if not isinstance(deadline, str) or not is_clock_time(deadline):
-        return in_units(deadline, DURATION, place)
+        return in_units(deadline, DURATION, place, (), problem.clock)
     found = seconds(deadline, problem.clock, place)
     if found <= 0:
         raise ProblemError(f"{place} must lie after the start, got {deadline!r}")

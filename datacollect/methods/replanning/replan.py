@@ -28,7 +28,7 @@ from datacollect.methods.timing.long_chunks import require_room_for_chunks, shor
 from datacollect.methods.timing.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.timing.slots import slotted_transfers
 from datacollect.methods.timing.tolerances import PROVED
-from datacollect.problem.with_units import DURATION, in_units
+from datacollect.problem.with_units import DURATION, PART, in_units
 from datacollect.schedule.data.belonging import require_belonging
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.progress import Progress, remaining_problem
@@ -130,7 +130,7 @@ def replan(
     """
     if isinstance(progress, Mapping):
         progress = Progress.from_dict(progress, problem)
-    if not 0 <= stability < float("inf"):
+    if not 0 <= in_units(stability, PART, "stability") < float("inf"):
         raise ProblemError(f"stability must be >= 0 and finite, got {stability}; 0.01 is 1 %")
     require_belonging(problem, plan)
     slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)

@@ -29,7 +29,7 @@ from datacollect.methods.timing.slots import (
 )
 from datacollect.methods.timing.tolerances import SLOT_ROUNDING
 from datacollect.numbers.arrays import BoolArray, IntArray, ranges
-from datacollect.problem.with_units import DURATION, in_units
+from datacollect.problem.with_units import DURATION, in_units, in_whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -170,6 +170,7 @@ def time_expanded_graph(problem: Problem, slot_s: Seconds, n_slots: int) -> Time
     >>> graph.capacity_bytes[graph.link >= 0].tolist()
     [5, 5]
     """
+    n_slots = in_whole(n_slots, "n_slots")
     require_slots(n_slots)
     _require_memory((problem.n_links + 2 * problem.n_hosts) * n_slots, problem, n_slots)
     expansion = TimeExpansion(problem, in_units(slot_s, DURATION, "slot_s"), n_slots)

@@ -11,6 +11,8 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted
 from datacollect.problem.host_limits import LIMITS
+from datacollect.problem.numbers import floats_of
+from datacollect.problem.with_units import BANDWIDTH, INSTANT, PART, in_units, in_whole
 from datacollect.schedule.data.tolerances import SAME_START
 
 if TYPE_CHECKING:
@@ -41,6 +43,18 @@ class NewLinks:
     bandwidth_bytes_per_s: FloatArray
     price_per_gb: FloatArray
     periods_s: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("link_from", "link_to"):
+            ends = np.asarray(in_whole(getattr(self, name), name), dtype=np.int64)
+            object.__setattr__(self, name, ends)
+        for name, kind in (
+            ("bandwidth_bytes_per_s", BANDWIDTH),
+            ("price_per_gb", PART),
+            ("periods_s", INSTANT),
+        ):
+            numbers = floats_of(name, in_units(getattr(self, name), kind, name))
+            object.__setattr__(self, name, numbers)
 
     def __repr__(self) -> str:
         n_links, n_periods = len(self.link_from), len(self.periods_s)

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted
-from datacollect.problem.with_units import counted_fields, values_in_units
+from datacollect.problem.numbers import floats_of
+from datacollect.problem.with_units import (
+    INSTANT,
+    counted_fields,
+    in_units,
+    in_whole,
+    values_in_units,
+)
 from datacollect.schedule.data.fields import TRANSFER
 
 if TYPE_CHECKING:
@@ -98,6 +105,16 @@ class Turns:
     time_slot_s: float | None = None
 
 
+def _column(name: str, values: Any) -> Any:
+    """Return a column's numbers; those that count are whole."""
+    if name in ("start_s", "finish_s"):
+        return floats_of(name, in_units(values, INSTANT, name))
+    found = np.asarray(in_whole(values, name))
+    if found.ndim != 1:
+        raise ProblemError(f"transfers: column {name} must have a number for each transfer")
+    return found
+
+
 class TransferColumns(TypedDict, total=False):
     """What `Transfers.build` takes: all columns, of which only ``streams`` may be left out."""
 
@@ -138,7 +155,7 @@ class Transfers:
     def __post_init__(self) -> None:
         for name, kind in self._kinds().items():
             # A copy: who made the array may go on writing to it.
-            column: npt.NDArray[Any] = np.array(getattr(self, name), dtype=kind)
+            column: npt.NDArray[Any] = np.array(_column(name, getattr(self, name)), dtype=kind)
             if column.shape != (len(self.route),):
                 raise ProblemError(
                     f"transfers: column {name} must have {len(self.route)} rows, got {column.shape}"
@@ -190,9 +207,9 @@ class Transfers:
             raise ProblemError(
                 f"transfers: columns must be {', '.join(kinds)}, got {', '.join(given)}"
             )
-        given.setdefault("streams", np.ones(len(np.asarray(given["route"]))))
+        given.setdefault("streams", np.ones(len(_column("route", given["route"]))))
         arrays: dict[str, npt.NDArray[Any]] = {
-            name: np.asarray(given[name], dtype=kind) for name, kind in kinds.items()
+            name: np.asarray(_column(name, given[name]), dtype=kind) for name, kind in kinds.items()
         }
         order = np.lexsort(
             (arrays["offset_bytes"], arrays["hop"], arrays["route"], arrays["start_s"])
