@@ -134,13 +134,13 @@ def how_cut(tree: Any) -> str:
     found = hits.get("hits")
     if not isinstance(found, list):
         return ""
-    total, relation = hits.get("total"), "eq"
-    if isinstance(total, dict):
-        total, relation = total.get("value"), total.get("relation", "eq")
+    said = hits.get("total")
+    of_value = said if isinstance(said, dict) else {"value": said}
+    total, relation = of_value.get("value"), of_value.get("relation", "eq")
     shards = tree.get("_shards")
     failed = shards.get("failed") if isinstance(shards, dict) else 0
     more = " or more" if relation == "gte" else ""
-    said = [
+    ways = [
         "its time ran out" if tree.get("timed_out") is True else "",
         "it ended early" if tree.get("terminated_early") is True else "",
         f"{failed} of its shards failed" if type(failed) is int and failed > 0 else "",
@@ -148,7 +148,7 @@ def how_cut(tree: Any) -> str:
         if type(total) is int and (total > len(found) or more)
         else "",
     ]
-    return ", ".join(text for text in said if text)
+    return ", ".join(text for text in ways if text)
 
 
 def _end_of_other_text(text: str, position: int) -> int:

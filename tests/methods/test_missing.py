@@ -107,8 +107,8 @@ def test_when_bandwidths_were_measured_is_read_from_tables_and_files(tmp_path: P
     )
     assert dc.Problem.from_dataframe(links, {"S": 5}, "D").measured_s == 1.6e9
     assert dc.Problem.from_dataframe(links.assign(newest_s=60.0), {"S": 5}, "D").measured_s is None
-    milliseconds = links.assign(newest_s=1.7e12)
-    assert dc.Problem.from_dataframe(milliseconds, {"S": 5}, "D").measured_s is None
+    with pytest.raises(dc.ProblemError, match=r"newest_s must be seconds .* divide milli"):
+        dc.Problem.from_dataframe(links.assign(newest_s=1.7e12), {"S": 5}, "D")
     links.to_csv(tmp_path / "grid.csv", index=False)
     hosts: dict[str, Any] = {"S": {"backlog_bytes": 5}, "K": {}, "D": {}}
     tree = {"destination": "D", "bandwidth_csv": "grid.csv", "hosts": hosts}
