@@ -14,6 +14,7 @@ from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
+from datacollect.methods.finishing.keeping import planned_keeping
 from datacollect.methods.options.arguments import (
     deadline_in_seconds,
     require_finish,
@@ -48,6 +49,7 @@ def coordinated(
     derate: float = NOT_DERATED,
     most_transfers: int | None = None,
     connections: int | None = None,
+    keep_relayed: bool = False,
     settle_ties: bool = True,
 ) -> Schedule:
     """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
@@ -95,6 +97,9 @@ def coordinated(
         heuristic, never slower than direct with as many, whose `gap` is counted from the optimum
         with parts of connections. Pipelined, for bandwidths that do not change; excludes all other
         options but `chunk_s`, `solver` and `time_limit_s`.
+    keep_relayed : bool
+        Relays delete nothing, as where scripts carry the plan out: no more passes each than its
+        ``storage_bytes``. A heuristic.
     settle_ties : bool
         Of plans that cost the same take the same one whichever solver computes, by short
         pipelines. False: the first that the solver finds, which may end some chunks earlier or
@@ -149,6 +154,7 @@ def coordinated(
         most_transfers=most_transfers,
         finish=finish,
         connections=connections,
+        keep_relayed=keep_relayed,
         settle_ties=settle_ties,
     )
     budget = Budget.begin(solver, time_limit_s, settle_ties=settle_ties)
@@ -186,6 +192,11 @@ def coordinated_candidate(
 ) -> Schedule:
     """Plan as `coordinated` does, but for files; not judged yet."""
     _require(problem, options)
+    if options.keep_relayed:
+        plan = partial(
+            coordinated_candidate, options=replace(options, keep_relayed=False), budget=budget
+        )
+        return planned_keeping(problem, budget, plan, options.deadline_s)
     if options.connections is not None:
         return _with_connections(problem, options, budget)
     shape = pipelined if options.slot_s is None else _slotted

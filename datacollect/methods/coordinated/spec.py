@@ -83,6 +83,19 @@ class CoordinatedOptions(MethodOptions):
             },
         )
     )
+    keep_relayed: bool = option(
+        Option(
+            Flag(),
+            "coordinated: relays delete nothing, as where scripts carry the plan out: no more "
+            "passes each than its storage_bytes.",
+            not_in={
+                "compare": "no other method keeps such a limit; plan takes it",
+                "scenario": "simulated relays delete what they have forwarded",
+                "pull": "relays of a pull delete what they have forwarded",
+            },
+        ),
+        False,
+    )
     settle_ties: bool = option(
         Option(
             Flag(),
