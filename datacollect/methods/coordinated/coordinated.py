@@ -43,6 +43,7 @@ def coordinated(
     chunk_s: Seconds | None = None,
     prefer: Preference | None = None,
     deadline_s: Seconds | None = None,
+    most_by_s: Seconds | None = None,
     finish: Finish = EARLY,
     solver: Solver = "auto",
     time_limit_s: Seconds | None = None,
@@ -74,6 +75,9 @@ def coordinated(
         Everything has arrived by then, chunks included; not necessarily sooner. Seconds, a text
         such as ``"12 h"`` or, where the problem has a start, a clock time:
         ``"2026-11-23T08:00"``, ``"08:00"``.
+    most_by_s : float or str, optional
+        Pipelined: of the fastest plans one of which as much as possible has arrived by then, as
+        where a deadline cannot be met. As `deadline_s`, which it excludes, as it does `prefer`.
     finish : str
         Pipelined: ``"early"``, sources that do not bind finish as early as capacities allow, on
         the same routes with the same bytes (max-min fair within each piece of time);
@@ -148,6 +152,7 @@ def coordinated(
         chunk_s=chunk_s,
         prefer=prefer,
         deadline_s=deadline_in_seconds(deadline_s, problem),
+        most_by_s=deadline_in_seconds(most_by_s, problem, "most_by_s"),
         solver=solver,
         time_limit_s=time_limit_s,
         derate=derate,
@@ -209,7 +214,16 @@ def coordinated_candidate(
 def _require(problem: Problem, options: CoordinatedOptions) -> None:
     """Refuse options that are out of range."""
     require_shape(options.slot_s, options.chunk_s)
-    require_positive(deadline_s=options.deadline_s)
+    require_positive(deadline_s=options.deadline_s, most_by_s=options.most_by_s)
+    if options.most_by_s is not None:
+        require_only(
+            "most_by_s",
+            slot_s=options.slot_s,
+            prefer=options.prefer,
+            deadline_s=options.deadline_s,
+            most_transfers=options.most_transfers,
+            connections=options.connections,
+        )
     require_finish(options.finish)
     preference_or_default(options.prefer, problem, options.deadline_s)
     require_part(options.derate)

@@ -55,6 +55,19 @@ class CoordinatedOptions(MethodOptions):
             },
         )
     )
+    most_by_s: float | None = option(
+        Option(
+            Instant(Number("seconds", positive=True)),
+            "coordinated: of the fastest plans one of which as much as possible has arrived "
+            "within S seconds; what {deadline_s} takes.",
+            recorded="most_by_s",
+            excludes=("deadline_s", "prefer", "slot_s", "most_transfers", "connections"),
+            not_in={
+                "compare": "it asks how soon methods end; plan takes it",
+                "pull": "a pull that falls behind would have no plan for the rest",
+            },
+        )
+    )
     finish: Finish = option(FINISH, EARLY)
     time_limit_s: float | None = option(TIME_LIMIT_S)
     derate: float = option(DERATE, 1.0)
