@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.exports.formats import EXPORTS, ToWrite
 from datacollect.exports.fitting import fitted
+from datacollect.exports.formats import EXPORTS, ToWrite
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.problem.manifest import require_fit
 from datacollect.schedule.data.belonging import require_belonging
@@ -127,9 +127,7 @@ def _checked_addresses(
 # What to know -------------------------------------------------------------------------------
 
 
-def _notes(
-    schedule: ScheduleContents, jobs: Jobs, file_format: ExportFormat
-) -> Iterable[str]:
+def _notes(schedule: ScheduleContents, jobs: Jobs, file_format: ExportFormat) -> Iterable[str]:
     yield from _about_relays(jobs)
     if jobs.n_cut:
         yield (

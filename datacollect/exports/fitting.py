@@ -160,7 +160,8 @@ class _Search:
         )
         raise InfeasibleError(
             f"nothing deletes at {host!r} what has been forwarded: {self.file_format.name} needs "
-            f"{format_bytes(needed[host])} there, its storage_bytes is {format_bytes(room)}; {remedy}",
+            f"{format_bytes(needed[host])} there, its storage_bytes is {format_bytes(room)}; "
+            f"{remedy}",
             (host,),
         )
 
@@ -226,4 +227,3 @@ def stored_bytes(problem: Problem, jobs: Jobs, *, copied: bool = True) -> dict[s
     for (host, _), n_bytes in twice.items():
         needed[host] += n_bytes if copied else 0
     return needed
-

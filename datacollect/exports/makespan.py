@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
+
 def finish_times_s(problem: Problem, jobs: Sequence[Job], *, timed: bool = True) -> FloatArray:
     """Return when each job ends if tools keep to their rate limits and share what is too little.
 
