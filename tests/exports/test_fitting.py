@@ -1,7 +1,7 @@
 """Scripts keep what the plan promises: its deadline, and the storage of relays; derived by hand.
 
-The line: S -> K -> D, 10 MB a second each, for 100 s; then nothing until 1000 s. 998 MB take 99.8 s,
-and a chunk of 0.1 s more over the relay.
+The line: S -> K -> D, 10 MB a second each, for 100 s; then nothing until 1000 s. 998 MB take
+99.8 s, and a chunk of 0.1 s more over the relay.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_a_piece_ends_where_the_rate_of_its_link_changes():
 
 
 def test_pieces_are_so_small_that_their_copies_fit_into_storage():
-    """A piece lies twice while it is copied: 1018 MB with fiftieths, 1003 with pieces of a 200th."""
+    """A piece lies twice while it is copied: 1018 MB with fiftieths, 1003 with 200ths."""
     problem = line(storage_bytes=1008 * MB, periods=False)
     found = written(problem, dc.coordinated(problem))
     needed = stored_bytes(problem, found.jobs)["K"]

@@ -122,7 +122,7 @@ def mean_arrival_s(problem, plan):
 
 
 def test_by_the_same_money_data_do_not_wait_for_the_night():
-    """159, as a linear program finds; basel's 1.5 TB, at 800 Mbit/s from 0 s on, are there at 15 000."""
+    """159, as a linear program finds; basel's 1.5 TB, at 800 Mbit/s, are there at 15 000 s."""
     problem = dc.Problem.from_file(INSTANCES / "priced_by_night.toml")
     plan = dc.coordinated(problem, deadline_s="2026-11-29T18:00")
     assert plan_money(problem, plan) == pytest.approx(159.0)
