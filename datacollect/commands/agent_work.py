@@ -62,9 +62,11 @@ def _accepting(config: AcceptConfig, held: ExitStack) -> dict[str, Handler]:
         from datacollect.bistro.taking.bistro import Bistro
         from datacollect.bistro.taking.tus import handlers_of
     except ImportError as error:
+        from datacollect.installation import command_for_extra
+
         raise ProblemError(
-            f"accept: {error.name} is not installed, which taking uploads needs; install "
-            "datacollect[bistro]"
+            f"accept: {error.name} is not installed, which taking uploads needs: "
+            f"{command_for_extra('bistro')}"
         ) from None
     return handlers_of(held.enter_context(closing(Bistro(config, note))))
 

@@ -28,8 +28,11 @@ def require_jc() -> None:
     try:
         import jc.parsers.traceroute  # noqa: F401
     except ImportError:
+        from datacollect.installation import command_for_extra
+
         raise ProblemError(
-            "jc, which reads what traceroute says, is not installed; install datacollect[measure]"
+            "jc, which reads what traceroute says, is not installed: "
+            f"{command_for_extra('measure')}"
         ) from None
 
 
