@@ -28,7 +28,7 @@ def in_one_line(text):
 def test_the_most_by_an_instant_in_words_and_json(two, call):
     code, out, err = call("plan", "two.json", "--deadline", "3")
     assert code == 1
-    assert "By then 13 MB of 20 MB can be there: most_by (--most-by) plans that." in err
+    assert "By then 13 MB of 20 MB can be there: most_by_s (--most-by) plans that." in err
     code, out, _ = call("plan", "two.json", "--most-by", "3")
     assert code == 0
     assert "13 MB of 20 MB, by 3 s" in in_one_line(out)

@@ -35,7 +35,7 @@ def test_the_most_by_an_instant():
 
 
 def test_where_a_deadline_is_missed_it_is_said_how_much_can_be_there():
-    with pytest.raises(InfeasibleError, match=r"By then 13 MB of 20 MB can be there: most_by"):
+    with pytest.raises(InfeasibleError, match=r"By then 13 MB of 20 MB can be there: most_by_s"):
         dc.coordinated(two(), deadline_s=3.0)
     plan = dc.coordinated(two(), most_by_s=3.0)  # the remedy
     plan.check(two())

@@ -83,7 +83,7 @@ def most_by_text(problem: Problem, by_s: float, budget: Budget) -> str:
     """Say how much can be there by an instant, and what plans that."""
     most = format_bytes(int(most_arrived_bytes(problem, by_s, budget)))
     return (
-        f"By then {most} of {format_bytes(problem.total_bytes)} can be there: most_by "
+        f"By then {most} of {format_bytes(problem.total_bytes)} can be there: most_by_s "
         f"(--most-by) plans that."
     )
 
