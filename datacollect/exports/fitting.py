@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.data.contents import ScheduleContents
 
 # Of more pieces nobody would read the scripts, and to see how long they take would take minutes.
-MOST_JOBS = 50_000
+MOST_JOBS = 30_000
 
 # Without a deadline, scripts that end later than this part of the plan's makespan get finer pieces.
 LATE = 1.1
@@ -87,8 +87,8 @@ def fitted(
     found = None
     for cuts in search.ways(piece_bytes):
         jobs = search.jobs(cuts)
-        if found is not None and len(jobs.jobs) > MOST_JOBS:
-            break
+        if found is not None and (len(jobs.jobs) > MOST_JOBS or jobs == found.jobs):
+            continue
         search.require_storage(stored_bytes(problem, jobs, copied=False))
         tried = search.timed(jobs)
         if found is None or tried.makespan_s < found.makespan_s:

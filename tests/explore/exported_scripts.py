@@ -22,7 +22,7 @@ from datacollect.exports.export import export
 from datacollect.exports.templates import Templates
 from datacollect.problem.manifest import Files
 
-MB = 10**6
+MB = 10**8  # of data and rates alike: pieces are far above a mebibyte
 ADDRESSES = Templates({"": "https://{host}.example/{source}/{path}"}, {})
 # Of times, and of bytes: what rounding may do.
 SAME = 1e-6
@@ -57,10 +57,13 @@ def case(seed: int) -> str | None:
     problem = random_problem(rng)
     try:
         earliest_s = dc.coordinated(problem).makespan_s
-        deadline_s = earliest_s * float(rng.uniform(1.001, 1.6))
-        plan = dc.coordinated(problem, deadline_s=deadline_s, keep_relayed=bool(rng.integers(0, 2)))
+        deadline_s = earliest_s * float(rng.uniform(1.02, 1.6))
+        # Of many pieces cases would take minutes each.
+        chunk_s = earliest_s / float(rng.integers(20, 100))
+        keep = bool(rng.integers(0, 2))
+        plan = dc.coordinated(problem, deadline_s=deadline_s, chunk_s=chunk_s, keep_relayed=keep)
     except InfeasibleError:
-        return None  # not by then, where relays keep what they forward
+        return None  # not by then with such chunks, or where relays keep what they forward
     manifest = random_files(problem, rng)
     piece_bytes = int(rng.integers(2, 200)) * MB if rng.random() < 0.3 else None
     try:
@@ -72,8 +75,8 @@ def case(seed: int) -> str | None:
 
 
 def random_problem(rng: np.random.Generator) -> dc.Problem:
-    """Three to six hosts, up to three periods in which links may be closed, storage, prices."""
-    n = int(rng.integers(3, 7))
+    """Three to five hosts, up to three periods in which links may be closed, storage, prices."""
+    n = int(rng.integers(3, 6))
     names = [f"H{i}" for i in range(n)]
     n_periods = int(rng.integers(1, 4))
     starts = [0.0, *np.cumsum(rng.integers(20, 200, n_periods - 1)).astype(float).tolist()]
