@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import runpy
+import shlex
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,6 +170,132 @@ LINE = line(3, rate_bytes_per_s=1e6, delay_s=0.01)
 BY_DAY = ["08:00", "20:00"]
 FORECAST = {"bandwidth_bytes_per_s": [1e6, 2e6]}
 
+P = """
+destination = "D"
+[hosts.D]
+[hosts.K]
+[hosts.S]
+backlog_bytes = 1_000_000
+[[links]]
+from = "S"
+to = "D"
+bandwidth_bytes_per_s = 250_000
+"""
+FILES = "host,path,bytes\nS,a,1000000\n"
+PLAN = "plan p.toml -o s.json --force"
+URL = "--url https://{host}/{source}/{path} -o out --force"
+SAMPLES = (
+    "src_region,src_tier,dst_region,throughput_received\n"
+    "x,PREMIUM,y,8000000\nx,STANDARD,y,4000000\n"
+)
+
+
+LINE_OF_S = f"S https://s.example:7443 sha256:{'ab' * 32}"
+
+
+def in_folder(*lines, **files):
+    """Return what runs commands in a folder with some files, and raises what the last is told."""
+
+    def run_all():
+        said = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            for name, content in files.items():
+                Path(name.replace("_", ".")).write_text(content, encoding="utf-8")
+            for line in lines:
+                said.seek(0)
+                said.truncate()
+                with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+                    code = run(shlex.split(line))
+        if code:
+            raise DatacollectError(" ".join(said.getvalue().split()))
+
+    return run_all
+
+
+IN_FOLDERS = [
+    Example(
+        "give --manifest FILE, a CSV",
+        in_folder(PLAN, f"pulls p.toml s.json --as curl {URL}", p_toml=P),
+        in_folder(
+            PLAN, f"pulls p.toml s.json --as curl --manifest f.csv {URL}", p_toml=P, f_csv=FILES
+        ),
+    ),
+    Example(
+        'or name it in the problem: manifest = "FILE"',
+        in_folder(PLAN, f"pulls p.toml s.json --as curl {URL}", p_toml=P),
+        in_folder(
+            PLAN,
+            f"pulls p.toml s.json --as curl {URL}",
+            p_toml=f'manifest = "f.csv"\n{P}',
+            f_csv=FILES,
+        ),
+    ),
+    Example(
+        "--host is for scripts; --as csv is one for all hosts",
+        in_folder(
+            PLAN, "pulls p.toml s.json --as csv --manifest f.csv --host D", p_toml=P, f_csv=FILES
+        ),
+        in_folder(PLAN, "pulls p.toml s.json --as csv --manifest f.csv", p_toml=P, f_csv=FILES),
+    ),
+    Example(
+        "--force overwrites, -o DIR avoids it",
+        in_folder("example figure1", "example figure1"),
+        in_folder("example figure1", "example figure1 --force"),
+    ),
+    Example(
+        "--force overwrites, -o DIR avoids it",
+        in_folder("example figure1", "example figure1"),
+        in_folder("example figure1", "example figure1 -o other"),
+    ),
+    Example(
+        "write it like src_tier=PREMIUM",
+        in_folder("estimate s.csv --only PREMIUM", s_csv=SAMPLES),
+        in_folder("estimate s.csv --only src_tier=PREMIUM", s_csv=SAMPLES),
+    ),
+    Example(
+        "`datacollect keys new FILE` writes one",
+        in_folder("keys show k.key", k_key="nothing"),
+        in_folder("keys new other.key", "keys show other.key", k_key="nothing"),
+    ),
+    Example(
+        "`datacollect sweep EXPERIMENT.toml -o",
+        in_folder("report ."),
+        in_folder(
+            "sweep e.toml -o out --workers 0",
+            "report out",
+            e_toml='scenario = "s.toml"\nengine = "fluid"\nseeds = { least = 1, most = 1 }\n'
+            '[[axes]]\nname = "rate"\nvalues = [\n'
+            '{ label = "a", set = { "topology.rate_bytes_per_s" = 4e5 } } ]\n',
+            s_toml='topology = { kind = "line", n_nodes = 2, rate_bytes_per_s = 1e6 }\n'
+            'hosts = { destination = { at = "N1" }, sources = [{ name = "S", at = "N0" }] }\n'
+            "backlog = { least_bytes = 1_000_000, most_bytes = 9_000_000 }\n",
+        ),
+    ),
+    Example(
+        "no such file; `datacollect collection new` makes one",
+        in_folder(f"collection add {LINE_OF_S}"),
+        in_folder("collection new", f"collection add {LINE_OF_S}"),
+    ),
+    Example(
+        "with another address or fingerprint; --force replaces both",
+        in_folder(
+            "collection new",
+            f"collection add {LINE_OF_S}",
+            f"collection add {LINE_OF_S.replace('s.example', 't.example')}",
+        ),
+        in_folder(
+            "collection new",
+            f"collection add {LINE_OF_S}",
+            f"collection add {LINE_OF_S.replace('s.example', 't.example')} --force",
+        ),
+    ),
+    Example(
+        "copy what `datacollect agent init` prints",
+        in_folder("collection new", "collection add S s.example:7443"),
+        in_folder("collection new", f"collection add {LINE_OF_S}"),
+    ),
+]
+
 EXAMPLES = [
     Example(
         "open needs start",
@@ -285,6 +414,7 @@ EXAMPLES = [
         lambda: shortest_routes(LINE, ["N1"]).path("N1", "N0"),
         lambda: shortest_routes(LINE, ["N0"]).path("N1", "N0"),
     ),
+    *IN_FOLDERS,
     Example("give links a price_per_gb", priced, lambda: priced(0.1)),
     Example(
         "leave slot_s out, or the limit",

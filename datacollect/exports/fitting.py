@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.data.contents import ScheduleContents
 
 # Of more pieces nobody would read the scripts, and to see how long they take would take minutes.
-MOST_JOBS = 30_000
+MOST_JOBS = 12_000
 
 # Without a deadline, scripts that end later than this part of the plan's makespan get finer pieces.
 LATE = 1.1

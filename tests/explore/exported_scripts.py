@@ -65,7 +65,7 @@ def case(seed: int) -> str | None:
     except InfeasibleError:
         return None  # not by then with such chunks, or where relays keep what they forward
     manifest = random_files(problem, rng)
-    piece_bytes = int(rng.integers(2, 200)) * MB if rng.random() < 0.3 else None
+    piece_bytes = int(rng.integers(10, 200)) * MB if rng.random() < 0.3 else None
     try:
         found = export(problem, plan, manifest, "curl", ADDRESSES, piece_bytes=piece_bytes)
     except InfeasibleError as refusal:
