@@ -16,6 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+# Where only a clone has what is wanted, and nobody here knows where one is.
+CLONE = "/path/of/clone"
+
 # This package is installed as one of these; each later one is a part of the first.
 DISTRIBUTIONS = ("datacollect", "datacollect-collector", "datacollect-agent")
 
@@ -52,13 +55,14 @@ def command_for_extra(extra: str) -> str:
     """Return the command that installs an extra of this package, such as ``report``.
 
     Where the source of this installation is gone, or was an index, the command names what the
-    extra consists of.
+    extra consists of. The collector alone and the agent alone have no extras: a clone does.
 
     >>> command_for_extra("report").partition("pip ")[2].startswith("install ")
     True
     """
     source = _source()
-    if source is None:
+    known = [found for _, found in map(_of_extra, _requirements())]
+    if source is None or (known and extra not in known):
         return _command(*_requirements_of(extra))
     folder, options = source
     return _command(*options, f"{folder}[{extra}]")
@@ -126,7 +130,7 @@ def _requirements() -> list[str]:
 
 def _requirements_of(extra: str) -> list[str]:
     pairs = map(_of_extra, _requirements())
-    return [text for text, found in pairs if found == extra] or [f"/path/of/clone[{extra}]"]
+    return [text for text, found in pairs if found == extra] or [f"{CLONE}[{extra}]"]
 
 
 def _of_extra(requirement: str) -> tuple[str, str | None]:

@@ -171,7 +171,7 @@ def require_refused_uploads(folder, program):
         [program, "A.toml"], check=False, capture_output=True, text=True, cwd=folder, env={}
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "which taking uploads needs; install datacollect[bistro]" in done.stderr
+    assert "/path/of/clone[bistro]" in done.stderr
 
 
 @pytest.mark.slow

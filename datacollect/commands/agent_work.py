@@ -62,13 +62,13 @@ def _accepting(config: AcceptConfig, held: ExitStack) -> dict[str, Handler]:
         from datacollect.bistro.taking.bistro import Bistro
         from datacollect.bistro.taking.tus import handlers_of
     except ImportError as error:
-        from datacollect.installation import is_absent
+        from datacollect.installation import command_for_extra, is_absent
 
         if not is_absent(error, str(error.name).partition(".")[0]):
             raise
         raise ProblemError(
-            f"accept: {error.name} is not installed, which taking uploads needs; install "
-            "datacollect[bistro]"
+            f"accept: {error.name} is not installed, which taking uploads needs: "
+            f"{command_for_extra('bistro')}"
         ) from None
     return handlers_of(held.enter_context(closing(Bistro(config, note))))
 

@@ -14,7 +14,7 @@ from datacollect.methods.warnings import plan_warnings
 from datacollect.problem.recurring_hours import are_of_days
 from datacollect.schedule.data.contents import TIME_LIMIT
 from datacollect.schedule.data.transfers import UNKNOWN
-from datacollect.schedule.data.use import connections_by_link, streams_by_hop
+from datacollect.schedule.data.use import arrived_bytes, connections_by_link, streams_by_hop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,6 +51,11 @@ def show_plan(
     ]
     if schedule.deadline_s is not None:
         facts.insert(2, ("deadline", instant_text(schedule.deadline_s, problem.clock)))
+    if schedule.most_by_s is not None:
+        there = format_bytes(arrived_bytes(schedule, schedule.most_by_s))
+        total = format_bytes(problem.total_bytes)
+        by = instant_text(schedule.most_by_s, problem.clock)
+        facts.insert(2, ("by then", f"{there} of {total}, by {by}"))
     if money is not None:
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
     if schedule.connections is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +44,9 @@ def example(
     for path in paths:
         if os.path.lexists(path) and not force:
             raise ProblemError(f"{path}: exists already; --force overwrites, -o DIR avoids it")
+    # Where it cannot be made, writing says why.
+    with suppress(OSError):
+        Path(folder).mkdir(parents=True, exist_ok=True)
     for path, text in paths.items():
         write_text(text.removesuffix("\n"), path)
     if as_json:

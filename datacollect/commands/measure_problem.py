@@ -282,7 +282,9 @@ def _note_changes(changed: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     for each in changed.get("route_changes", ()):
         note_text(f"changed: the route {each['from']} → {each['to']}, {_at(each)}")
     if any(each["confirmed"] is None for each in bandwidths):
-        note_text("note: ruptures confirms changes; install datacollect[measure]")
+        from datacollect.installation import command_for_extra
+
+        note_text(f"note: ruptures confirms changes: {command_for_extra('measure')}")
 
 
 def _at(change: Mapping[str, Any]) -> str:

@@ -242,7 +242,8 @@ def _instant(number: Number) -> Callable[[str | None], str | None]:
             try:
                 number.read(number_in(text), "S")
             except ProblemError as error:
-                raise typer.BadParameter(str(error).removeprefix("S ")) from None
+                clock = "where the problem has a start, 18:00 or 2026-11-23T18:00"
+                raise typer.BadParameter(f"{str(error).removeprefix('S ')}, or {clock}") from None
         return text
 
     return check

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note_text, working
+from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.named_entries import named_in, own_options
 from datacollect.commands.options import Force, Json, ProblemFile, ScheduleFile, require_new
@@ -15,6 +16,7 @@ from datacollect.commands.reading import clock_times, read_both
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.exports.formats import EXPORTS
 from datacollect.files.documents import not_made
+from datacollect.files.kinds import Whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +29,16 @@ if TYPE_CHECKING:
 
 # At most this many hosts are listed where none is like the one that was named.
 MOST_NAMED = 10
+
+
+def _bytes(text: str | None) -> str | None:
+    """Return a number of bytes as digits, whatever unit it was given in."""
+    if text is None:
+        return None
+    try:
+        return str(Whole("bytes", minimum=1).read(number_in(text), "N"))
+    except ProblemError as error:
+        raise typer.BadParameter(str(error).removeprefix("N ")) from None
 
 
 def pulls(
@@ -67,12 +79,13 @@ def pulls(
         ),
     ] = None,
     piece_bytes: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--piece-bytes",
             metavar="N",
-            min=1,
-            help="Most bytes of a piece that passes relays. Default: a fiftieth of its route's.",
+            callback=_bytes,
+            help="Most bytes of a piece that passes relays, also '1 GB'. Default: a fiftieth of "
+            "its route's, or less where that keeps the plan's deadline.",
         ),
     ] = None,
     output: Annotated[
@@ -138,7 +151,7 @@ def pulls(
             kind,
             templates,
             manifest_name=name,
-            piece_bytes=piece_bytes,
+            piece_bytes=None if piece_bytes is None else int(piece_bytes),
             options=options,
         )
     texts = _texts_of(found, host, kind)
@@ -155,13 +168,14 @@ def pulls(
                 "files": paths,
                 "makespan_s": found.makespan_s,
                 "plan_makespan_s": schedule.makespan_s,
+                "deadline_s": schedule.deadline_s,
                 **clock_times(problem, found.makespan_s),
                 "pieces": len(found.jobs.jobs),
                 "notes": list(found.notes),
             }
         )
     else:
-        _show(found, texts, schedule, file_format, output)
+        _show(found, texts, problem, schedule, file_format, output)
 
 
 def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_json: bool) -> None:
@@ -232,11 +246,13 @@ def _write(texts: dict[str, str], output: str, inputs: Sequence[str], *, force: 
 def _show(
     found: Export,
     texts: dict[str, str],
+    problem: Problem,
     schedule: Schedule,
     file_format: ExportFormat,
     output: str,
 ) -> None:
     from datacollect.exports.script_texts import summary_lines
+    from datacollect.files.clock import instant_text
     from datacollect.files.units import format_duration
 
     rows: list[tuple[str, ...]] = []
@@ -255,6 +271,8 @@ def _show(
         ("plan", format_duration(schedule.makespan_s)),
         ("saved to", output),
     ]
+    if schedule.deadline_s is not None:
+        facts.insert(2, ("deadline", instant_text(schedule.deadline_s, problem.clock)))
     if file_format.next_step:
         facts.append(("next", file_format.next_step))
     emit_facts(facts)

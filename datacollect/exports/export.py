@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from datacollect.exports.fitting import fitted
 from datacollect.exports.formats import EXPORTS, ToWrite
-from datacollect.exports.jobs import jobs_of
-from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.problem.manifest import require_fit
 from datacollect.schedule.data.belonging import require_belonging
@@ -75,7 +74,8 @@ def export(
     manifest_name : str
         For messages.
     piece_bytes : int, optional
-        Most bytes of a piece that passes relays.
+        Most bytes of a piece that passes relays. Default: a fiftieth of what its route carries, or
+        less where that keeps the plan's deadline.
     options : mapping of str to str, optional
         What the format takes besides, by name.
 
@@ -84,17 +84,17 @@ def export(
     ProblemError
         Schedule, manifest and problem do not belong together, an address is missing, or the format
         cannot say it, or does not take an option.
+    InfeasibleError
+        What the tool carries out would miss the plan's deadline, or overfill a relay.
     """
     file_format = EXPORTS.get(kind)
     file_format.require_options(options or {})
     require_belonging(problem, schedule)
     require_fit(problem, manifest, manifest_name)
-    jobs = jobs_of(
-        problem, schedule, manifest, may_cut=file_format.may_cut, piece_bytes=piece_bytes
-    )
-    finish_s = finish_times_s(problem, jobs.jobs, timed=file_format.is_timed)
+    found = fitted(problem, schedule, manifest, file_format, piece_bytes)
+    jobs, finish_s = found.jobs, found.finish_s
     address = _checked_addresses(templates, file_format)
-    notes = _notes(problem, schedule, jobs, file_format)
+    notes = _notes(schedule, jobs, file_format)
     given = ToWrite(
         problem, schedule, manifest, jobs, finish_s.tolist(), templates, address, options or {}
     )
@@ -103,7 +103,7 @@ def export(
         written.texts,
         written.hosts,
         written.jobs or jobs,
-        float(finish_s.max(initial=0.0)),
+        found.makespan_s,
         (*notes, *written.notes),
     )
 
@@ -127,41 +127,22 @@ def _checked_addresses(
 # What to know -------------------------------------------------------------------------------
 
 
-def _notes(
-    problem: Problem, schedule: ScheduleContents, jobs: Jobs, file_format: ExportFormat
-) -> Iterable[str]:
-    yield from _about_relays(problem, jobs)
+def _notes(schedule: ScheduleContents, jobs: Jobs, file_format: ExportFormat) -> Iterable[str]:
+    yield from _about_relays(jobs)
     if jobs.n_cut:
         yield (
             f"{file_format.name} fetches whole files: {jobs.n_cut} that the plan cuts go whole, by "
             "the route that carries most of each."
         )
-    if len(jobs.jobs) > MOST_JOBS_SHARED:
-        yield (
-            f"With {len(jobs.jobs)} pieces, the makespan takes each at its own rate, even where "
-            "late pieces share a link with others."
-        )
     if schedule.slot_s is not None and file_format.is_timed:
         yield f"Slots of {format_duration(schedule.slot_s)} are kept as start times."
 
 
-def _about_relays(problem: Problem, jobs: Jobs) -> Iterable[str]:
-    relayed: dict[str, int] = {}
-    longest = 0
-    for job in jobs.jobs:
-        if job.forward_to is not None:
-            relayed[job.host] = relayed.get(job.host, 0) + job.piece.n_bytes
-            longest = max(longest, job.piece.n_bytes)
-    if relayed:
+def _about_relays(jobs: Jobs) -> Iterable[str]:
+    longest = max((job.piece.n_bytes for job in jobs.jobs if job.forward_to is not None), default=0)
+    if longest:
         yield (
             "Relays forward whole pieces, here of at most "
-            f"{format_bytes(longest)}: the plan has them forward chunks as they arrive."
+            f"{format_bytes(longest)}: the plan has them forward chunks as they arrive. "
+            "Nothing is deleted there."
         )
-    for host, n_bytes in relayed.items():
-        room = float(problem.storage_bytes[problem.host_index[host]])
-        if n_bytes > room:
-            yield (
-                f"Nothing deletes at {host} what has been forwarded: it needs "
-                f"{format_bytes(n_bytes)}, its storage_bytes is {format_bytes(room)}; delete "
-                "there what has arrived at the destination, or plan with less relaying."
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -24,6 +24,29 @@ if TYPE_CHECKING:
 # What passes relays is cut: a relay forwards only whole pieces. Fifty on a route delay its end by
 # about a fiftieth for each relay; below a mebibyte requests would take longer than data.
 PIECES_PER_ROUTE, LEAST_PIECE_BYTES = 50, 2**20
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Into which pieces a plan is cut, where the tool fetches parts of files.
+
+    Attributes
+    ----------
+    most_bytes : int or None
+        Most bytes of a piece that passes relays; None: a part of what its route carries, at least
+        a mebibyte.
+    per_route : int
+        That part: one of so many.
+    at_rates : bool
+        Whether pieces also end where the plan's rates change: each goes at a rate that it has.
+    longest_s : float
+        As the plan has it, a piece that passes relays takes so long on each hop at most.
+    """
+
+    most_bytes: int | None = None
+    per_route: int = PIECES_PER_ROUTE
+    at_rates: bool = False
+    longest_s: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -108,7 +131,7 @@ def jobs_of(
     manifest: Mapping[str, Files],
     *,
     may_cut: bool = True,
-    piece_bytes: int | None = None,
+    cuts: Cuts = Cuts(),
 ) -> Jobs:
     """Turn a schedule's transfers into jobs for tools.
 
@@ -122,9 +145,8 @@ def jobs_of(
     may_cut : bool
         Whether files may be fetched in pieces. Else they go whole, each by the route that carries
         most of it.
-    piece_bytes : int, optional
-        Most bytes of a piece that passes relays; by default a fiftieth of what its route carries,
-        at least a mebibyte.
+    cuts : Cuts, optional
+        By default a piece that passes relays is a fiftieth of what its route carries.
     """
     found: list[Job] = []
     n_lanes = 0
@@ -132,7 +154,7 @@ def jobs_of(
     whole, direct = _whole_files(problem, schedule, manifest, cut)
     for index, route in enumerate(schedule.routes):
         clock = _Clock(schedule, index)
-        pieces = _pieces(schedule, index, clock, manifest, may_cut, piece_bytes)
+        pieces = _pieces(schedule, index, clock, manifest, may_cut, cuts)
         streams = clock.streams
         timed = _in_turn([*pieces, *whole.get(index, [])], clock)
         if not timed:
@@ -178,6 +200,20 @@ class _Clock:
             ends = first + columns.n_bytes[rows]
             self._hops.append((first, ends, columns.start_s[rows], columns.finish_s[rows]))
 
+    @property
+    def n_hops(self) -> int:
+        """How many hops the route has."""
+        return len(self._hops)
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """Return the ranges, cut where a transfer of any hop begins or ends."""
+        edges = np.unique(np.concatenate([each for hop in self._hops for each in hop[:2]])).tolist()
+        found = []
+        for low, high in self.ranges():
+            inner = edges[bisect_right(edges, low) : bisect_left(edges, high)]
+            found += [*pairwise([low, *inner, high])]
+        return found
+
     def ranges(self) -> list[tuple[int, int]]:
         """Return the first hop's ranges (first byte, end) in the order in which they leave."""
         first, ends, start_s, finish_s = self._hops[0]
@@ -222,15 +258,12 @@ def _pieces(
     clock: _Clock,
     manifest: Mapping[str, Files],
     may_cut: bool,
-    piece_bytes: int | None,
+    cuts: Cuts,
 ) -> list[_Timed]:
     """Cut a route's ranges at the ends of files, and into pieces where relays forward them."""
     route = schedule.routes[index]
-    ranges = clock.ranges()
+    ranges = clock.stretches() if cuts.at_rates and may_cut else clock.ranges()
     carried = sum(high - low for low, high in ranges)
-    most = None
-    if route.n_hops > 1:
-        most = piece_bytes or max(carried // PIECES_PER_ROUTE, LEAST_PIECE_BYTES)
     files = manifest[route.source]
     pieces: list[_Timed] = []
     for low, high in ranges:
@@ -240,7 +273,9 @@ def _pieces(
             is_whole = last - first == size
             if not is_whole and not may_cut:
                 continue
-            parts = 1 if most is None or not may_cut else -(-(last - first) // most)
+            parts = 1
+            if may_cut and route.n_hops > 1:
+                parts = -(-(last - first) // _most_bytes(cuts, carried, clock, low, high))
             if may_cut:
                 parts = max(parts, min(clock.streams, last - first))
             edges = [first + (last - first) * k // parts for k in range(parts + 1)]
@@ -248,6 +283,17 @@ def _pieces(
                 piece = Piece(route.source, path, a - begins, b - a, size, files.sha256[i])
                 pieces.append((a, b, piece))
     return pieces
+
+
+def _most_bytes(cuts: Cuts, carried: int, clock: _Clock, low: int, high: int) -> int:
+    """Return how large pieces of a range may be that pass relays."""
+    if cuts.most_bytes is not None:
+        return cuts.most_bytes
+    most = carried // cuts.per_route
+    if math.isfinite(cuts.longest_s):
+        slowest = min(clock.when(hop, low, high)[1] for hop in range(clock.n_hops))
+        most = min(most, math.floor(slowest * cuts.longest_s))
+    return max(most, LEAST_PIECE_BYTES)
 
 
 def _in_turn(pieces: list[_Timed], clock: _Clock) -> list[_Timed]:

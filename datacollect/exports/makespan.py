@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.numbers.fairshare import max_min_fair_rates
+from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from datacollect.exports.jobs import Job
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
-
-# Of more jobs each is taken at its own rate limit: shares would take minutes to compute.
-MOST_JOBS_SHARED = 4000
 
 
 def finish_times_s(problem: Problem, jobs: Sequence[Job], *, timed: bool = True) -> FloatArray:
@@ -36,21 +34,7 @@ def finish_times_s(problem: Problem, jobs: Sequence[Job], *, timed: bool = True)
     ndarray of float, shape (n_jobs,)
         Without the time that requests take by themselves.
     """
-    if len(jobs) > MOST_JOBS_SHARED:
-        return _at_own_rates(jobs, timed=timed)
     return _Run(problem, jobs, timed=timed).finish_s()
-
-
-def _at_own_rates(jobs: Sequence[Job], *, timed: bool) -> FloatArray:
-    finish_s = np.zeros(len(jobs))
-    lanes: dict[int, float] = {}
-    for i, job in enumerate(jobs):
-        start_s = max(lanes.get(job.lane, 0.0), job.start_s if timed else 0.0)
-        if job.after is not None:
-            start_s = max(start_s, float(finish_s[job.after]))
-        finish_s[i] = start_s + job.piece.n_bytes / job.rate_bytes_per_s
-        lanes[job.lane] = float(finish_s[i])
-    return finish_s
 
 
 class _Run:
@@ -104,7 +88,8 @@ class _Run:
             if not math.isfinite(later_s):
                 break  # what is left has no capacity: it never ends
             left = np.maximum(left - rates * (later_s - now), 0.0)
-            for k in np.flatnonzero(active & (ends_s <= later_s)).tolist():
+            # What rounding leaves of a piece must not wait until a window opens again.
+            for k in np.flatnonzero(active & (ends_s <= later_s * (1 + SAME_INSTANT))).tolist():
                 lane = self._lanes[k]
                 self._done_s[lane[at[k]]] = later_s
                 at[k] += 1

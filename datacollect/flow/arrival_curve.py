@@ -111,6 +111,36 @@ def arrival_curve(problem: Problem, budget: Budget) -> ArrivalCurve:
     return _curve(problem, network, timeline, stretches)
 
 
+def most_arrived_bytes(problem: Problem, by_s: float, budget: Budget) -> float:
+    """Return the most bytes that can have arrived by an instant: one point of the curve.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot reach the destination.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> from datacollect.solvers.budget import Budget
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["A", "B", "D"], [[0, 0, 5.0], [0, 0, 1.0], [0, 0, 0]], [10, 10, 0], "D"
+    ... )
+    >>> most_arrived_bytes(problem, 3.0, Budget())
+    13.0
+    """
+    total = float(problem.total_bytes)
+    if total == 0 or by_s >= fluid_optimum(problem, budget).makespan_s:
+        return total
+    starts = breakpoints_s(problem)
+    # What is released later has its nodes in later pieces, which last for no time.
+    last_s = max(parcel.release_s for parcel in problem.parcels)
+    timeline = Timeline(starts[(starts < by_s) | (starts <= last_s)], np.inf)
+    network = layered_network(problem, timeline.starts_s)
+    bound = tight_bounds(problem, network, timeline, budget)(by_s)
+    return min(bound.bytes_through(timeline.lengths_until(by_s)), total)
+
+
 # The envelope ---------------------------------------------------------------------------------
 
 

@@ -41,6 +41,7 @@ def fluid_paths(
     prefer: Preference = DEFAULT,
     end_s: float | None = None,
     starts_s: FloatArray | None = None,
+    most_by_s: float | None = None,
 ) -> FluidPlan:
     """Return the cheapest plan by a preference that ends as early as possible, or by `end_s`.
 
@@ -60,6 +61,8 @@ def fluid_paths(
         The last piece ends by then.
     starts_s : ndarray of float, optional
         Instants at which pieces begin; `breakpoints_s` and maybe more.
+    most_by_s : float, optional
+        One of them, by which as much as possible is to arrive; with ``"earliest-arrival"``.
 
     Raises
     ------
@@ -76,7 +79,9 @@ def fluid_paths(
         pieces = _up_to(problem, starts, guard_s, end_s)
     if problem.shared:
         known = optimum.shared_end if pieces is optimum.quickest else None
-        found = cheapest_with_shared(problem, starts, guard_s, pieces, budget, prefer, end_s, known)
+        found = cheapest_with_shared(
+            problem, starts, guard_s, pieces, budget, prefer, end_s, known, most_by_s
+        )
     else:
         try:
             found = cheapest_by_preference(problem, pieces, prefer, budget)

@@ -174,6 +174,7 @@ def page_tree(
         "begin_s": picture.begin_s,
         "end_s": picture.end_s,
         "bound_s": float(schedule.lower_bound_s),
+        "deadline_s": schedule.deadline_s,
         "edges_s": picture.edges_s.tolist(),
         "total": format_bytes(problem.total_bytes),
         "clock": _clock(problem, picture),

@@ -12,6 +12,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.plotly_script import plotly_script
 from datacollect.files.units import counted
+from datacollect.installation import command_for_extra
 from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.samples_to_problem import PROBE, line_through
 from datacollect.measurement.series.changes import flag_changes
@@ -127,7 +128,7 @@ def live_files(title: str) -> dict[str, tuple[bytes, str]]:
 def _plotly() -> str:
     plotly = plotly_script()
     if plotly is None:
-        raise ProblemError("the page needs plotly; install datacollect[measure]")
+        raise ProblemError(f"the page needs plotly: {command_for_extra('measure')}")
     return plotly
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from datacollect.files.clock import instant_text
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.pictures.writing import shortened
 from datacollect.schedule.data.transfers import UNKNOWN
+from datacollect.schedule.data.use import arrived_bytes, plan_money
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from datacollect.pictures.picture import Picture
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
@@ -36,8 +40,24 @@ def headlines(picture: Picture, problem: Problem, schedule: Schedule) -> tuple[s
     how += f"; {_compared(schedule.makespan_s, schedule.lower_bound_s)} the lower bound."
     if len(picture.bands) < picture.n_hosts:
         how += f" Shown: the {len(picture.bands)} busiest of {picture.n_hosts} hosts."
+    goal = " ".join(_goal(problem, schedule))
     why = "" if schedule.bottleneck == UNKNOWN else schedule.bottleneck.text
-    return title, [how, *wrap(why, 140, max_lines=2, placeholder=" …")]
+    return title, [how, *([goal] if goal else []), *wrap(why, 140, max_lines=2, placeholder=" …")]
+
+
+def _goal(problem: Problem, schedule: Schedule) -> Iterator[str]:
+    """Say by when it was planned to end, or to be far, and what its links cost."""
+    clock = problem.clock
+    if schedule.deadline_s is not None:
+        early_s = schedule.deadline_s - schedule.makespan_s
+        margin = f", {format_duration(early_s)} before it" if early_s >= 1 else ""
+        yield f"Deadline: {instant_text(schedule.deadline_s, clock)}{margin}."
+    if schedule.most_by_s is not None:
+        there = format_bytes(arrived_bytes(schedule, schedule.most_by_s))
+        yield f"By {instant_text(schedule.most_by_s, clock)} {there} have arrived."
+    money = plan_money(problem, schedule)
+    if money is not None:
+        yield f"Money: {money:.4g}, the price of all links."
 
 
 def _compared(end_s: float, bound_s: float) -> str:

@@ -60,6 +60,8 @@ class Schedule(ScheduleContents):
         that is not known, or means nothing to the method. So are the following ones.
     deadline_s : float or None
         What it was planned to end by; None: as soon as possible.
+    most_by_s : float or None
+        By when as much as possible was to have arrived.
     turns : Turns or None
         How the hosts of a direct plan take turns; None: all send at once.
     hysteresis : float or None

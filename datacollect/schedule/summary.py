@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.schedule.data.transfers import UNKNOWN, bottleneck_tree
+from datacollect.schedule.data.use import arrived_bytes
 
 if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
@@ -61,4 +62,7 @@ def summary(schedule: Schedule, money: float | None = None) -> dict[str, Any]:
     found = dict(zip(SUMMARY_KEYS, values, strict=True))
     if schedule.connections is not None:
         found["connections"] = schedule.connections
+    if schedule.most_by_s is not None:
+        found["most_by_s"] = schedule.most_by_s
+        found["arrived_by_then_bytes"] = arrived_bytes(schedule, schedule.most_by_s)
     return found if money is None else found | {"money": money}

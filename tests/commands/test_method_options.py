@@ -63,7 +63,8 @@ def given(method, option, hosts=("telescope",)):
 def written(values):
     """Return options as the command line has them."""
     words = {name: ",".join(v) if isinstance(v, list) else str(v) for name, v in values.items()}
-    return [word for name, value in words.items() for word in (flag(name), value)]
+    # A flag has no value.
+    return [w for name, text in words.items() for w in (flag(name), text) if w != "False"]
 
 
 @pytest.fixture

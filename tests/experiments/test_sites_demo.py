@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -38,6 +39,18 @@ def test_the_samples_give_the_rates_by_night_that_the_example_has(demo):
     expected = pd.Series(by_night.bandwidth_bytes_per_s[0], index=pd.MultiIndex.from_tuples(pairs))
     assert found.sort_index().tolist() == pytest.approx(expected.sort_index().tolist())
     assert found.sort_index().index.tolist() == expected.sort_index().index.tolist()
+
+
+def test_the_scripts_that_it_shows_keep_the_deadline_of_their_plan(demo, capsys):
+    """06:00 is 10 h after the start; a relay's window closes then, until 20:00."""
+    assert run(["example", "sites"]) == 0
+    assert run(["plan", "sites.toml", "--deadline", demo.DEADLINE, "-o", "p.json"]) == 0
+    capsys.readouterr()
+    asked = ["--as", "rclone", *demo.ADDRESSES, "-o", "scripts", "--json"]
+    assert run(["pulls", "sites.toml", "p.json", *asked]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert tree["deadline_s"] == 36_000.0
+    assert tree["makespan_s"] <= 36_000.0 * (1 + 1e-9)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from conftest import REPOSITORY
 from instances.real_files import RELAY, make_files, problem_of_files
 
 import datacollect as dc
+from datacollect.errors import InfeasibleError
 from datacollect.exports.export import export
 from datacollect.exports.formats import EXPORTS
 from datacollect.exports.jobs import jobs_of
@@ -51,12 +52,12 @@ def test_scripts_stand_in_one_folder_and_say_how_long_they_take(setting):
     assert any("Relays forward whole pieces" in text for text in found.notes)
 
 
-def test_a_relay_without_the_room_is_said(setting):
+def test_a_relay_without_the_room_is_refused(setting):
     problem, plan, manifest = setting
     tight = problem.replace(storage_bytes=[float("inf"), float("inf"), 5000.0, float("inf")])
     url = read_templates(["http://h/{host}/{source}/{path}"], [], problem.names, is_url=True)
-    notes = export(tight, plan, manifest, "curl", url).notes
-    assert any("Nothing deletes at re/lay" in text and "is 5 kB" in text for text in notes)
+    with pytest.raises(InfeasibleError, match=r"nothing deletes at 're/lay' .* is 5 kB"):
+        export(tight, plan, manifest, "curl", url)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import datacollect as dc
-from datacollect.exports.jobs import jobs_of
+from datacollect.exports.jobs import Cuts, jobs_of
 from datacollect.exports.makespan import finish_times_s
 from datacollect.problem.manifest import Files
 
@@ -43,7 +43,7 @@ def test_relays_forward_whole_pieces_one_after_another():
     """
     problem = line("S", "K", "D", rates=[10.0, 10.0], backlog=100)
     plan = dc.coordinated(problem, chunk_s=0.01)
-    jobs = jobs_of(problem, plan, {"S": files_of(100)}, piece_bytes=25).jobs
+    jobs = jobs_of(problem, plan, {"S": files_of(100)}, cuts=Cuts(25)).jobs
     assert [j.piece.n_bytes for j in jobs] == [25] * 8
     assert [j.after for j in jobs] == [None] * 4 + [0, 1, 2, 3]
     assert {(j.request_from, j.host, j.forward_to) for j in jobs} == {
@@ -99,7 +99,7 @@ def test_every_byte_of_every_file_is_fetched_once_at_the_destination():
         problem = dc.Problem.from_matrix(names, bandwidth, backlog, "D")
         manifest = {name: files_of(*each) for name, each in zip(names, sizes, strict=False)}
         plan = dc.coordinated(problem, slot_s=0.25 if case % 2 else None)
-        jobs = jobs_of(problem, plan, manifest, piece_bytes=700).jobs
+        jobs = jobs_of(problem, plan, manifest, cuts=Cuts(700)).jobs
         seen = {}
         for job in jobs:
             if job.host == "D":

@@ -8,11 +8,13 @@ import re
 import shlex
 import subprocess
 import sys
+from configparser import ConfigParser
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
 
 import pytest
+from conftest import REPOSITORY
 from judges.imports import read_modules
 
 from datacollect import installation
@@ -129,6 +131,48 @@ def test_no_other_place_makes_such_a_command():
     assert places == {"topologies.topohub"}
 
 
+# Extras of users; those of developers come in by `make`.
+OF_USERS = ("fast", "topohub", "ns3", "dask", "bistro", "postgresql", "measure", "report")
+
+
+def extras():
+    """Return what setup.cfg has, by extra."""
+    parser = ConfigParser()
+    parser.read(REPOSITORY / "setup.cfg", encoding="utf-8")
+    return {
+        name: {line for line in text.split("\n") if line and not line.startswith("#")}
+        for name, text in parser["options.extras_require"].items()
+    }
+
+
+def test_one_extra_is_all_that_users_may_want_but_the_packet_simulator():
+    found = extras()
+    wanted = set().union(*(found[name] for name in OF_USERS if name != "ns3"))
+    assert found["all"] == wanted
+
+
+def test_the_readme_has_a_table_of_the_extras():
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert {row for row in rows if row in extras()} == {*OF_USERS, "all"}
+
+
+def test_nobody_is_told_to_fetch_the_package_from_an_index():
+    """An index would give a stranger's `datacollect[…]`, or nothing: nobody has published it."""
+    pages = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")]
+    texts = {str(page): page.read_text(encoding="utf-8") for page in pages} | read_modules()
+    named = re.compile(r"(?<![./])\bdatacollect\[[a-z]|pip install '?datacollect")
+    assert [place for place, text in texts.items() if named.search(text)] == []
+
+
+def test_a_part_of_the_package_has_no_extras_and_names_a_clone(monkeypatch, tmp_path):
+    """The agent's wheel is still there, and ``agent.whl[bistro]`` would install nothing more."""
+    wheel = tmp_path / "datacollect_agent-0.1.0-py3-none-any.whl"
+    wheel.touch()
+    fake(monkeypatch, {"url": wheel.as_uri(), "archive_info": {}}, ["h11>=0.16"])
+    assert arguments(command_for_extra("bistro")) == ["/path/of/clone[bistro]"]
+
+
 # Each place where something may be missing, and how it comes to say so.
 def no_ns3(monkeypatch):
     from datacollect.simulation.ns3 import process
@@ -174,6 +218,27 @@ def no_solver(monkeypatch):
     choice.load_flow_solver("auto")
 
 
+def no_plotly(monkeypatch):
+    from datacollect.pictures import watch
+
+    monkeypatch.setattr(watch, "plotly_script", lambda: None)
+    watch._plotly()
+
+
+def no_jc(monkeypatch):
+    from datacollect.measurement.probes.routes import require_jc
+
+    monkeypatch.setitem(sys.modules, "jc.parsers.traceroute", None)
+    require_jc()
+
+
+def no_pyrage(monkeypatch):
+    from datacollect.commands import agent_work
+
+    monkeypatch.setitem(sys.modules, "datacollect.bistro.taking.bistro", None)
+    agent_work._accepting(None, None)
+
+
 def no_cbc(monkeypatch):
     from datacollect.solvers import cbc
 
@@ -181,7 +246,8 @@ def no_cbc(monkeypatch):
     cbc._cbc_path()
 
 
-MISSING = [no_ns3, another_ns3, no_dask, no_topohub, no_pylmcf, no_solver, no_cbc]
+MISSING = [no_ns3, another_ns3, no_dask, no_topohub, no_pylmcf, no_solver, no_cbc, no_plotly, no_jc]
+MISSING += [no_pyrage]
 
 
 def remedy_of(missing):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.event.fields import EVENT, EVENT_FORMAT, LIMITS
@@ -10,7 +11,8 @@ from datacollect.bistro.event.kinds import PEM, Url
 from datacollect.bistro.event.strength import default_quorum
 from datacollect.bistro.log.checkpoints import log_key
 from datacollect.errors import ProblemError
-from datacollect.files.clock_times import as_text
+from datacollect.files.clock import local_instant, parsed, zone_of
+from datacollect.files.clock_times import CLOCK_TIME, as_text
 from datacollect.files.kinds import shown
 from datacollect.files.toml_tables import toml_of
 from datacollect.net.kinds import PublicKey
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 ORIGIN_BYTES = 8
+TIMES = ("opens", "deadline", "collect_until", "keep_until")
 
 
 def complete(
@@ -31,7 +34,7 @@ def complete(
 
     A draft is an event's file that leaves out what has a default, gives the public `key` of each
     service and of the log of verdicts instead of a `log`, and names files where the event holds
-    certificates.
+    certificates. Its times may be local ones of its time zone.
 
     Parameters
     ----------
@@ -71,9 +74,23 @@ def complete(
         _give_log(verdicts, "verdicts", random_bytes)
     for row, key in _named_files(tree):
         row[key] = certificates.get(row[key], row[key])
-    data = toml_of(EVENT, {key: as_text(value) for key, value in tree.items()}).encode()
+    tree = {key: as_text(value) for key, value in tree.items()}
+    for key in TIMES:
+        tree = _with_offset(tree, key)
+    data = toml_of(EVENT, tree).encode()
     read_event(data, "the event")
     return data
+
+
+def _with_offset(tree: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a tree whose local time at a key has the offset that its time zone determines."""
+    text, zone = tree.get(key), tree.get("timezone")
+    if not (isinstance(text, str) and re.fullmatch(CLOCK_TIME, text) and isinstance(zone, str)):
+        return tree  # refused later, by what it is
+    instant = parsed(text, key)
+    if instant.tzinfo is not None:
+        return tree
+    return tree | {key: local_instant(instant, zone_of(zone), key).isoformat()}
 
 
 def certificate_files(draft: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from datacollect.bistro.event.certificates import public_keys, read_certificates
 from datacollect.bistro.log.checkpoints import TIME_STOP
 from datacollect.errors import ProblemError
-from datacollect.files.clock import Clock, local_instant, parsed
+from datacollect.files.clock import Clock, local_instant, parsed, zone_of
 from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ def instant_of(text: str, timezone: str, place: str) -> int:
         raise ProblemError(
             f"{place} must have an offset from UTC, got {shown(text)}; write it like "
             f"{text}{_offset_in(text, timezone, place)}"
+        )
+    there = instant.astimezone(zone_of(timezone))
+    if there.utcoffset() != instant.utcoffset():
+        raise ProblemError(
+            f"{place} must have the offset of timezone, got {shown(text)}, when clocks in "
+            f"{timezone} show {there.isoformat()}; correct one of them"
         )
     clock = Clock.of(instant, timezone, place)
     naive = instant.replace(tzinfo=None)

@@ -32,7 +32,7 @@ PREFERENCES: dict[Preference, tuple[str, str, str]] = {
     "relay-bytes": ("hops", "storage", "arrival"),
     "storage": ("storage", "hops", "arrival"),
     "earliest-arrival": ("arrival", "hops", "storage"),
-    "money": ("money", "hops", "storage"),
+    "money": ("money", "arrival", "hops", "storage"),
 }
 DEFAULT: Final = "relay-bytes"
 

@@ -19,6 +19,8 @@ from datacollect.flow.shared.pricing import cheapest
 from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.flow.shared.model import SharedModel
     from datacollect.flow.shared.network import SharedNetwork
     from datacollect.numbers.arrays import FloatArray, IntArray
@@ -51,19 +53,21 @@ class LateLimits:
     piece : ndarray of int
         Their pieces of time.
     late_bytes : ndarray of float, shape (n_limits,)
-        After piece k, for k from 0 on.
+    after : tuple of int
+        The piece after which each counts.
     """
 
     arriving: IntArray
     piece: IntArray
     late_bytes: FloatArray
+    after: tuple[int, ...]
 
     def added_to(self, network: SharedNetwork, slack: float) -> SharedNetwork:
         """Return the network with these limits, wider by a part of all data."""
         rows, arcs = [network.member_row], [network.member_arc]
-        for k in range(len(self.late_bytes)):
+        for row, k in enumerate(self.after):
             late = self.arriving[self.piece > k]
-            rows.append(np.full(len(late), len(network.room_bytes) + k))
+            rows.append(np.full(len(late), len(network.room_bytes) + row))
             arcs.append(late)
         room = self.late_bytes + slack * network.total_bytes
         return replace(
@@ -75,7 +79,11 @@ class LateLimits:
 
 
 def latest_arrivals(
-    model: SharedModel, lengths_s: FloatArray, budget: Budget, arcs: IntArray
+    model: SharedModel,
+    lengths_s: FloatArray,
+    budget: Budget,
+    arcs: IntArray,
+    ends: Sequence[int] | None = None,
 ) -> tuple[LateLimits, IntArray]:
     """Find the least that arrives after each piece of time, one after the other.
 
@@ -87,6 +95,8 @@ def latest_arrivals(
     budget : Budget
     arcs : ndarray of int
         Arcs on which they can.
+    ends : sequence of int, optional
+        The pieces after which as little as possible is to arrive; by default all, in turn.
 
     Returns
     -------
@@ -95,14 +105,16 @@ def latest_arrivals(
     """
     network = model.network
     arriving = np.flatnonzero(network.head == network.sink)
-    limits = LateLimits(arriving, network.piece[arriving], np.zeros(0))
+    limits = LateLimits(arriving, network.piece[arriving], np.zeros(0), ())
     slack = PROGRAM_SLACK[0]
-    for k in range(network.n_pieces - 1):
+    for k in range(network.n_pieces - 1) if ends is None else ends:
         cost = np.zeros(network.n_arcs)
         cost[arriving[limits.piece > k]] = 1.0
         part = limits.added_to(model.at(lengths_s, slack), slack)
         found = cheapest(part, cost, budget, arcs)
         arcs = found.arcs
         late = float((cost * found.flow_bytes).sum())
-        limits = replace(limits, late_bytes=np.append(limits.late_bytes, late))
+        limits = replace(
+            limits, late_bytes=np.append(limits.late_bytes, late), after=(*limits.after, k)
+        )
     return limits, arcs

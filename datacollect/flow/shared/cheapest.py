@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from datacollect.errors import InfeasibleError
 from datacollect.files.clock import instant_text
 from datacollect.flow.network.layered import layered_network, lengths_until_s
@@ -18,6 +20,8 @@ from datacollect.flow.shared.model import SharedModel
 from datacollect.flow.shared.pricing import largest_share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.files.choices import Preference
     from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.flow.quickest.quickest import Quickest
@@ -38,6 +42,7 @@ def cheapest_with_shared(
     prefer: Preference = DEFAULT,
     end_s: float | None = None,
     known: SharedEnd | None = None,
+    most_by_s: float | None = None,
 ) -> CheapestFlow:
     """Find the cheapest flow with the earliest end, or one that ends by `end_s`.
 
@@ -58,6 +63,8 @@ def cheapest_with_shared(
         When the last piece ends; without it as early as possible.
     known : SharedEnd, optional
         What `earliest_shared` found for the same arguments.
+    most_by_s : float, optional
+        The start of a piece before which as much as possible is to arrive, first of all.
 
     Raises
     ------
@@ -75,7 +82,8 @@ def cheapest_with_shared(
         if possible.share < 1 - ATTAINED:
             raise _too_early(problem, end_s)
         arcs = possible.arcs
-    found = _cheapest(model, lengths, prefer, budget, arcs)
+    last = None if most_by_s is None else [int(np.searchsorted(network.starts_s, most_by_s)) - 1]
+    found = _cheapest(model, lengths, prefer, budget, arcs, last)
     return CheapestFlow(network, lengths, found.flow_bytes, budget.linear_solver().name, found.gap)
 
 
@@ -100,14 +108,19 @@ def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
 
 
 def _cheapest(
-    model: SharedModel, lengths_s: FloatArray, prefer: Preference, budget: Budget, arcs: IntArray
+    model: SharedModel,
+    lengths_s: FloatArray,
+    prefer: Preference,
+    budget: Budget,
+    arcs: IntArray,
+    ends: Sequence[int] | None,
 ) -> PricedFlow:
     network = model.network
     costs = path_costs(model.problem, prefer, lengths_s, network.n_nodes)
     cost = arc_costs(costs, network, network.piece).astype(float)
     if prefer != "earliest-arrival":
         return cheapest_complete(network, partial(model.at, lengths_s), cost, budget, arcs)
-    limits, arcs = latest_arrivals(model, lengths_s, budget, arcs)
+    limits, arcs = latest_arrivals(model, lengths_s, budget, arcs, ends)
 
     def widened(slack: float) -> SharedNetwork:
         return limits.added_to(model.at(lengths_s, slack), 2 * slack)

@@ -29,10 +29,13 @@ def require_jc() -> None:
     try:
         import jc.parsers.traceroute  # noqa: F401
     except ImportError as error:
+        from datacollect.installation import command_for_extra
+
         if not is_absent(error, "jc"):
             raise
         raise ProblemError(
-            "jc, which reads what traceroute says, is not installed; install datacollect[measure]"
+            "jc, which reads what traceroute says, is not installed: "
+            f"{command_for_extra('measure')}"
         ) from None
 
 

@@ -14,6 +14,7 @@ from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
+from datacollect.methods.finishing.keeping import planned_keeping
 from datacollect.methods.options.arguments import (
     deadline_in_seconds,
     require_finish,
@@ -42,12 +43,14 @@ def coordinated(
     chunk_s: Seconds | None = None,
     prefer: Preference | None = None,
     deadline_s: Seconds | None = None,
+    most_by_s: Seconds | None = None,
     finish: Finish = EARLY,
     solver: Solver = "auto",
     time_limit_s: Seconds | None = None,
     derate: float = NOT_DERATED,
     most_transfers: int | None = None,
     connections: int | None = None,
+    keep_relayed: bool = False,
     settle_ties: bool = True,
 ) -> Schedule:
     """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
@@ -72,6 +75,9 @@ def coordinated(
         Everything has arrived by then, chunks included; not necessarily sooner. Seconds, a text
         such as ``"12 h"`` or, where the problem has a start, a clock time:
         ``"2026-11-23T08:00"``, ``"08:00"``.
+    most_by_s : float or str, optional
+        Pipelined: of the fastest plans one of which as much as possible has arrived by then, as
+        where a deadline cannot be met. As `deadline_s`, which it excludes, as it does `prefer`.
     finish : str
         Pipelined: ``"early"``, sources that do not bind finish as early as capacities allow, on
         the same routes with the same bytes (max-min fair within each piece of time);
@@ -95,6 +101,9 @@ def coordinated(
         heuristic, never slower than direct with as many, whose `gap` is counted from the optimum
         with parts of connections. Pipelined, for bandwidths that do not change; excludes all other
         options but `chunk_s`, `solver` and `time_limit_s`.
+    keep_relayed : bool
+        Relays delete nothing, as where scripts carry the plan out: no more passes each than its
+        ``storage_bytes``. A heuristic.
     settle_ties : bool
         Of plans that cost the same take the same one whichever solver computes, by short
         pipelines. False: the first that the solver finds, which may end some chunks earlier or
@@ -143,12 +152,14 @@ def coordinated(
         chunk_s=chunk_s,
         prefer=prefer,
         deadline_s=deadline_in_seconds(deadline_s, problem),
+        most_by_s=deadline_in_seconds(most_by_s, problem, "most_by_s"),
         solver=solver,
         time_limit_s=time_limit_s,
         derate=derate,
         most_transfers=most_transfers,
         finish=finish,
         connections=connections,
+        keep_relayed=keep_relayed,
         settle_ties=settle_ties,
     )
     budget = Budget.begin(solver, time_limit_s, settle_ties=settle_ties)
@@ -186,6 +197,11 @@ def coordinated_candidate(
 ) -> Schedule:
     """Plan as `coordinated` does, but for files; not judged yet."""
     _require(problem, options)
+    if options.keep_relayed:
+        plan = partial(
+            coordinated_candidate, options=replace(options, keep_relayed=False), budget=budget
+        )
+        return planned_keeping(problem, budget, plan, options.deadline_s)
     if options.connections is not None:
         return _with_connections(problem, options, budget)
     shape = pipelined if options.slot_s is None else _slotted
@@ -198,7 +214,16 @@ def coordinated_candidate(
 def _require(problem: Problem, options: CoordinatedOptions) -> None:
     """Refuse options that are out of range."""
     require_shape(options.slot_s, options.chunk_s)
-    require_positive(deadline_s=options.deadline_s)
+    require_positive(deadline_s=options.deadline_s, most_by_s=options.most_by_s)
+    if options.most_by_s is not None:
+        require_only(
+            "most_by_s",
+            slot_s=options.slot_s,
+            prefer=options.prefer,
+            deadline_s=options.deadline_s,
+            most_transfers=options.most_transfers,
+            connections=options.connections,
+        )
     require_finish(options.finish)
     preference_or_default(options.prefer, problem, options.deadline_s)
     require_part(options.derate)

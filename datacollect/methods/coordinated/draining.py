@@ -47,6 +47,7 @@ class Wishes:
     prefer: Preference
     deadline_s: float | None
     chunk_s: float | None
+    most_by_s: float | None = None
 
 
 def plan_with_room(
@@ -103,6 +104,10 @@ def _piece_starts_s(
     it is best at the instants of a grid, the earlier ones before the later.
     """
     starts = breakpoints_s(problem)
+    if wishes.most_by_s is not None:
+        # The most by one instant, and by all at which rates change: no bends are needed.
+        near = np.abs(starts - wishes.most_by_s) <= SAME_INSTANT * wishes.most_by_s
+        return starts if near.any() else np.union1d(starts, [wishes.most_by_s])
     if wishes.prefer != "earliest-arrival":
         return starts
     if problem.shared:
@@ -254,4 +259,5 @@ class _Plans:
             self.wishes.prefer,
             end_s,
             self.starts_s,
+            self.wishes.most_by_s,
         )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError
 from datacollect.files.clock import deadline_text, instant_text
-from datacollect.files.units import format_duration
+from datacollect.files.units import format_bytes, format_duration
+from datacollect.flow.arrival_curve import most_arrived_bytes
 from datacollect.flow.network.layered import breakpoints_s
-from datacollect.flow.network.preference import preference_or_default
+from datacollect.flow.network.preference import DEFAULT, preference_or_default
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.coordinated.draining import Wishes, plan_with_room
 from datacollect.methods.coordinated.few_transfers import with_few_transfers
@@ -41,11 +42,17 @@ def pipelined(problem: Problem, options: CoordinatedOptions, budget: Budget) -> 
     """
     optimum, deadline_s = fluid_optimum(problem, budget), options.deadline_s
     if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):
-        raise _late(problem, optimum, deadline_s)
+        raise _late(problem, optimum, deadline_s, budget)
     prefer = preference_or_default(options.prefer, problem, deadline_s)
-    wishes = Wishes(prefer, deadline_s, options.chunk_s)
+    most_by_s = options.most_by_s
+    if most_by_s is not None:
+        # The most by an instant at which all is there anyway is any of the fastest plans.
+        is_later = most_by_s >= optimum.attained_s * (1 - SAME_INSTANT)
+        prefer, most_by_s = (DEFAULT, None) if is_later else ("earliest-arrival", most_by_s)
+    wishes = Wishes(prefer, deadline_s, options.chunk_s, most_by_s)
     schedule = _drained(problem, optimum, wishes, budget, options.finish)
-    schedule = schedule.replace(prefer=prefer, deadline_s=deadline_s)
+    said = prefer if options.most_by_s is None else None
+    schedule = schedule.replace(prefer=said, deadline_s=deadline_s, most_by_s=options.most_by_s)
     if options.most_transfers is None or not problem.total_bytes:
         return schedule
     without = CoordinatedOptions(prefer=prefer, finish=options.finish)
@@ -53,7 +60,9 @@ def pipelined(problem: Problem, options: CoordinatedOptions, budget: Budget) -> 
     return with_few_transfers(problem, schedule, options.most_transfers, options.chunk_s, again)
 
 
-def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
+def _late(
+    problem: Problem, optimum: FluidOptimum, deadline_s: float, budget: Budget
+) -> InfeasibleError:
     clock = problem.clock
     if deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
         earliest_s = optimum.makespan_s
@@ -64,8 +73,18 @@ def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> Infeasi
     late = format_duration(earliest_s - deadline_s)
     return InfeasibleError(
         f"{deadline_text(deadline_s, clock)} {found} {instant_text(earliest_s, clock)}, "
-        f"{late} later. {optimum.bottleneck.text} Allow more time, or relax what binds",
+        f"{late} later. {optimum.bottleneck.text} "
+        f"{most_by_text(problem, deadline_s, budget)} Allow more time, or relax what binds",
         problem.sources,
+    )
+
+
+def most_by_text(problem: Problem, by_s: float, budget: Budget) -> str:
+    """Say how much can be there by an instant, and what plans that."""
+    most = format_bytes(int(most_arrived_bytes(problem, by_s, budget)))
+    return (
+        f"By then {most} of {format_bytes(problem.total_bytes)} can be there: most_by_s "
+        f"(--most-by) plans that."
     )
 
 

@@ -55,6 +55,19 @@ class CoordinatedOptions(MethodOptions):
             },
         )
     )
+    most_by_s: float | None = option(
+        Option(
+            Instant(Number("seconds", positive=True)),
+            "coordinated: of the fastest plans one of which as much as possible has arrived "
+            "within S seconds; what {deadline_s} takes.",
+            recorded="most_by_s",
+            excludes=("deadline_s", "prefer", "slot_s", "most_transfers", "connections"),
+            not_in={
+                "compare": "it asks how soon methods end; plan takes it",
+                "pull": "a pull that falls behind would have no plan for the rest",
+            },
+        )
+    )
     finish: Finish = option(FINISH, EARLY)
     time_limit_s: float | None = option(TIME_LIMIT_S)
     derate: float = option(DERATE, 1.0)
@@ -82,6 +95,19 @@ class CoordinatedOptions(MethodOptions):
                 "pull": "limits.connections says how many there are",
             },
         )
+    )
+    keep_relayed: bool = option(
+        Option(
+            Flag(),
+            "coordinated: relays delete nothing, as where scripts carry the plan out: no more "
+            "passes each than its storage_bytes.",
+            not_in={
+                "compare": "no other method keeps such a limit; plan takes it",
+                "scenario": "simulated relays delete what they have forwarded",
+                "pull": "relays of a pull delete what they have forwarded",
+            },
+        ),
+        False,
     )
     settle_ties: bool = option(
         Option(

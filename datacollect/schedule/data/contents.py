@@ -49,6 +49,7 @@ class ScheduleContents:
     derate: float | None = None
     most_transfers: int | None = None
     connections: int | None = None
+    most_by_s: float | None = None
 
 
 class _ScheduleWords(TypedDict, total=False):
@@ -69,6 +70,7 @@ class ScheduleRemarks(_ScheduleWords, total=False):
 
     plan_time_s: float
     deadline_s: float | None
+    most_by_s: float | None
 
 
 class ScheduleChanges(_ScheduleWords, total=False):
@@ -76,6 +78,7 @@ class ScheduleChanges(_ScheduleWords, total=False):
 
     plan_time_s: Seconds
     deadline_s: Seconds | None
+    most_by_s: Seconds | None
     method: str
     destination: str
     makespan_s: Seconds

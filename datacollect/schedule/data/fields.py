@@ -120,6 +120,12 @@ SCHEDULE = Document(
             "What it was planned to end by, in seconds; null: as soon as possible.",
             nullable=True,
         ),
+        Field(
+            "most_by_s",
+            Number("seconds", positive=True),
+            "By when as much as possible was to have arrived, in seconds; null: nothing was asked.",
+            nullable=True,
+        ),
         Field("turns", TURNS, "How hosts take turns; null: all send at once.", nullable=True),
         Field(
             "hysteresis",

@@ -57,6 +57,21 @@ class Legs:
         return last
 
 
+def arrived_bytes(schedule: ScheduleContents, by_s: float) -> int:
+    """Return how much a plan moves to the destination by an instant, without what is there before.
+
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> arrived_bytes(dc.direct(problem), 1.0)
+    5
+    """
+    columns = schedule.columns
+    last = legs(schedule).is_last
+    lasts_s = np.maximum(columns.finish_s - columns.start_s, 1e-300)
+    part = np.clip((by_s - columns.start_s) / lasts_s, 0.0, 1.0)
+    return int(np.floor(part * columns.n_bytes)[last].sum())
+
+
 def legs(schedule: ScheduleContents, names: Sequence[str] | None = None) -> Legs:
     """Look up each transfer's hosts.
 

@@ -1,0 +1,229 @@
+"""Pieces so small that a plan's deadline and its hosts' storage hold when tools carry it out.
+
+A tool forwards whole pieces, at one mean rate each. So a script ends after its plan: by about a
+piece for each relay, and by hours where that moves the last bytes past the end of a window. Pieces
+that end where rates change, and last no longer than a chunk of the plan, keep the plan's instants.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datacollect.errors import InfeasibleError
+from datacollect.exports.jobs import LEAST_PIECE_BYTES, PIECES_PER_ROUTE, Cuts, jobs_of
+from datacollect.exports.makespan import finish_times_s
+from datacollect.files.clock import instant_text
+from datacollect.files.units import format_bytes, format_duration
+from datacollect.numbers.tolerances import SAME_INSTANT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from datacollect.exports.formats import ExportFormat
+    from datacollect.exports.jobs import Jobs
+    from datacollect.numbers.arrays import FloatArray
+    from datacollect.problem.manifest import Files
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.contents import ScheduleContents
+
+# Of more pieces nobody would read the scripts, and to see how long they take would take minutes.
+MOST_JOBS = 12_000
+
+# Without a deadline, scripts that end later than this part of the plan's makespan get finer pieces.
+LATE = 1.1
+
+# How much smaller pieces become with each try, and how often at most.
+SMALLER, MOST_TRIES = 4, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What tools are to carry out, and what comes of it.
+
+    Attributes
+    ----------
+    jobs : Jobs
+    finish_s : ndarray of float
+        When each job ends.
+    """
+
+    jobs: Jobs
+    finish_s: FloatArray
+
+    @property
+    def makespan_s(self) -> float:
+        """When the last job ends; infinite where that is never."""
+        return float(self.finish_s.max(initial=0.0))
+
+
+def fitted(
+    problem: Problem,
+    schedule: ScheduleContents,
+    manifest: Mapping[str, Files],
+    file_format: ExportFormat,
+    piece_bytes: int | None,
+) -> Fitted:
+    """Cut a plan into the largest pieces with which its deadline and its hosts' storage hold.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        Of this problem.
+    manifest : mapping of str to Files
+    file_format : ExportFormat
+        Whose tool is to fetch them.
+    piece_bytes : int or None
+        Most bytes of a piece that passes relays, if they are asked for.
+
+    Raises
+    ------
+    InfeasibleError
+        No pieces, or none of that size, keep the deadline, or fit into a relay's storage.
+    """
+    search = _Search(problem, schedule, manifest, file_format)
+    found = None
+    for cuts in search.ways(piece_bytes):
+        jobs = search.jobs(cuts)
+        if found is not None and (len(jobs.jobs) > MOST_JOBS or jobs == found.jobs):
+            continue
+        search.require_storage(stored_bytes(problem, jobs, copied=False))
+        tried = search.timed(jobs)
+        if found is None or tried.makespan_s < found.makespan_s:
+            found = tried
+        if search.is_held(tried):
+            return tried
+    assert found is not None
+    search.require_storage(stored_bytes(problem, found.jobs), piece_bytes)
+    search.require_deadline(found, piece_bytes)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Ways to cut one plan for one tool."""
+
+    problem: Problem
+    schedule: ScheduleContents
+    manifest: Mapping[str, Files]
+    file_format: ExportFormat
+
+    def ways(self, piece_bytes: int | None) -> Iterator[Cuts]:
+        """Yield ways to cut, from the coarsest to the finest; a size that is asked for is kept."""
+        yield Cuts(most_bytes=piece_bytes)
+        if not self.file_format.may_cut:
+            return
+        yield Cuts(most_bytes=piece_bytes, at_rates=True)
+        if piece_bytes is None:
+            chunk_s = self.schedule.chunk_s or math.inf
+            per_route = PIECES_PER_ROUTE
+            for _ in range(MOST_TRIES):
+                yield Cuts(at_rates=True, per_route=per_route, longest_s=chunk_s)
+                per_route *= SMALLER
+                chunk_s /= SMALLER
+
+    def jobs(self, cuts: Cuts) -> Jobs:
+        """Cut."""
+        may_cut = self.file_format.may_cut
+        return jobs_of(self.problem, self.schedule, self.manifest, may_cut=may_cut, cuts=cuts)
+
+    def timed(self, jobs: Jobs) -> Fitted:
+        """Look when each piece arrives."""
+        timed = self.file_format.is_timed
+        return Fitted(jobs, finish_times_s(self.problem, jobs.jobs, timed=timed))
+
+    def is_held(self, found: Fitted) -> bool:
+        """Whether the deadline is kept, or without one the end is near the plan's; and storage."""
+        needed = stored_bytes(self.problem, found.jobs)
+        return found.makespan_s <= self._enough_s() and not self._overfull(needed)
+
+    def _enough_s(self) -> float:
+        deadline_s = self.schedule.deadline_s
+        enough_s = LATE * self.schedule.makespan_s if deadline_s is None else deadline_s
+        return enough_s * (1 + SAME_INSTANT)
+
+    def _overfull(self, needed: Mapping[str, int]) -> list[str]:
+        room, index = self.problem.storage_bytes, self.problem.host_index
+        return [host for host, n_bytes in needed.items() if n_bytes > room[index[host]]]
+
+    def require_storage(self, needed: Mapping[str, int], piece_bytes: int | None = None) -> None:
+        """Refuse scripts for which a relay has no room."""
+        over = self._overfull(needed)
+        if not over:
+            return
+        host = over[0]
+        room = float(self.problem.storage_bytes[self.problem.host_index[host]])
+        remedy = self._smaller_that_holds(piece_bytes) or (
+            "plan with --keep-relayed, which lets no more pass than each relay can keep"
+        )
+        raise InfeasibleError(
+            f"nothing deletes at {host!r} what has been forwarded: {self.file_format.name} needs "
+            f"{format_bytes(needed[host])} there, its storage_bytes is {format_bytes(room)}; "
+            f"{remedy}",
+            (host,),
+        )
+
+    def require_deadline(self, found: Fitted, piece_bytes: int | None) -> None:
+        """Refuse scripts that end after the plan's deadline."""
+        deadline_s = self.schedule.deadline_s
+        if deadline_s is None or found.makespan_s <= self._enough_s():
+            return
+        clock, name = self.problem.clock, self.file_format.name
+        late_s = found.makespan_s - deadline_s
+        ends = f"at {instant_text(found.makespan_s, clock)}, {format_duration(late_s)} after"
+        if not math.isfinite(late_s):
+            ends = "never, not by"
+        raise InfeasibleError(
+            f"what {name} carries out ends {ends} the plan's deadline, "
+            f"{instant_text(deadline_s, clock)}; {self._remedy(piece_bytes)}",
+            self.problem.sources,
+        )
+
+    def _remedy(self, piece_bytes: int | None) -> str:
+        if smaller := self._smaller_that_holds(piece_bytes):
+            return smaller
+        if not self.file_format.may_cut:
+            return (
+                f"{self.file_format.name} forwards whole files: take --as curl or --as rclone, "
+                "which fetch pieces, or plan by an earlier deadline"
+            )
+        return "plan by an earlier deadline, or allow more time"
+
+    def _smaller_that_holds(self, piece_bytes: int | None) -> str:
+        """Say which size would do, where one was asked for that does not; else nothing."""
+        if piece_bytes is None or not self.file_format.may_cut:
+            return ""
+        size = piece_bytes
+        while size > LEAST_PIECE_BYTES:
+            size = max(size // SMALLER, LEAST_PIECE_BYTES)
+            jobs = self.jobs(Cuts(most_bytes=size, at_rates=True))
+            if len(jobs.jobs) > MOST_JOBS:
+                break
+            if self.is_held(self.timed(jobs)):
+                return f"with --piece-bytes {size} it holds, or leave the option out"
+        return ""
+
+
+def stored_bytes(problem: Problem, jobs: Jobs, *, copied: bool = True) -> dict[str, int]:
+    """Return what each relay needs room for, by host: all that it fetches or holds for others.
+
+    Nothing is deleted at relays. Unless `copied` is false, what lies twice for a moment counts: in
+    each lane a piece, when it is copied to its place in a file that is not whole.
+    """
+    needed: dict[str, int] = {}
+    twice: dict[tuple[str, int], int] = {}
+    for entry in problem.held:
+        if entry.host not in (problem.destination, entry.source):
+            needed[entry.host] = needed.get(entry.host, 0) + entry.n_bytes
+    for job in jobs.jobs:
+        if job.forward_to is None:
+            continue
+        piece = job.piece
+        needed[job.host] = needed.get(job.host, 0) + piece.n_bytes
+        part = 0 if piece.is_whole else piece.n_bytes
+        twice[job.host, job.lane] = max(twice.get((job.host, job.lane), 0), part)
+    for (host, _), n_bytes in twice.items():
+        needed[host] += n_bytes if copied else 0
+    return needed
