@@ -25,7 +25,7 @@ def test_each_is_as_soon_and_as_limited_as_if_it_alone_had_data(seed):
 
 
 def test_a_mesh_takes_no_flow(monkeypatch):
-    """A relay carries 2 more of A's 10 bytes a second beside its own 5: 10 bytes leave in 10/7 s."""
+    """A sends 5 bytes a second to D and 2 to K, which carries more: 10 bytes take 10/7 s."""
     bandwidth = [[0, 2.0, 5.0], [0, 0, 9.0], [0, 0, 0]]
     problem = dc.Problem.from_matrix(["A", "K", "D"], bandwidth, [10, 0, 0], "D")
     monkeypatch.setattr(alone_room, "fluid_optimum", pytest.fail)

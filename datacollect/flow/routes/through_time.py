@@ -22,7 +22,7 @@ from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
     from datacollect.flow.network.layered import LayeredNetwork
-    from datacollect.numbers.arrays import BoolArray, IntArray
+    from datacollect.numbers.arrays import IntArray
 
 
 class _Hops(NamedTuple):
