@@ -212,7 +212,7 @@ class _Builder:
         self.stored_rows.append(np.full(shape, stored))
 
     def add_links(self) -> None:
-        """Add a copy of the links in each piece, through extra nodes where hosts' limits are finite.
+        """Add a copy of the links in each piece, through extra nodes at finite limits of hosts.
 
         Arcs are in the order of pieces, within each those of limits before those of links.
         """
@@ -226,7 +226,8 @@ class _Builder:
         link = np.flatnonzero(usable) - piece * problem.n_links
         first = len(self.columns)
         uplink, downlink = (
-            limit[self.period] for limit in (problem.uplink_bytes_per_s, problem.downlink_bytes_per_s)
+            limit[self.period]
+            for limit in (problem.uplink_bytes_per_s, problem.downlink_bytes_per_s)
         )
         leaves, enters = self._add_gates(
             self._gates(uplink, problem.link_from[link], piece),

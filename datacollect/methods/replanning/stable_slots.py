@@ -140,7 +140,7 @@ class _SlotSearch:
     def likely_links(self, optimum: ProvedOptimum, n_slots: int) -> IntArray:
         """Choose links to begin with: the old ones, and those of a plan without slots."""
         problem = self.problem
-        if all_at_once(problem, n_slots):
+        if all_at_once(problem, n_slots, self.budget):
             return np.arange(problem.n_links)
         use, latest_s = self.old.use(breakpoints_s(problem)), n_slots * self.slot_s
         plan = stable_plan(problem, use, optimum, 0.0, latest_s, self.budget)

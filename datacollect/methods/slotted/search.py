@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 
 # Up to this many arcs (links times slots) all are used at once: quicker than choosing.
 ALL_ARCS = 20_000
+# With LEMON so many; and more where hosts have few links: up to so many per host at 100 000 arcs,
+# and the fewer the more arcs there are. Measured by `experiments/slotted_choice.py`.
+ALL_ARCS_LEMON = 8_000
+LINKS_PER_HOST = 9.7
+FEWER_LINKS = 0.1
+# Beyond what was measured few arcs are safer: memory grows with all.
+MOST_ALL_ARCS = 1_000_000
 # The same for linear programs.
 ALL_ARCS_SHARED = 1_000
 
@@ -107,14 +114,21 @@ def first_links(problem: Problem, optimum: FluidOptimum, n_slots: int, budget: B
 
     Where links times slots are few, all links: quicker than choosing.
     """
-    if all_at_once(problem, n_slots):
+    if all_at_once(problem, n_slots, budget):
         return np.arange(problem.n_links)
     return links_of_paths(problem, fluid_paths(problem, optimum, 0.0, budget).paths)
 
 
-def all_at_once(problem: Problem, n_slots: int) -> bool:
+def all_at_once(problem: Problem, n_slots: int, budget: Budget) -> bool:
     """Say whether to begin with all links in all slots."""
-    return problem.n_links * n_slots <= (ALL_ARCS_SHARED if problem.shared else ALL_ARCS)
+    n_arcs = problem.n_links * n_slots
+    if problem.shared:
+        return n_arcs <= ALL_ARCS_SHARED
+    if "lemon" not in budget.flow_solver().name.split("+"):
+        return n_arcs <= ALL_ARCS
+    most = LINKS_PER_HOST * (100_000 / max(n_arcs, 1)) ** FEWER_LINKS
+    is_sparse = problem.n_links <= most * problem.n_hosts and n_arcs <= MOST_ALL_ARCS
+    return n_arcs <= ALL_ARCS_LEMON or is_sparse
 
 
 def links_of_paths(problem: Problem, paths: Sequence[PathFlow]) -> IntArray:

@@ -10,5 +10,4 @@ from datacollect.methods.slotted import search as slotted_search
 @pytest.fixture
 def few_arcs(monkeypatch):
     """No problem is small enough to take all arcs."""
-    monkeypatch.setattr(slotted_search, "ALL_ARCS", 0)
-    monkeypatch.setattr(slotted_search, "ALL_ARCS_SHARED", 0)
+    monkeypatch.setattr(slotted_search, "all_at_once", lambda *_: False)
