@@ -28,6 +28,7 @@ from datacollect.flow.routes.fluid_plan import FluidPlan
 from datacollect.flow.shared.earliest import earliest_shared
 from datacollect.flow.two_hops import two_hop_optimum
 from datacollect.numbers.tolerances import SAME_INSTANT
+from datacollect.problem.listing import ListingEnds, listed_far_enough, not_in_time
 from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
 
@@ -111,12 +112,22 @@ def lower_bound(problem: Problem, *, solver: Solver = "auto") -> tuple[float, Bo
     >>> seconds, bottleneck.kind
     (2.0, 'destination')
     """
-    optimum = fluid_optimum(problem, Budget(solver))
+    _, optimum = listed_optimum(problem, Budget(solver))
     return optimum.makespan_s, optimum.bottleneck
 
 
+def listed_optimum(problem: Problem, budget: Budget) -> tuple[Problem, FluidOptimum]:
+    """Find the fluid optimum, and list a calendar as far as its fastest plan needs."""
+    return listed_far_enough(
+        problem, lambda each: fluid_optimum(each, budget), lambda found: found.attained_s
+    )
+
+
 def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
-    """Find the fluid optimum; remembered per problem, since every method reports it."""
+    """Find the fluid optimum; remembered per problem, since every method reports it.
+
+    Of a calendar as far as it is listed: `ListingEnds` asks for more, as `listed_optimum` does.
+    """
     key = budget.solver, budget.settle_ties
     with _optima_lock:
         known = _optima.setdefault(problem, {}).get(key)
@@ -134,6 +145,8 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
     bound = _optimum_of_one_kind(relaxed, budget)
     try:
         found = _optimum_of_one_kind(problem, budget)
+    except ListingEnds:
+        raise
     except InfeasibleError as error:
         raise InfeasibleError(
             f"{error}; or raise the storage limits of hosts whose data lie elsewhere: with room "
@@ -162,7 +175,10 @@ def _optimum_of_one_kind(problem: Problem, budget: Budget) -> FluidOptimum:
         bottleneck = cut_bottleneck(problem, relaxed)
         name = flow_solver.name
         return FluidOptimum(relaxed.makespan_s, bottleneck, name, quickest=relaxed)
-    found = earliest_shared(problem, starts, 0.0, relaxed, budget)
+    try:
+        found = earliest_shared(problem, starts, 0.0, relaxed, budget)
+    except InfeasibleError as never:
+        raise not_in_time(problem, problem.sources, never) from None
     return FluidOptimum(
         found.makespan_s, found.bottleneck, found.solver, quickest=relaxed, shared_end=found
     )
@@ -190,4 +206,5 @@ def quickest_or_infeasible(
         # Where no path leads out, these are all such hosts; else too little gets out in time.
         behind = {pool.host for pool in network.pools if cut_off[pool.node]}
         behind = behind or {pool.host for pool in network.pools if never.cut[pool.node]}
-        raise never_arrives(problem, [problem.names[host] for host in sorted(behind)]) from None
+        names = [problem.names[host] for host in sorted(behind)]
+        raise not_in_time(problem, names, never_arrives(problem, names)) from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.problem.nominal_rates import with_link_rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,9 +62,9 @@ def perturb(
         )
     if not (np.isfinite(factors) & (factors >= 0)).all():
         raise ProblemError(f"factor must be >= 0 and finite, got {factor!r}")
-    bandwidth = problem.bandwidth_bytes_per_s.copy()
-    bandwidth[:, chosen] *= factors
-    return problem.replace(bandwidth_bytes_per_s=bandwidth)
+    of_links = np.ones(problem.n_links)
+    of_links[chosen] = factors
+    return with_link_rates(problem, lambda rates: rates * of_links)
 
 
 def perturb_random(

@@ -20,7 +20,7 @@ from datacollect.files.clock_times import HOUR
 from datacollect.files.kinds import wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from datacollect.files.clock import Clock
     from datacollect.files.kinds import Schema
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 EVERY_DAY = frozenset(range(7))
 MIDNIGHT = "24:00"
+
+DAY_S = 86_400.0
 
 # Among this many days is every combination of hours and days that recurs, though clocks
 # change on one: a week twice, and a day at either end.
@@ -117,6 +119,17 @@ def _window(text: str, place: str) -> Window:
     return Window(opens, closes, days, said["zone"])
 
 
+def window_text(window: Window) -> str:
+    """Write a window as files do.
+
+    >>> window_text(windows_of("Sa Su 8:00-20:00 Europe/Zurich", "open")[0])
+    'Sa Su 08:00-20:00 Europe/Zurich'
+    """
+    days = " ".join(DAYS[day].title() for day in sorted(window.days))
+    parts = ("" if window.days == EVERY_DAY else days, f"{window.opens}-{window.closes}")
+    return " ".join(part for part in (*parts, window.zone) if part)
+
+
 def padded(hour: str) -> str:
     """Return an hour as ``08:00`` where ``8:00`` stands: texts then come in the order of time."""
     return hour.zfill(len(hour) + (hour.index(":") < 2))
@@ -203,22 +216,33 @@ def open_links(
 
     A link is open while all of its windows, its own and those of both hosts, are.
     """
-    # Thousands of links may have the same windows: these are expanded once, and marked at once.
-    alike: dict[tuple[Window, ...], list[OpenLinks]] = {}
-    for limit in limits:
-        alike.setdefault(limit.windows, []).append(limit)
-    index = {name: i for i, name in enumerate(links.names)}
     is_open = np.ones((len(starts_s), len(links.link_from)), dtype=bool)
-    for windows, of_these in alike.items():
-        now = np.zeros(len(starts_s), dtype=bool)
-        for begin, end in spans_s(windows, clock, until_s):
-            now |= (starts_s >= begin) & (starts_s < end)
-        is_open[np.ix_(~now, _limited(of_these, links, index))] = False
+    for windows, of_these in alike(limits).items():
+        now = open_at(windows, clock, starts_s, until_s)
+        is_open[np.ix_(~now, limited_links(of_these, links))] = False
     return is_open
 
 
-def _limited(limits: Iterable[OpenLinks], links: _Links, index: Mapping[str, int]) -> BoolArray:
+def alike(limits: Iterable[OpenLinks]) -> dict[tuple[Window, ...], list[OpenLinks]]:
+    """Return the limits of each list of windows: thousands of links may have the same."""
+    found: dict[tuple[Window, ...], list[OpenLinks]] = {}
+    for limit in limits:
+        found.setdefault(limit.windows, []).append(limit)
+    return found
+
+
+def open_at(
+    windows: Iterable[Window], clock: Clock, starts_s: FloatArray, until_s: float
+) -> BoolArray:
+    """Mark the periods, by their starts, in which any of the windows is open."""
+    edges = np.array(spans_s(windows, clock, until_s), dtype=float).ravel()
+    is_open: BoolArray = np.searchsorted(edges, starts_s, side="right") % 2 == 1
+    return is_open
+
+
+def limited_links(limits: Iterable[OpenLinks], links: _Links) -> BoolArray:
     """Mark the links that any of the limits is of; shape (n_links,)."""
+    index = {name: i for i, name in enumerate(links.names)}
     n_hosts = len(index)
     out, into = np.zeros(n_hosts, dtype=bool), np.zeros(n_hosts, dtype=bool)
     pairs = []

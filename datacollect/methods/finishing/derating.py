@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
+from datacollect.problem.nominal_rates import with_link_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def derated(problem: Problem, derate: float) -> Problem:
     Links' bandwidths are measured, and may fall. Limits of hosts and of shared bottlenecks are
     known: they stay.
     """
-    return problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * derate)
+    return with_link_rates(problem, lambda rates: rates * derate)
 
 
 def planned_on_part(
