@@ -10,7 +10,7 @@ import numpy as np
 
 from datacollect.explanation import window_hours
 from datacollect.files.units import format_bytes, format_duration, format_rate
-from datacollect.problem.nominal_rates import with_host_limits, with_link_rates
+from datacollect.problem.other_rates import with_host_limits, with_link_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -123,9 +123,7 @@ def longer(window: Window, step_s: float, end: WindowEnd) -> tuple[Window, ...]:
             return (replace(window, opens=_hour(opens_s - step_s), days=_later(window, days_on)),)
         days_on = -int(step_s > opens_s)
         begins, ends = opens_s - step_s, opens_s
-    beside = replace(
-        window, opens=_hour(begins), closes=_hour(ends), days=_later(window, days_on)
-    )
+    beside = replace(window, opens=_hour(begins), closes=_hour(ends), days=_later(window, days_on))
     return window, beside
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.problem.nominal_rates import with_link_rates
+from datacollect.problem.other_rates import with_link_rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

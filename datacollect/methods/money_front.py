@@ -14,9 +14,9 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import candidate
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.timing.tolerances import SAME_PRICE
+from datacollect.problem.other_rates import with_link_rates
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
-from datacollect.problem.nominal_rates import with_link_rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -266,6 +266,33 @@ def unrolled(
     return changes | {"bandwidth_bytes_per_s": bandwidth}
 
 
+def by_hours(contents: ProblemContents) -> dict[str, Any]:
+    """Return bandwidths and limits of a calendar with a row for each hour at which they change."""
+    daily, clock = contents.daily, contents.clock
+    assert daily is not None
+    assert daily.nominal is not None
+    assert clock is not None
+    which, n_a_day = listed(daily, clock)[1], max(len(daily.hours), 1)
+    columns: dict[str, Any] = {
+        "bandwidth_bytes_per_s": daily.nominal.of_links(contents),
+        "periods_s": np.arange(n_a_day, dtype=float),
+    }
+    for key in LIMITS:
+        limit = by_period(key, getattr(contents, key), len(contents.periods_s), len(contents.names))
+        columns[key] = limit[:1] if is_constant(limit) else _of_a_day(limit, which, n_a_day)
+        columns[key] = np.broadcast_to(columns[key], (n_a_day, len(contents.names)))
+    return columns
+
+
+def listed_again(
+    contents: ProblemContents, daily: DailyPeriods, clock: Clock, until_s: float
+) -> dict[str, Any]:
+    """Return what changes where contents with a row for each hour get a calendar's windows."""
+    nominal = NominalRates.of(contents, contents.bandwidth_bytes_per_s)
+    again = replace(daily, nominal=nominal)
+    return {"clock": clock, **unrolled(contents, again, clock, until_s)}
+
+
 def _of_a_day(rates: FloatArray, which: IntArray | None, n_a_day: int) -> FloatArray:
     """Return rows of the periods of a day, from rows of all periods; `which` of a day each is."""
     if which is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.hosts import DailyPeriods
     from datacollect.problem.problem import Problem
-    from datacollect.problem.windows import OpenLinks, Window
+    from datacollect.problem.windows import OpenLinks
 
 FORTNIGHT_S = 14 * DAY_S
 _WEEK_S = 7 * 86_400

@@ -168,7 +168,7 @@ def _never_open(problem: Problem, names: Sequence[str]) -> InfeasibleError:
 
 def no_whole_slot(problem: Problem, slot_s: float) -> InfeasibleError | None:
     """Return the error where slots are too long for windows; None where they are not to blame."""
-    stranded = stranded_hosts(problem, slot_s)
+    stranded = stranded_hosts(problem, slot_s) if has_windows(problem) else []
     if not stranded or stranded_hosts(problem):
         return None
     parts = range(2, _MOST_PARTS + 1)

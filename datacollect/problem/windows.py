@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -163,15 +163,31 @@ class Windows:
         return {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
 
 
-class _Links(Protocol):
+class Links(Protocol):
     """What links join."""
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """Names of the hosts."""
+        ...
+
     @property
-    def link_from(self) -> IndexArray: ...
+    def link_from(self) -> IndexArray:
+        """The hosts that links leave, as indices of names."""
+        ...
+
     @property
-    def link_to(self) -> IndexArray: ...
+    def link_to(self) -> IndexArray:
+        """The hosts to which links lead."""
+        ...
+
+
+class LinkEnds(NamedTuple):
+    """The ends of some links, as indices of names."""
+
+    names: tuple[str, ...]
+    link_from: IndexArray
+    link_to: IndexArray
 
 
 def spans_s(windows: Iterable[Window], clock: Clock, until_s: float) -> list[tuple[float, float]]:
@@ -207,7 +223,7 @@ def edges_s(limits: Iterable[OpenLinks], clock: Clock, until_s: float) -> list[f
 
 def open_links(
     limits: Sequence[OpenLinks],
-    links: _Links,
+    links: Links,
     clock: Clock,
     starts_s: FloatArray,
     until_s: float,
@@ -240,7 +256,7 @@ def open_at(
     return is_open
 
 
-def limited_links(limits: Iterable[OpenLinks], links: _Links) -> BoolArray:
+def limited_links(limits: Iterable[OpenLinks], links: Links) -> BoolArray:
     """Mark the links that any of the limits is of; shape (n_links,)."""
     index = {name: i for i, name in enumerate(links.names)}
     n_hosts = len(index)

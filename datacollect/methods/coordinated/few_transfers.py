@@ -23,8 +23,8 @@ from datacollect.methods.fair.transfers import RouteJob, fair_transfers
 from datacollect.methods.options.arguments import default_chunk_s
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.problem.hosts import Parcel
+from datacollect.problem.other_rates import with_link_rates
 from datacollect.schedule.data.contents import HEURISTIC
-from datacollect.problem.nominal_rates import with_link_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

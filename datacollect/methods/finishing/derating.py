@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.problem.other_rates import with_link_rates
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
-from datacollect.problem.nominal_rates import with_link_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable

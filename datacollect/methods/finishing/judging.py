@@ -19,9 +19,9 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, ScheduleError, SolverError
 from datacollect.methods.timing.hop_uses import crosses_twice
-from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.problem.listing import listed_far_enough
-from datacollect.problem.nominal_rates import with_host_limits, with_link_rates
+from datacollect.problem.other_rates import with_host_limits, with_link_rates
+from datacollect.schedule.data.contents import HEURISTIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

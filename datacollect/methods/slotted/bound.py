@@ -14,7 +14,7 @@ import numpy as np
 
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.timing.slots import fewest_slots, whole_slot_bytes
-from datacollect.problem.nominal_rates import with_host_limits, with_link_rates
+from datacollect.problem.other_rates import with_host_limits, with_link_rates
 
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
