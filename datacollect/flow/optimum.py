@@ -22,12 +22,14 @@ import numpy as np
 from datacollect.errors import InfeasibleError
 from datacollect.files.clock import instant_text
 from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
+from datacollect.flow.network.tolerances import SURELY
 from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
 from datacollect.flow.quickest.quickest import NeverArrives, Quickest, quickest
 from datacollect.flow.routes.fluid_plan import FluidPlan
 from datacollect.flow.shared.earliest import earliest_shared
 from datacollect.flow.two_hops import two_hop_optimum
 from datacollect.numbers.tolerances import SAME_INSTANT
+from datacollect.problem.cycles import has_windows
 from datacollect.problem.listing import ListingEnds, listed_far_enough, not_in_time
 from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
@@ -198,6 +200,10 @@ def quickest_or_infeasible(
     InfeasibleError
         Some data cannot arrive at all; names the hosts that hold them.
     """
+    if has_windows(problem):
+        late = _hosts_surely_late(problem)
+        if late:
+            raise not_in_time(problem, late, never_arrives(problem, late))
     try:
         return quickest(problem, starts_s, guard_s, solver, known)
     except NeverArrives as never:
@@ -208,3 +214,21 @@ def quickest_or_infeasible(
         behind = behind or {pool.host for pool in network.pools if never.cut[pool.node]}
         names = [problem.names[host] for host in sorted(behind)]
         raise not_in_time(problem, names, never_arrives(problem, names)) from None
+
+
+def _hosts_surely_late(problem: Problem) -> list[str]:
+    """Return hosts whose data cannot all leave them, or enter the destination, while it is listed.
+
+    Before any flow: what is listed of a calendar may be far too little.
+    """
+    lengths = np.diff(problem.periods_s)
+    carried = lengths @ problem.bandwidth_bytes_per_s[:-1]
+    leaving = np.bincount(problem.link_from, carried, problem.n_hosts)
+    waiting = np.zeros(problem.n_hosts)
+    for parcel in problem.parcels:
+        waiting[parcel.host] += parcel.n_bytes
+    late = waiting > leaving * (1 + SURELY)
+    entering = float(carried[problem.link_to == problem.destination_index].sum())
+    if problem.total_bytes > entering * (1 + SURELY):
+        late = waiting > 0
+    return [problem.names[host] for host in np.flatnonzero(late).tolist()]

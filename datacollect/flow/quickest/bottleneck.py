@@ -178,10 +178,9 @@ def _stores_before(
 def _sending(network: LayeredNetwork, crossing: np.ndarray) -> list[int]:
     """Return the hosts from which links, or uplinks, cross."""
     rated = crossing[np.isfinite(network.rate_bytes_per_s[crossing])]
-    sends = [
-        arc for arc in rated.tolist() if network.link[arc] != NO_LINK or _is_uplink(network, arc)
-    ]
-    return sorted({int(network.node_host[network.tail[arc]]) for arc in sends})
+    up = [network.link[arc] != NO_LINK or _is_uplink(network, arc) for arc in rated.tolist()]
+    sends = rated[np.array(up, dtype=bool)]
+    return sorted({int(network.node_host[network.tail[arc]]) for arc in sends.tolist()})
 
 
 class _Span(NamedTuple):
