@@ -214,7 +214,9 @@ def _program(
             price = link.get("price_per_gb", 0.0) if goal == "money" else 0.0
             flow = program.column(cost=price)
             most = link["bandwidth_bytes_per_s"] * lasts_s / total
-            program.rows["ub"].append(({flow: 1.0, length: -most if is_last else 0.0}, 0.0 if is_last else most))
+            program.rows["ub"].append(
+                ({flow: 1.0, length: -most if is_last else 0.0}, 0.0 if is_last else most)
+            )
             balance[link["from"]][flow] = -1.0
             balance[link["to"]][flow] = 1.0
         for name, host in hosts.items():
@@ -243,10 +245,24 @@ def _program(
     return found[0] * longest_s if goal == "length" else found[0] * total / 1e9
 
 
-def earliest_s(case: Case, days: int = HORIZON_DAYS) -> float | None:
-    """Return the earliest end of a fluid; None where it is not within some days."""
+def earliest_s(case: Case, near_s: float | None = None, days: int = HORIZON_DAYS) -> float | None:
+    """Return the earliest end of a fluid; None where it is not within some days.
+
+    With `near_s` the stretch before that instant is tried first, and the one before it: programs
+    decide, but fewer of them.
+    """
     starts, is_open = open_by_link(case, days)
     low, high = 1, len(starts) - 1
+    if near_s is not None and 0 < near_s < starts[-1]:
+        guess = int(np.searchsorted(starts, near_s * (1 - 1e-9)))
+        last_s = _program(case, starts, is_open, guess, "length", np.inf)
+        if last_s is not None:
+            before = guess > 1 and _program(case, starts, is_open, guess - 1, "length", np.inf)
+            if guess == 1 or before is None:
+                return float(starts[guess - 1] + last_s)
+            high = guess - 1
+        else:
+            low = guess + 1
     if _program(case, starts, is_open, high, "length", np.inf) is None:
         return None
     while low < high:
