@@ -12,7 +12,7 @@ import copy
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -99,7 +99,7 @@ class Case:
 @lru_cache(maxsize=200_000)
 def shows(day: date, quarter: int, zone: str) -> datetime:
     """Return the first instant at which a clock shows an hour of a day, or what is later."""
-    wanted = datetime(day.year, day.month, day.day) + quarter * QUARTER
+    wanted = datetime.combine(day, time()) + quarter * QUARTER
     where = ZoneInfo(zone)
     at = wanted.replace(tzinfo=UTC) - timedelta(hours=15)
     while at.astimezone(where).replace(tzinfo=None) < wanted:
@@ -214,9 +214,8 @@ def _program(
             price = link.get("price_per_gb", 0.0) if goal == "money" else 0.0
             flow = program.column(cost=price)
             most = link["bandwidth_bytes_per_s"] * lasts_s / total
-            program.rows["ub"].append(
-                ({flow: 1.0, length: -most if is_last else 0.0}, 0.0 if is_last else most)
-            )
+            room = ({flow: 1.0, length: -most}, 0.0) if is_last else ({flow: 1.0}, most)
+            program.rows["ub"].append(room)
             balance[link["from"]][flow] = -1.0
             balance[link["to"]][flow] = 1.0
         for name, host in hosts.items():

@@ -51,7 +51,7 @@ def test_hours_that_never_meet_pass_nothing_where_nothing_is_stored(answer) -> N
 
 
 def test_it_is_said_that_hours_never_meet() -> None:
-    with pytest.raises(dc.InfeasibleError, match="'S' can never reach .* never meet, and no relay"):
+    with pytest.raises(dc.InfeasibleError, match=r"'S' can never reach .* never meet, and no"):
         dc.coordinated(_over_relay(0, "08:00-20:00", "20:00-08:00"))
     # The remedies.
     for storage, night in ((4e9, "20:00-08:00"), (0, "19:00-08:00")):
