@@ -30,7 +30,7 @@ from datacollect.flow.shared.earliest import earliest_shared
 from datacollect.flow.two_hops import two_hop_optimum
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.problem.cycles import has_windows
-from datacollect.problem.listing import ListingEnds, listed_far_enough, not_in_time
+from datacollect.problem.listing import ListingEnds, listed_far_enough, listing_ends, not_in_time
 from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
 
@@ -137,6 +137,10 @@ def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
         known = _find_optimum(problem, budget)
         with _optima_lock:
             _optima.setdefault(problem, {})[key] = known
+    daily = problem.daily
+    if daily is not None and daily.windows and known.attained_s > daily.until_s:
+        # Found when more was listed of the same calendar: this much does not show all of it.
+        raise listing_ends(problem, problem.sources)
     return known
 
 

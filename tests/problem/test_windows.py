@@ -203,6 +203,19 @@ def test_who_plans_beyond_the_days_that_are_listed_lists_more(method: Any) -> No
     assert dc.explain(problem, plan).lower_bound_s == pytest.approx((24 + 3 * 168 + 1) * HOUR)
 
 
+@pytest.mark.parametrize("method", [dc.direct, dc.best_path, dc.coordinated])
+def test_a_bound_that_is_known_from_a_longer_listing_is_no_plan_of_a_shorter_one(
+    method: Any,
+) -> None:
+    """The bound lists 32 days, and is remembered; the plan begins with 16 of the same calendar."""
+    problem = _problem(4, "2026-11-22T20:00", open="Mo 20:00-21:00")
+    end_s = (24 + 3 * 168 + 1) * HOUR
+    assert dc.lower_bound(problem)[0] == pytest.approx(end_s)
+    plan = method(problem)
+    assert plan.makespan_s == pytest.approx(end_s)
+    plan.check(problem)
+
+
 def test_what_remains_keeps_its_windows() -> None:
     """Two of eleven hours are there at 22:00; nine remain, eight of them that night."""
     problem = _problem(11, "2026-11-22T12:00", open="20:00-06:00")
