@@ -44,8 +44,9 @@ def calendar_tree(contents: ProblemContents, tree: Mapping[str, Any]) -> dict[st
     }
     for limit in daily.windows:
         said = [window_text(window) for window in limit.windows]
-        if limit.to_host is None and limit.from_host in hosts:
-            hosts[limit.from_host]["open"] = said
+        if limit.to_host is None and limit.from_host is not None:
+            if limit.from_host in hosts:
+                hosts[limit.from_host]["open"] = said
         elif (limit.from_host, limit.to_host) in links:
             links[limit.from_host, limit.to_host]["open"] = said
     changed = {"hosts": hosts, "links": list(links.values())}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.problem.calendar import YEAR_S, listed
-from datacollect.problem.host_limits import LIMITS
+from datacollect.problem.host_limits import LIMITS, is_constant
 from datacollect.problem.windows import DAY_S, RECURRING_DAYS, alike, limited_links, open_at
 
 if TYPE_CHECKING:
@@ -248,10 +248,12 @@ def _limit_of(problem: Problem, key: str, hours: list[int]) -> FloatArray:
     """Return the least of hosts' limits in some hours of the day or week."""
     limit: FloatArray = getattr(problem, key)
     daily, clock = _calendar(problem)
-    if limit.strides[0] == 0 or len(daily.hours) < 2:
-        return limit[0]
-    which = listed(daily, clock)[1]
-    return limit[np.isin(which, hours)].min(axis=0)
+    if is_constant(limit) or len(daily.hours) < 2:
+        limit = limit[:1]
+    else:
+        limit = limit[np.isin(listed(daily, clock)[1], hours)]
+    least: FloatArray = limit.min(axis=0)
+    return least
 
 
 def _calendar(problem: Problem) -> tuple[DailyPeriods, Clock]:
