@@ -48,7 +48,9 @@ def planned_problem(problem: Problem, schedule: Schedule) -> Problem:
     """Return the problem with daily periods listed as far as when the schedule was made."""
     listed = problem
     for _ in range(FURTHER):
-        if listed.sha256 == schedule.problem_sha256 or listed.daily is None:
+        if listed.daily is None or listed.daily.windows:
+            break  # with windows the hash is that of the hours, however far they are listed
+        if listed.sha256 == schedule.problem_sha256:
             return listed
         listed = listed.until(2 * listed.daily.until_s)
     return problem.until(schedule.makespan_s)

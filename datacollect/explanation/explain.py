@@ -18,8 +18,9 @@ from datacollect.explanation.tolerances import SAME
 from datacollect.explanation.what_if import WhatIf
 from datacollect.files.stages import stage
 from datacollect.flow.arrival_curve import arrival_curve
-from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.optimum import listed_optimum
 from datacollect.methods.timing.tolerances import PROVED
+from datacollect.problem.cycles import has_windows
 from datacollect.schedule.data.contents import OPTIMAL
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
@@ -90,8 +91,10 @@ def explain(
         found = explain_connections(problem, plan, _broken(problem, plan), solver)
         return replace(found, text="\n".join(explanation_lines(found, problem.clock)))
     budget = Budget.begin(solver)
+    if plan is not None and has_windows(problem):
+        problem = problem.until(plan.makespan_s)
     with stage("the lower bound, and what binds when"):
-        optimum = fluid_optimum(problem, budget)
+        problem, optimum = listed_optimum(problem, budget)
         curve = arrival_curve(problem, budget)
     spans = zip(curve.time_s, curve.time_s[1:], curve.rates_bytes_per_s, strict=False)
     binds = tuple(

@@ -10,9 +10,10 @@ import numpy as np
 
 from datacollect.explanation import window_hours
 from datacollect.files.units import format_bytes, format_duration, format_rate
+from datacollect.problem.other_rates import with_host_limits, with_link_rates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from datacollect.explanation.window_hours import WindowEnd
     from datacollect.numbers.arrays import FloatArray
@@ -225,9 +226,8 @@ def relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
     """Return the problem with one resource larger, or its data released earlier, by `step`."""
     if resource.kind == "window":
         return window_hours.with_longer(problem, resource.number, step, resource.end)
-    now = _by_period(problem, resource)
-    if now is not None:  # an outage stays one
-        return _with_rates(problem, resource, np.where(now > 0, now + step, 0.0))
+    if _by_period(problem, resource) is not None:  # an outage stays one
+        return _with_rates(problem, resource, lambda now: np.where(now > 0, now + step, 0.0))
     value = _constant(problem, resource)
     return _with_value(
         problem, resource, value - step if resource.kind == "release" else value + step
@@ -246,9 +246,8 @@ def relaxed_by_part(problem: Problem, resource: Resource, part: float) -> Proble
     """
     if resource.kind == "window":
         return relaxed(problem, resource, window_hours.STEP_S)
-    now = _by_period(problem, resource)
-    if now is not None:
-        return _with_rates(problem, resource, now * (1 + part))
+    if _by_period(problem, resource) is not None:
+        return _with_rates(problem, resource, lambda now: now * (1 + part))
     step = part * _constant(problem, resource)
     return relaxed(problem, resource, math.ceil(step) if resource.kind == "storage" else step)
 
@@ -325,11 +324,20 @@ def ample_bytes_per_s(problem: Problem, makespan_s: float) -> float:
     return problem.total_bytes / (makespan_s * UNLIMITED_PART)
 
 
-def _with_rates(problem: Problem, resource: Resource, bytes_per_s: FloatArray) -> Problem:
-    name = HOST_COLUMNS.get(resource.kind, "bandwidth_bytes_per_s")
-    rates: Any = getattr(problem, name).copy()
-    rates[:, resource.number] = bytes_per_s
-    return problem.replace(**{name: rates})
+def _with_rates(
+    problem: Problem, resource: Resource, changed: Callable[[FloatArray], FloatArray]
+) -> Problem:
+    """Return the problem with other rates of a resource that a forecast may change."""
+
+    def with_changed(rates: FloatArray) -> FloatArray:
+        rates = rates.copy()
+        rates[:, resource.number] = changed(rates[:, resource.number])
+        return rates
+
+    if resource.kind == "link":
+        return with_link_rates(problem, with_changed)
+    name = HOST_COLUMNS[resource.kind]
+    return with_host_limits(problem, **{name: with_changed(getattr(problem, name))})
 
 
 def _with_value(problem: Problem, resource: Resource, value: float) -> Problem:

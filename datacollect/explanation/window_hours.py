@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
-
 from datacollect.files.units import counted
-from datacollect.problem.calendar import listed, unrolled
-from datacollect.problem.open_links import OpenLinks, open_links
-from datacollect.problem.windows import DAYS, EVERY_DAY, MIDNIGHT, Window, spans_s
+from datacollect.problem.calendar import unrolled
+from datacollect.problem.open_links import OpenLinks, alike, open_links
+from datacollect.problem.windows import MIDNIGHT, Window, spans_s, window_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,32 +43,8 @@ class Hours:
 
 def hours_of(problem: Problem) -> tuple[Hours, ...]:
     """Return the windows that may be tried longer, those alike together, in the problem's order."""
-    found: dict[tuple[Window, ...], list[OpenLinks]] = {}
-    for limit in () if problem.daily is None else problem.daily.windows:
-        found.setdefault(limit.windows, []).append(limit)
-    return tuple(
-        Hours(_name(limits), tuple(limits))
-        for limits in found.values()
-        if _rates_are_known(problem, limits)
-    )
-
-
-def _rates_are_known(problem: Problem, limits: list[OpenLinks]) -> bool:
-    """Whether it is known what their links carry at all hours.
-
-    A problem keeps what links carry while they are open. Where rates follow hours of the day, one
-    that is never open in some of these hours has none there, and opening it would gain nothing.
-    """
-    daily, clock = problem.daily, problem.clock
-    assert daily is not None
-    assert clock is not None
-    if len(daily.hours) < 2:
-        return True
-    starts_s, which = listed(daily, clock)
-    is_theirs = ~open_links(limits, problem, clock, starts_s, daily.until_s).all(axis=0)
-    rates = problem.bandwidth_bytes_per_s[:, is_theirs]
-    of_hours = np.array([rates[which == i].max(axis=0) for i in range(len(daily.hours))])
-    return bool(((of_hours > 0) | (of_hours.max(axis=0) == 0)).all())
+    found = alike(() if problem.daily is None else problem.daily.windows)
+    return tuple(Hours(_name(limits), tuple(limits)) for limits in found.values())
 
 
 def _name(limits: list[OpenLinks]) -> str:
@@ -84,14 +59,7 @@ def _name(limits: list[OpenLinks]) -> str:
     n_links = sum(len(ends) == 2 for ends in owners)
     parts = ((n_links, "link"), (len(owners) - n_links, "host"))
     what = " and ".join(counted(number, noun) for number, noun in parts if number)
-    return f"all {what} open {', '.join(map(_text, limits[0].windows))}"
-
-
-def _text(window: Window) -> str:
-    """Write a window as files do."""
-    days = " ".join(DAYS[day].title() for day in sorted(window.days))
-    parts = ("" if window.days == EVERY_DAY else days, f"{window.opens}-{window.closes}")
-    return " ".join(part for part in (*parts, window.zone) if part)
+    return f"all {what} open {', '.join(map(window_text, limits[0].windows))}"
 
 
 def open_s(problem: Problem, number: int, from_s: float, to_s: float) -> float:
@@ -118,39 +86,55 @@ def with_longer(problem: Problem, number: int, step_s: float, end: WindowEnd) ->
 
 def without(problem: Problem, number: int) -> Problem:
     """Return the problem with windows open all day, every day."""
-    return _with_windows(problem, number, lambda _: Window(*ALL_DAY))
+    return _with_windows(problem, number, lambda _: (Window(*ALL_DAY),))
 
 
-def longer(window: Window, step_s: float, end: WindowEnd) -> Window:
-    """Return a window that closes later, or opens earlier, at most all of its days.
+def longer(window: Window, step_s: float, end: WindowEnd) -> tuple[Window, ...]:
+    """Return windows for one that closes later, or opens earlier.
+
+    A window lasts for less than a day: what it would last longer is another window beside it.
 
     Examples
     --------
-    >>> longer(Window("20:00", "23:30"), 3600.0, "closes").closes
+    >>> longer(Window("20:00", "23:30"), 3600.0, "closes")[0].closes
     '00:30:00'
     >>> longer(Window("00:30", "06:00", frozenset({0})), 3600.0, "opens")  # Sunday at 23:30
-    Window(opens='23:30:00', closes='06:00', days=frozenset({6}), zone=None)
-    >>> longer(Window("00:10", "23:50"), 3600.0, "closes")
-    Window(opens='00:00', closes='24:00', days=frozenset({0, 1, 2, 3, 4, 5, 6}), zone=None)
+    (Window(opens='23:30:00', closes='06:00', days=frozenset({6}), zone=None),)
+    >>> longer(Window("03:00", "02:30", frozenset({1})), 3600.0, "closes")[1]
+    Window(opens='02:30:00', closes='03:30:00', days=frozenset({2}), zone=None)
     """
     opens_s, closes_s = _second(window.opens), _second(window.closes)
     lasts_s = (closes_s - opens_s - 1) % _DAY_S + 1
-    if lasts_s + step_s >= _DAY_S:
-        return replace(window, opens=ALL_DAY[0], closes=ALL_DAY[1])
     if end == "closes":
-        return replace(window, closes=_hour(closes_s + step_s))
-    days_before = int(step_s > opens_s)  # its day is that on which it opens
-    days = frozenset((day - days_before) % 7 for day in window.days)
-    return replace(window, opens=_hour(opens_s - step_s), days=days)
+        if lasts_s + step_s < _DAY_S:
+            return (replace(window, closes=_hour(closes_s + step_s)),)
+        days_on = int(opens_s + lasts_s >= _DAY_S)
+        begins, ends = closes_s, closes_s + step_s
+    else:
+        if lasts_s + step_s < _DAY_S:
+            days_on = -int(step_s > opens_s)  # its day is that on which it opens
+            return (replace(window, opens=_hour(opens_s - step_s), days=_later(window, days_on)),)
+        days_on = -int(step_s > opens_s)
+        begins, ends = opens_s - step_s, opens_s
+    beside = replace(window, opens=_hour(begins), closes=_hour(ends), days=_later(window, days_on))
+    return window, beside
 
 
-def _with_windows(problem: Problem, number: int, changed: Callable[[Window], Window]) -> Problem:
+def _later(window: Window, days: int) -> frozenset[int]:
+    return frozenset((day + days) % 7 for day in window.days)
+
+
+def _with_windows(
+    problem: Problem, number: int, changed: Callable[[Window], tuple[Window, ...]]
+) -> Problem:
     daily, clock = problem.daily, problem.clock
     assert daily is not None
     assert clock is not None
     own = hours_of(problem)[number].limits
     windows = tuple(
-        replace(limit, windows=tuple(map(changed, limit.windows))) if limit in own else limit
+        replace(limit, windows=tuple(chain.from_iterable(map(changed, limit.windows))))
+        if limit in own
+        else limit
         for limit in daily.windows
     )
     daily = replace(daily, windows=windows)

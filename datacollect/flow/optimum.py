@@ -22,12 +22,15 @@ import numpy as np
 from datacollect.errors import InfeasibleError
 from datacollect.files.clock import instant_text
 from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
+from datacollect.flow.network.tolerances import SURELY
 from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
 from datacollect.flow.quickest.quickest import NeverArrives, Quickest, quickest
 from datacollect.flow.routes.fluid_plan import FluidPlan
 from datacollect.flow.shared.earliest import earliest_shared
 from datacollect.flow.two_hops import two_hop_optimum
 from datacollect.numbers.tolerances import SAME_INSTANT
+from datacollect.problem.cycles import has_windows
+from datacollect.problem.listing import ListingEnds, listed_far_enough, listing_ends, not_in_time
 from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
 
@@ -111,12 +114,22 @@ def lower_bound(problem: Problem, *, solver: Solver = "auto") -> tuple[float, Bo
     >>> seconds, bottleneck.kind
     (2.0, 'destination')
     """
-    optimum = fluid_optimum(problem, Budget(solver))
+    _, optimum = listed_optimum(problem, Budget(solver))
     return optimum.makespan_s, optimum.bottleneck
 
 
+def listed_optimum(problem: Problem, budget: Budget) -> tuple[Problem, FluidOptimum]:
+    """Find the fluid optimum, and list a calendar as far as its fastest plan needs."""
+    return listed_far_enough(
+        problem, lambda each: fluid_optimum(each, budget), lambda found: found.attained_s
+    )
+
+
 def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
-    """Find the fluid optimum; remembered per problem, since every method reports it."""
+    """Find the fluid optimum; remembered per problem, since every method reports it.
+
+    Of a calendar as far as it is listed: `ListingEnds` asks for more, as `listed_optimum` does.
+    """
     key = budget.solver, budget.settle_ties
     with _optima_lock:
         known = _optima.setdefault(problem, {}).get(key)
@@ -124,6 +137,10 @@ def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
         known = _find_optimum(problem, budget)
         with _optima_lock:
             _optima.setdefault(problem, {})[key] = known
+    daily = problem.daily
+    if daily is not None and daily.windows and known.attained_s > daily.until_s:
+        # Found when more was listed of the same calendar: this much does not show all of it.
+        raise listing_ends(problem, problem.sources)
     return known
 
 
@@ -134,6 +151,8 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
     bound = _optimum_of_one_kind(relaxed, budget)
     try:
         found = _optimum_of_one_kind(problem, budget)
+    except ListingEnds:
+        raise
     except InfeasibleError as error:
         raise InfeasibleError(
             f"{error}; or raise the storage limits of hosts whose data lie elsewhere: with room "
@@ -162,7 +181,10 @@ def _optimum_of_one_kind(problem: Problem, budget: Budget) -> FluidOptimum:
         bottleneck = cut_bottleneck(problem, relaxed)
         name = flow_solver.name
         return FluidOptimum(relaxed.makespan_s, bottleneck, name, quickest=relaxed)
-    found = earliest_shared(problem, starts, 0.0, relaxed, budget)
+    try:
+        found = earliest_shared(problem, starts, 0.0, relaxed, budget)
+    except InfeasibleError as never:
+        raise not_in_time(problem, problem.sources, never) from None
     return FluidOptimum(
         found.makespan_s, found.bottleneck, found.solver, quickest=relaxed, shared_end=found
     )
@@ -182,6 +204,10 @@ def quickest_or_infeasible(
     InfeasibleError
         Some data cannot arrive at all; names the hosts that hold them.
     """
+    if has_windows(problem):
+        late = _hosts_surely_late(problem)
+        if late:
+            raise not_in_time(problem, late, never_arrives(problem, late))
     try:
         return quickest(problem, starts_s, guard_s, solver, known)
     except NeverArrives as never:
@@ -190,4 +216,23 @@ def quickest_or_infeasible(
         # Where no path leads out, these are all such hosts; else too little gets out in time.
         behind = {pool.host for pool in network.pools if cut_off[pool.node]}
         behind = behind or {pool.host for pool in network.pools if never.cut[pool.node]}
-        raise never_arrives(problem, [problem.names[host] for host in sorted(behind)]) from None
+        names = [problem.names[host] for host in sorted(behind)]
+        raise not_in_time(problem, names, never_arrives(problem, names)) from None
+
+
+def _hosts_surely_late(problem: Problem) -> list[str]:
+    """Return hosts whose data cannot all leave them, or enter the destination, while it is listed.
+
+    Before any flow: what is listed of a calendar may be far too little.
+    """
+    lengths = np.diff(problem.periods_s)
+    carried = lengths @ problem.bandwidth_bytes_per_s[:-1]
+    leaving = np.bincount(problem.link_from, carried, problem.n_hosts)
+    waiting = np.zeros(problem.n_hosts)
+    for parcel in problem.parcels:
+        waiting[parcel.host] += parcel.n_bytes
+    late = waiting > leaving * (1 + SURELY)
+    entering = float(carried[problem.link_to == problem.destination_index].sum())
+    if problem.total_bytes > entering * (1 + SURELY):
+        late = waiting > 0
+    return [problem.names[host] for host in np.flatnonzero(late).tolist()]

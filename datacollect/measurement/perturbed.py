@@ -10,6 +10,7 @@ import numpy as np
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.numbers.containers import Axis
 from datacollect.problem.numbers import floats_of
+from datacollect.problem.other_rates import with_link_rates
 from datacollect.problem.with_units import PART, in_units, in_whole
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def perturb(
         )
     if not (np.isfinite(factors) & (factors >= 0)).all():
         raise ProblemError(f"factor must be >= 0 and finite, got {factor!r}")
-    bandwidth = problem.bandwidth_bytes_per_s.copy()
-    bandwidth[:, chosen] *= factors
-    return problem.replace(bandwidth_bytes_per_s=bandwidth)
+    of_links = np.ones(problem.n_links)
+    of_links[chosen] = factors
+    return with_link_rates(problem, lambda rates: rates * of_links)
 
 
 def perturb_random(

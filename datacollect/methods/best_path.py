@@ -22,6 +22,7 @@ from datacollect.methods.options.arguments import default_chunk_s, require_shape
 from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.slots import require_slots
+from datacollect.problem.listing import not_listed_yet
 from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.solvers.budget import Budget
@@ -183,11 +184,12 @@ def _best_route(
         if bandwidth[best] > 0:
             return (host, destination) if best == host else (host, int(best), destination)
     name = problem.names[host]
-    raise InfeasibleError(
+    never = InfeasibleError(
         f"best-path: no usable route of at most two hops from {name!r} to the destination "
         f"{problem.destination!r}; add links, or use the coordinated method",
         [name],
     )
+    raise not_listed_yet(problem, [name], never)
 
 
 def _pick(bandwidth: FloatArray, hysteresis: float) -> int:

@@ -16,6 +16,7 @@ from datacollect.files.registry import Registry
 from datacollect.files.stages import stage
 from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 from datacollect.methods.options.spec import MethodSpec
+from datacollect.problem.listing import listed_far_enough
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Solver
@@ -133,7 +134,14 @@ def _candidate(problem: Problem, options: MethodOptions) -> Schedule:
         asked.get("time_limit_s"),
         settle_ties=asked.get("settle_ties", True),
     )
-    return METHODS.get(options.method).tried(problem, options, budget)
+    method = METHODS.get(options.method)
+    _, found = listed_far_enough(
+        problem,
+        lambda listed: method.tried(listed, options, budget),
+        lambda schedule: schedule.makespan_s,
+        asked.get("deadline_s"),
+    )
+    return found
 
 
 def _facts_of(schedule: Schedule) -> list[str]:

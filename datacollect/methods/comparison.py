@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError
 from datacollect.files.stages import counting, stage
-from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.optimum import listed_optimum
 from datacollect.methods.best_path_spec import HYSTERESIS
 from datacollect.methods.choice import plan, planners
 from datacollect.methods.options.arguments import shape_in_seconds
@@ -226,7 +226,7 @@ def compare(
     slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
     time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
     with stage("the lower bound"):
-        optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
+        problem, optimum = listed_optimum(problem, Budget.begin(solver, time_limit_s))
     given = {
         "slot_s": slot_s,
         "chunk_s": chunk_s,

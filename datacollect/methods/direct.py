@@ -20,6 +20,7 @@ from datacollect.methods.options.arguments import require_positive
 from datacollect.methods.options.names import DIRECT
 from datacollect.methods.timing.slots import require_slots
 from datacollect.numbers.containers import texts_of
+from datacollect.problem.listing import not_listed_yet
 from datacollect.problem.with_units import DURATION, in_units, in_whole
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.schedule.data.transfers import Turns
@@ -156,11 +157,12 @@ def without_link(problem: Problem, hosts: Sequence[int]) -> list[str]:
 def _require_links(problem: Problem, jobs: Sequence[RouteJob]) -> None:
     missing = without_link(problem, [job.pool.host for job in jobs])
     if missing:
-        raise InfeasibleError(
+        never = InfeasibleError(
             f"direct: no usable link from {', '.join(map(repr, missing))} to the destination "
             f"{problem.destination!r}; add one, or use another method",
             missing,
         )
+        raise not_listed_yet(problem, missing, never)
 
 
 def _turn(

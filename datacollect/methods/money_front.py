@@ -15,6 +15,7 @@ from datacollect.methods.choice import candidate
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.timing.tolerances import SAME_PRICE
 from datacollect.problem.numbers import floats_of
+from datacollect.problem.other_rates import with_link_rates
 from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
@@ -153,7 +154,7 @@ def _cheapest_of_all(problem: Problem, earliest_s: float, budget: Budget) -> tup
     through = problem.price_per_gb + price[problem.link_to]
     least = price[problem.link_from]
     on_path = np.isfinite(through) & (through <= least * (1 + SAME_PRICE))
-    cheap = problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * on_path)
+    cheap = with_link_rates(problem, lambda rates: rates * on_path)
     try:
         makespan_s = fluid_optimum(cheap, budget).attained_s
     except InfeasibleError:

@@ -19,9 +19,10 @@ from datacollect.files.clock import Clock
 from datacollect.files.kinds import in_order, join, wrong
 from datacollect.problem.host_limits import LIMITS, by_period, is_constant
 from datacollect.problem.hosts import DailyPeriods
+from datacollect.problem.nominal_rates import NominalRates
 from datacollect.problem.open_links import OpenLinks, edges_s, open_links
 from datacollect.problem.recurring_hours import are_of_days, most_a_day, starts_of
-from datacollect.problem.windows import RECURRING_DAYS, padded
+from datacollect.problem.windows import DAY_S, RECURRING_DAYS, padded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.contents import ProblemContents
 
-DAY_S = 86_400.0
+# Whole weeks, and every day of a year.
+YEAR_S = 53 * 7 * DAY_S
 
 # More than anybody plans for; more periods than solvers like to see.
 MOST_PERIODS = 20_000
@@ -138,13 +140,14 @@ def recurring(
             f"({named}) exclude each other: clocks change on other days there; write the windows "
             "in the hours of the problem's timezone"
         )
-    daily = DailyPeriods(tuple(hours or ()), 0.0, windows)
-    if windows:  # what is closed for long takes longer
-        first = unrolled(contents, daily, clock, least_s(daily))
-        return replace(
-            contents, **unrolled(contents, daily, clock, enough_s(replace(contents, **first)))
-        )
-    return replace(contents, **unrolled(contents, daily, clock, enough_s(contents)))
+    if not windows:
+        daily = DailyPeriods(tuple(hours or ()), 0.0)
+        return replace(contents, **unrolled(contents, daily, clock, enough_s(contents)))
+    nominal = NominalRates.of(contents, contents.bandwidth_bytes_per_s)
+    daily = DailyPeriods(tuple(hours or ()), 0.0, windows, nominal)
+    # What is closed for long takes longer; whoever plans lists more where that is not enough.
+    first = replace(contents, **unrolled(contents, daily, clock, least_s(daily)))
+    return replace(contents, **unrolled(contents, daily, clock, min(enough_s(first), YEAR_S)))
 
 
 def least_s(daily: DailyPeriods) -> float:
@@ -177,7 +180,7 @@ def most_s(daily: DailyPeriods) -> float:
 def listed(daily: DailyPeriods, clock: Clock) -> tuple[FloatArray, IntArray]:
     """Return the starts of all periods, and which period of the day each is.
 
-    Where there are windows, the last begins when the listing ends, and is -1.
+    Where there are windows, the last begins when the listing ends, is -1, and nothing is open then.
     """
     starts, which = unroll(daily.hours, clock, daily.until_s) if daily.hours else ([0.0], None)
     if not daily.windows:
@@ -217,7 +220,11 @@ def unrolled(
     until_s = min(max(until_s, least_s(daily)), most_s(daily))
     before = None if contents.daily is None else listed(contents.daily, clock)[1]
     n_a_day = max(len(daily.hours), 1)
-    rates = _of_a_day(contents.bandwidth_bytes_per_s, before, n_a_day)
+    rates = (
+        _of_a_day(contents.bandwidth_bytes_per_s, before, n_a_day)
+        if daily.nominal is None
+        else daily.nominal.of_links(contents)
+    )
     daily = replace(daily, until_s=until_s)
     starts, which = listed(daily, clock)
     bandwidth = rates[which]
@@ -234,15 +241,41 @@ def unrolled(
         bandwidth = np.where(
             open_links(daily.windows, contents, clock, starts, until_s), bandwidth, 0.0
         )
-        bandwidth[-1] = bandwidth.max(axis=0)
+        bandwidth[-1] = 0.0
     return changes | {"bandwidth_bytes_per_s": bandwidth}
+
+
+def by_hours(contents: ProblemContents) -> dict[str, Any]:
+    """Return bandwidths and limits of a calendar with a row for each hour at which they change."""
+    daily, clock = contents.daily, contents.clock
+    assert daily is not None
+    assert daily.nominal is not None
+    assert clock is not None
+    which, n_a_day = listed(daily, clock)[1], max(len(daily.hours), 1)
+    columns: dict[str, Any] = {
+        "bandwidth_bytes_per_s": daily.nominal.of_links(contents),
+        "periods_s": np.arange(n_a_day, dtype=float),
+    }
+    for key in LIMITS:
+        limit = by_period(key, getattr(contents, key), len(contents.periods_s), len(contents.names))
+        columns[key] = limit[:1] if is_constant(limit) else _of_a_day(limit, which, n_a_day)
+        columns[key] = np.broadcast_to(columns[key], (n_a_day, len(contents.names)))
+    return columns
+
+
+def listed_again(
+    contents: ProblemContents, daily: DailyPeriods, clock: Clock, until_s: float
+) -> dict[str, Any]:
+    """Return what changes where contents with a row for each hour get a calendar's windows."""
+    nominal = NominalRates.of(contents, contents.bandwidth_bytes_per_s)
+    again = replace(daily, nominal=nominal)
+    return {"clock": clock, **unrolled(contents, again, clock, until_s)}
 
 
 def _of_a_day(rates: FloatArray, which: IntArray | None, n_a_day: int) -> FloatArray:
     """Return rows of the periods of a day, from rows of all periods; `which` of a day each is."""
     if which is None:
         return rates
-    # While it is closed a link has 0, else its rate.
     return np.array([rates[which == i].max(axis=0) for i in range(n_a_day)])
 
 
@@ -250,13 +283,16 @@ def listed_until(contents: ProblemContents, at_s: float) -> dict[str, Any]:
     """Return what changes where daily periods are listed until an instant; nothing, where they are.
 
     Days are doubled until they are enough, so that all who ask for about the same get the same.
+    Where there are windows what happens at that instant is listed, too.
     """
     daily, clock = contents.daily, contents.clock
-    if daily is None or clock is None or at_s <= daily.until_s:
+    if daily is None or clock is None:
         return {}
     until_s, longest_s = daily.until_s, most_s(daily)
-    while until_s < min(at_s, longest_s):
+    while until_s < min(at_s, longest_s) or (daily.windows and until_s == at_s < longest_s):
         until_s *= 2
+    if until_s == daily.until_s:
+        return {}
     changes = unrolled(contents, daily, clock, until_s)
     return {} if changes["daily"] == daily else changes
 

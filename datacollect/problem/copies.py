@@ -45,7 +45,7 @@ TAKEN_OVER = {
     "_link_key": _LINKS,
     "shared_links": _LINKS | {"shared"},
     "_digest_of_links": _LINKS,
-    "_digest_of_bandwidth": _LINKS | {"bandwidth_bytes_per_s", "periods_s"},
+    "_digest_of_bandwidth": _LINKS | {"bandwidth_bytes_per_s", "periods_s", "daily", "clock"},
     "_digest_of_shared": _LINKS | {"shared"},
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.host_limits import LIMITS, is_constant
 from datacollect.problem.rules import HOST_COLUMNS
+from datacollect.problem.windows import DAY_S, RECURRING_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
     from datacollect.numbers.arrays import IntArray
     from datacollect.problem.contents import ProblemContents
-    from datacollect.problem.hosts import HeldColumns
+    from datacollect.problem.hosts import DailyPeriods, HeldColumns
+    from datacollect.problem.open_links import OpenLinks
 
 
 def of_links(problem: ProblemContents) -> bytes:
@@ -28,7 +31,46 @@ def of_links(problem: ProblemContents) -> bytes:
 
 def of_bandwidth(problem: ProblemContents) -> bytes:
     """Hash the links' bandwidths and when they change."""
+    if problem.daily is not None and problem.daily.windows:
+        return _of_calendar(problem, problem.daily)
     return _sha256(problem.periods_s, problem.bandwidth_bytes_per_s)
+
+
+def _of_calendar(problem: ProblemContents, daily: DailyPeriods) -> bytes:
+    """Hash hours that recur for ever, however far they are listed.
+
+    In one time zone the days among which all recurs tell the rest. Where clocks of several zones
+    change on other days, the windows as they are written tell it.
+    """
+    clock = problem.clock
+    assert clock is not None
+    assert daily.nominal is not None
+    recur = _rows_that_recur(problem)
+    zones = {window.zone or str(clock.zone) for limit in daily.windows for window in limit.windows}
+    written = sorted(map(repr, map(_spelled, daily.windows))) if len(zones) > 1 else []
+    return _sha256(
+        repr((clock.start.astimezone(UTC).isoformat(), sorted(zones), daily.hours)).encode(),
+        repr(written).encode(),
+        problem.periods_s[recur],
+        problem.bandwidth_bytes_per_s[recur],
+        daily.nominal.of_links(problem),
+    )
+
+
+def _spelled(limit: OpenLinks) -> tuple[Any, ...]:
+    """Return whose windows they are, and what they say, in one order."""
+    windows = [
+        (window.opens, window.closes, sorted(window.days), window.zone or "")
+        for window in limit.windows
+    ]
+    return limit.from_host or "", limit.to_host or "", sorted(windows)
+
+
+def _rows_that_recur(problem: ProblemContents) -> slice:
+    """Return the periods of the days among which all recurs; where nothing does, all of them."""
+    if problem.daily is None or not problem.daily.windows:
+        return slice(None)
+    return slice(int(np.searchsorted(problem.periods_s, RECURRING_DAYS * DAY_S)))
 
 
 def of_shared(problem: ProblemContents, shared_links: Sequence[IntArray]) -> bytes:
@@ -67,7 +109,9 @@ def of_all(
 def _of_hosts(problem: ProblemContents, key: str) -> npt.NDArray[Any]:
     """Return a column of hosts; of a constant limit one row, as before limits could vary."""
     column: npt.NDArray[Any] = getattr(problem, key)
-    return column[0] if key in LIMITS and is_constant(column) else column.ravel()
+    if key not in LIMITS:
+        return column.ravel()
+    return column[0] if is_constant(column) else column[_rows_that_recur(problem)].ravel()
 
 
 def _parts_of_connections(problem: ProblemContents) -> list[bytes | npt.NDArray[Any]]:

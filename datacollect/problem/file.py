@@ -16,6 +16,7 @@ from datacollect.files.documents import PROBLEM_FORMAT
 from datacollect.files.kinds import join, shown
 from datacollect.problem import calendar
 from datacollect.problem.bandwidth_intervals import intervals_of
+from datacollect.problem.calendar_tree import calendar_tree
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
@@ -170,6 +171,8 @@ def tree_of(problem: ProblemContents) -> dict[str, Any]:
         ]
     if problem.held:
         tree["held"] = held_trees(problem.held)
+    if problem.daily is not None and problem.daily.windows:
+        return calendar_tree(problem, tree)
     return tree
 
 

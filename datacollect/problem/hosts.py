@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from datacollect.files.quantities import Bytes, BytesPerS, Price, Seconds, WholeBytes
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.problem.nominal_rates import NominalRates
     from datacollect.problem.open_links import OpenLinks
 
 
@@ -165,15 +166,18 @@ class DailyPeriods:
         none where bandwidths do not change.
     until_s : float
         How far they are unrolled: all starts before are in the problem's ``periods_s``. Where there
-        are windows, a last period begins then in which all is open, at the best of its rates: who
-        plans as far as that asks for more days (`Problem.until`).
+        are windows, a last period begins then in which nothing is open: nobody plans with time
+        that is not listed. Who needs more asks for more days (`Problem.until`).
     windows : tuple of OpenLinks
         When links are open; always, where nothing says otherwise.
+    nominal : NominalRates or None
+        What links carry while they are open; None where there are no windows.
     """
 
     hours: tuple[str, ...]
     until_s: float
     windows: tuple[OpenLinks, ...] = ()
+    nominal: NominalRates | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

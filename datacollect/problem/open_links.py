@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from datacollect.problem.windows import spans_s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from datacollect.files.clock import Clock
     from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray
@@ -26,15 +26,31 @@ class OpenLinks:
     windows: tuple[Window, ...]
 
 
-class _Links(Protocol):
+class Links(Protocol):
     """What links join."""
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """Names of the hosts."""
+        ...
+
     @property
-    def link_from(self) -> IndexArray: ...
+    def link_from(self) -> IndexArray:
+        """The hosts that links leave, as indices of names."""
+        ...
+
     @property
-    def link_to(self) -> IndexArray: ...
+    def link_to(self) -> IndexArray:
+        """The hosts to which links lead."""
+        ...
+
+
+class LinkEnds(NamedTuple):
+    """The ends of some links, as indices of names."""
+
+    names: tuple[str, ...]
+    link_from: IndexArray
+    link_to: IndexArray
 
 
 def edges_s(limits: Iterable[OpenLinks], clock: Clock, until_s: float) -> list[float]:
@@ -46,7 +62,7 @@ def edges_s(limits: Iterable[OpenLinks], clock: Clock, until_s: float) -> list[f
 
 def open_links(
     limits: Sequence[OpenLinks],
-    links: _Links,
+    links: Links,
     clock: Clock,
     starts_s: FloatArray,
     until_s: float,
@@ -55,22 +71,33 @@ def open_links(
 
     A link is open while all of its windows, its own and those of both hosts, are.
     """
-    # Thousands of links may have the same windows: these are expanded once, and marked at once.
-    alike: dict[tuple[Window, ...], list[OpenLinks]] = {}
-    for limit in limits:
-        alike.setdefault(limit.windows, []).append(limit)
-    index = {name: i for i, name in enumerate(links.names)}
     is_open = np.ones((len(starts_s), len(links.link_from)), dtype=bool)
-    for windows, of_these in alike.items():
-        now = np.zeros(len(starts_s), dtype=bool)
-        for begin, end in spans_s(windows, clock, until_s):
-            now |= (starts_s >= begin) & (starts_s < end)
-        is_open[np.ix_(~now, _limited(of_these, links, index))] = False
+    for windows, of_these in alike(limits).items():
+        now = open_at(windows, clock, starts_s, until_s)
+        is_open[np.ix_(~now, limited_links(of_these, links))] = False
     return is_open
 
 
-def _limited(limits: Iterable[OpenLinks], links: _Links, index: Mapping[str, int]) -> BoolArray:
+def alike(limits: Iterable[OpenLinks]) -> dict[tuple[Window, ...], list[OpenLinks]]:
+    """Return the limits of each list of windows: thousands of links may have the same."""
+    found: dict[tuple[Window, ...], list[OpenLinks]] = {}
+    for limit in limits:
+        found.setdefault(limit.windows, []).append(limit)
+    return found
+
+
+def open_at(
+    windows: Iterable[Window], clock: Clock, starts_s: FloatArray, until_s: float
+) -> BoolArray:
+    """Mark the periods, by their starts, in which any of the windows is open."""
+    edges = np.array(spans_s(windows, clock, until_s), dtype=float).ravel()
+    is_open: BoolArray = np.searchsorted(edges, starts_s, side="right") % 2 == 1
+    return is_open
+
+
+def limited_links(limits: Iterable[OpenLinks], links: Links) -> BoolArray:
     """Mark the links that any of the limits is of; shape (n_links,)."""
+    index = {name: i for i, name in enumerate(links.names)}
     n_hosts = len(index)
     out, into = np.zeros(n_hosts, dtype=bool), np.zeros(n_hosts, dtype=bool)
     pairs = []

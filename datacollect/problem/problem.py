@@ -203,8 +203,9 @@ class Problem(ProblemConstructors, ProblemQuestions):
         """Return the problem with daily periods listed at least until an instant.
 
         Where bandwidths recur every day (``daily_periods`` in a file), or links have windows
-        (``open``), a problem lists the periods of some days; a plan that takes longer needs more
-        of them, lest it takes what comes after the last for ever open.
+        (``open``), a problem lists the periods of some days. After the last nothing is open where
+        there are windows; plans that take longer list more by themselves. Where there are only
+        daily periods the last one lasts for ever: list as many days as plans take.
 
         Parameters
         ----------

@@ -26,6 +26,8 @@ DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 EVERY_DAY = frozenset(range(7))
 MIDNIGHT = "24:00"
 
+DAY_S = 86_400.0
+
 # Among this many days is every combination of hours and days that recurs, though clocks
 # change on one: a week twice, and a day at either end.
 RECURRING_DAYS = 16
@@ -105,6 +107,17 @@ def _window(text: str, place: str) -> Window:
             raise ProblemError(f"{place}: {error}") from None
     days = EVERY_DAY if said["days"] is None else days_of(said["days"])
     return Window(opens, closes, days, said["zone"])
+
+
+def window_text(window: Window) -> str:
+    """Write a window as files do.
+
+    >>> window_text(windows_of("Sa Su 8:00-20:00 Europe/Zurich", "open")[0])
+    'Sa Su 08:00-20:00 Europe/Zurich'
+    """
+    days = " ".join(DAYS[day].title() for day in sorted(window.days))
+    parts = ("" if window.days == EVERY_DAY else days, f"{window.opens}-{window.closes}")
+    return " ".join(part for part in (*parts, window.zone) if part)
 
 
 def padded(hour: str) -> str:

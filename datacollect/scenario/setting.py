@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, naming
-from datacollect.problem.calendar import unrolled
+from datacollect.problem.calendar import by_hours, listed_again, unrolled
 from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.problem import Problem
 from datacollect.scenario.background import draw_background, strangers
@@ -267,10 +267,14 @@ def _with_bandwidths(problem: Problem, scenario: Scenario) -> Problem:
         "price_per_gb": None,
     }
     rates, daily = table.bandwidth_bytes_per_s, problem.daily
-    windows = () if daily is None else daily.windows
-    if not windows and not any(varies(getattr(problem, key)) for key in LIMITS):
-        return problem.replace(bandwidth_bytes_per_s=rates, periods_s=np.zeros(1), **columns)
     # Hosts' limits, and windows, are what the problem says of them.
+    if daily is not None and daily.windows and problem.clock is not None:
+        of_hours = by_hours(problem)
+        rates = np.repeat(rates, len(of_hours["periods_s"]), axis=0)
+        truth = problem.replace(**of_hours | columns | {"bandwidth_bytes_per_s": rates})
+        return truth.replace(**listed_again(truth, daily, problem.clock, daily.until_s))
+    if not any(varies(getattr(problem, key)) for key in LIMITS):
+        return problem.replace(bandwidth_bytes_per_s=rates, periods_s=np.zeros(1), **columns)
     rates = np.repeat(rates, problem.n_periods, axis=0)
     truth = problem.replace(bandwidth_bytes_per_s=rates, daily=daily, **columns)
     if daily is None or truth.clock is None:

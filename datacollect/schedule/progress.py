@@ -16,9 +16,11 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.units import counted
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.numbers.containers import texts_of
-from datacollect.problem.calendar import enough_s, least_s, listed
+from datacollect.problem.calendar import by_hours, enough_s, least_s, listed, listed_again
+from datacollect.problem.cycles import has_windows
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
+from datacollect.problem.open_links import LinkEnds, open_links
 from datacollect.problem.with_units import in_units
 from datacollect.schedule.data.contents import ProgressContents
 from datacollect.schedule.data.fields import INSTANT
@@ -312,7 +314,9 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
             held=held,
             **_links_now(problem, progress),
         )
-        if progress.links is None:
+        if _has_windows_still(problem, progress):
+            remaining = _listed_again(problem, remaining, progress)
+        elif progress.links is None:
             return _recurring(problem, remaining, progress)
         require_possible_rates(remaining)
         return remaining
@@ -402,8 +406,10 @@ def _shared_without(problem: Problem, lost: set[str]) -> tuple[SharedBottleneck,
 
 
 def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
-    """Return what has changed about links, with the forecast from `progress.at_s` on."""
-    now = int(np.searchsorted(problem.periods_s, progress.at_s, side="right")) - 1
+    """Return what has changed about links, with the forecast from `progress.at_s` on.
+
+    Of windows that go on: with a row for each hour at which rates change, as if all were open.
+    """
     columns: dict[str, Any] = {
         "link_from": problem.link_from,
         "link_to": problem.link_to,
@@ -411,16 +417,50 @@ def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
         "periods_s": problem.periods_s,
         **{key: getattr(problem, key) for key in PERIOD_COLUMNS},
     }
-    if problem.n_periods > 1:
+    if _has_windows_still(problem, progress):
+        columns |= by_hours(problem)
+    elif problem.n_periods > 1:
+        now = int(np.searchsorted(problem.periods_s, progress.at_s, side="right")) - 1
         columns |= {key: columns[key][now:] for key in PERIOD_COLUMNS}
         columns["periods_s"] = np.append(0.0, problem.periods_s[now + 1 :] - progress.at_s)
     if progress.links is not None:
         columns = with_new_links(problem, columns, progress.links)
+        if has_windows(problem) and not _has_windows_still(problem, progress):
+            columns = _closed(problem, columns, progress.at_s)
     if progress.lost_hosts:
         lost = set(progress.lost_hosts)
         columns = _without_hosts(columns, np.array([name in lost for name in problem.names]))
         columns["shared"] = _shared_without(problem, lost)
     return {key: value for key, value in columns.items() if value is not getattr(problem, key)}
+
+
+def _has_windows_still(problem: Problem, progress: Progress) -> bool:
+    """Whether windows go on for ever: new rates that change later are known for a while only."""
+    changes_later = progress.links is not None and len(progress.links.periods_s) > 1
+    return has_windows(problem) and not changes_later
+
+
+def _listed_again(problem: Problem, remaining: Problem, progress: Progress) -> Problem:
+    """Return what remains, which has a row for each hour, with its windows from now on."""
+    daily, clock = problem.daily, remaining.clock
+    assert daily is not None
+    assert clock is not None
+    again = listed_again(remaining, daily, clock, daily.until_s - progress.at_s)
+    return remaining.replace(**again)
+
+
+def _closed(problem: Problem, columns: dict[str, Any], at_s: float) -> dict[str, Any]:
+    """Return columns in which new rates hold while links are open, as far as that is listed."""
+    daily, clock = problem.daily, problem.clock
+    assert daily is not None
+    assert clock is not None
+    links = LinkEnds(problem.names, columns["link_from"], columns["link_to"])
+    starts_s = columns["periods_s"] + at_s
+    is_open = open_links(daily.windows, links, clock, starts_s, daily.until_s)
+    is_open &= (starts_s < daily.until_s)[:, np.newaxis]
+    return columns | {
+        "bandwidth_bytes_per_s": np.where(is_open, columns["bandwidth_bytes_per_s"], 0.0)
+    }
 
 
 def _recurring(problem: Problem, remaining: Problem, progress: Progress) -> Problem:

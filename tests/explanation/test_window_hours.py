@@ -92,13 +92,30 @@ def test_windows_of_a_host_are_one_constraint():
         ("22:00", "06:00", ("22:00", "07:00:00")),
         ("08:00", "23:30", ("08:00", "00:30:00")),
         ("08:00", "24:00", ("08:00", "01:00:00")),
-        ("08:00:30", "07:30", ("00:00", "24:00")),
-        ("00:00", "24:00", ("00:00", "24:00")),
     ],
 )
-def test_windows_close_later_up_to_all_day(opens, closes, expected):
-    found = longer(Window(opens, closes, frozenset({1})), HOUR_S, "closes")
+def test_windows_close_later(opens, closes, expected):
+    (found,) = longer(Window(opens, closes, frozenset({1})), HOUR_S, "closes")
     assert (found.opens, found.closes, found.days) == (*expected, frozenset({1}))
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "end", "expected", "day"),
+    [
+        ("08:00:30", "07:30", "closes", ("07:30:00", "08:30:00"), 2),
+        ("00:00", "24:00", "closes", ("00:00:00", "01:00:00"), 2),
+        ("00:30", "24:00", "closes", ("00:00:00", "01:00:00"), 2),
+        ("00:00", "23:30", "closes", ("23:30:00", "00:30:00"), 1),
+        ("08:00:30", "07:30", "opens", ("07:00:30", "08:00:30"), 1),
+        ("00:30", "00:10", "opens", ("23:30:00", "00:30:00"), 0),
+    ],
+)
+def test_windows_of_nearly_a_day_get_another_beside_them(opens, closes, end, expected, day):
+    """A window of Tuesday lasts for less than a day: what is more is one of the day it is on."""
+    window = Window(opens, closes, frozenset({1}))
+    same, beside = longer(window, HOUR_S, end)
+    assert same == window
+    assert (beside.opens, beside.closes, beside.days) == (*expected, frozenset({day}))
 
 
 @pytest.mark.parametrize(
@@ -107,11 +124,10 @@ def test_windows_close_later_up_to_all_day(opens, closes, expected):
         ("22:00", "06:00", ("21:00:00", "06:00"), 1),
         ("00:30", "06:00", ("23:30:00", "06:00"), 0),
         ("01:00", "06:00", ("00:00:00", "06:00"), 1),
-        ("08:00:30", "07:30", ("00:00", "24:00"), 1),
     ],
 )
 def test_windows_open_earlier_if_need_be_on_the_day_before(opens, closes, expected, day):
-    found = longer(Window(opens, closes, frozenset({1})), HOUR_S, "opens")
+    (found,) = longer(Window(opens, closes, frozenset({1})), HOUR_S, "opens")
     assert (found.opens, found.closes, found.days) == (*expected, frozenset({day}))
 
 
@@ -181,19 +197,61 @@ def test_ends_deadlines_and_releases_are_told_by_the_clock():
     assert "release of 'lyon' at Sun 2026-11-22 22:00:00 +00:00" in text
 
 
-def test_hours_are_not_tried_where_nobody_knows_what_a_link_carries_then():
-    """Rates of the day, from 08:00 on, are lost where a link is open at night alone."""
+def test_hours_are_tried_in_which_links_are_never_open():
+    """Lyon carries 0.1 Gbit/s from 08:00 on, which a link that is open at night never shows.
+
+    It has 20 hours' worth, at 20:00. At night 10 of 24 hours: 10 h, then 14 closed, then 10 more.
+    Without windows 12 h, then 0.1 of 12 h, and the other 6.8 in the second night: 30.8 h, not 34.
+    Until 09:00 in the morning 12.1 h' worth the first day: 0.1 + 7.9 in the second night, 31.9 h.
+    """
     links = [
         {"from": "lyon", "to": "D", "bandwidth_bytes_per_s": ["0.1 Gbit/s", "1 Gbit/s"]},
         {"from": "milan", "to": "D", "bandwidth_bytes_per_s": ["0.5 Gbit/s", "1 Gbit/s"]},
     ]
-    for window, known in [("20:00-06:00", []), ("20:00-09:00", ["'lyon'"])]:
+    for window, end_h in [("20:00-06:00", 34.0), ("20:00-09:00", 31.9)]:
         hosts = {
             "lyon": {"backlog_bytes": 20 * GBIT_HOUR, "open": window},
-            "milan": {"backlog_bytes": 20 * GBIT_HOUR},
+            "milan": {"backlog_bytes": GBIT_HOUR},
             "D": {},
         }
         problem = _problem(daily_periods=["08:00", "20:00"], hosts=hosts, links=links)
-        assert [hours.name for hours in hours_of(problem)] == known
-        found = dc.explain(problem).advice.alone
-        assert any(one.resources[0].kind == "window" for one in found) == bool(known)
+        found = dc.explain(problem)
+        assert found.lower_bound_s == pytest.approx(end_h * HOUR_S)
+        (hours,) = (one for one in found.advice.alone if one.resources[0].kind == "window")
+        assert hours.saves_unlimited_s == pytest.approx((end_h - 30.8) * HOUR_S)
+
+
+def test_hours_that_never_meet_others_are_known_to_carry_nominal_rates():
+    """72 GB at 1 MB/s are there after 20 h; K opens when its link from S has closed.
+
+    With K always open 10 MB/s more from 01:00 on: 3.6 GB until then, 68.4 at 11 MB/s: 2 h 43 min.
+    """
+    problem = dc.Problem.from_hosts(
+        [dc.Host("S", 72 * 10**9), dc.Host("K", open="10:00-23:00"), dc.Host("D")],
+        [
+            dc.Link("S", "D", 1e6),
+            dc.Link("S", "K", 1e7, open="01:00-08:00"),
+            dc.Link("K", "D", 1e7),
+        ],
+        "D",
+        start="2026-06-01T00:00",
+        timezone="UTC",
+    )
+    found = dc.explain(problem)
+    saves = {one.names[0]: one.saves_unlimited_s for one in found.advice.alone}
+    assert found.lower_bound_s == pytest.approx(72_000)
+    assert saves["hours of 'K'"] == pytest.approx(72_000 - 3600 - 68.4e9 / 11e6)
+
+
+def test_a_window_of_nearly_a_day_gains_nothing_where_it_closes_later():
+    """Tuesday from 03:00 on, an hour's worth: to open at 02:00 gains an hour, to close nothing."""
+    problem = dc.Problem.from_hosts(
+        [dc.Host("S", 3_600_000_000, open="Tu 03:00-02:30"), dc.Host("D")],
+        [dc.Link("S", "D", 1e6)],
+        "D",
+        start="2026-06-01T12:00",
+        timezone="UTC",
+    )
+    found = dc.explain(problem)
+    (hours,) = (one for one in found.advice.alone if one.resources[0].kind == "window")
+    assert (hours.resources[0].end, hours.saves_s) == ("opens", pytest.approx(HOUR_S))

@@ -159,7 +159,10 @@ def test_windows_close_what_has_hours_of_the_day() -> None:
 
 
 def test_more_days_are_the_same_days() -> None:
-    """Listed further, it is what would have been listed at once; the end of a listing is open."""
+    """Listed further, it is what would have been listed at once, and the same problem.
+
+    What is not listed is closed: nobody plans with it.
+    """
     problem = _problem(1, "2026-10-20T12:00", open="Mo 20:00-06:00, Th 09:00-10:00")
     assert problem.daily is not None
     far = problem.until(5 * problem.daily.until_s)
@@ -173,7 +176,8 @@ def test_more_days_are_the_same_days() -> None:
     spans = spans_s(far.daily.windows[0].windows, far.clock, far.daily.until_s)
     opened = far.bandwidth_bytes_per_s[:-1, 0] > 0
     assert far.periods_s[:-1][opened].tolist() == [begin for begin, _ in spans]
-    assert far.bandwidth_bytes_per_s[-1, 0] == 1.0
+    assert far.bandwidth_bytes_per_s[-1, 0] == 0.0
+    assert far == problem
 
 
 def test_what_is_open_once_a_week_is_planned_to_its_end() -> None:
@@ -185,15 +189,31 @@ def test_what_is_open_once_a_week_is_planned_to_its_end() -> None:
     assert plan.makespan_s == pytest.approx((24 + 4 * 168 + 1) * HOUR)
 
 
-def test_who_plans_beyond_the_days_that_are_listed_is_warned() -> None:
+@pytest.mark.parametrize("method", [dc.direct, dc.best_path, dc.coordinated])
+def test_who_plans_beyond_the_days_that_are_listed_lists_more(method: Any) -> None:
     """The fourth Monday lies behind 16 days: four hours of data need more of them."""
     problem = _problem(4, "2026-11-22T20:00", open="Mo 20:00-21:00")
     assert problem.daily is not None
     assert problem.daily.until_s == 16 * 24 * HOUR
-    with pytest.warns(dc.DatacollectWarning, match="the plan ends after the days that are listed"):
-        too_soon = dc.direct(problem)
-    longer = problem.until(too_soon.makespan_s)
-    assert dc.direct(longer).makespan_s == pytest.approx((24 + 3 * 168 + 1) * HOUR)
+    plan = method(problem)
+    assert plan.makespan_s == pytest.approx((24 + 3 * 168 + 1) * HOUR)
+    assert plan.problem_sha256 == problem.sha256
+    plan.check(problem)
+    assert dc.lower_bound(problem)[0] == pytest.approx((24 + 3 * 168 + 1) * HOUR)
+    assert dc.explain(problem, plan).lower_bound_s == pytest.approx((24 + 3 * 168 + 1) * HOUR)
+
+
+@pytest.mark.parametrize("method", [dc.direct, dc.best_path, dc.coordinated])
+def test_a_bound_that_is_known_from_a_longer_listing_is_no_plan_of_a_shorter_one(
+    method: Any,
+) -> None:
+    """The bound lists 32 days, and is remembered; the plan begins with 16 of the same calendar."""
+    problem = _problem(4, "2026-11-22T20:00", open="Mo 20:00-21:00")
+    end_s = (24 + 3 * 168 + 1) * HOUR
+    assert dc.lower_bound(problem)[0] == pytest.approx(end_s)
+    plan = method(problem)
+    assert plan.makespan_s == pytest.approx(end_s)
+    plan.check(problem)
 
 
 def test_what_remains_keeps_its_windows() -> None:
@@ -228,7 +248,7 @@ def test_a_csv_has_a_column_of_windows(tmp_path: Path) -> None:
         "hosts": {"S": {"backlog_bytes": 1}, "K": {}, "D": {}},
     }
     problem = dc.Problem.from_dict(tree, tmp_path)
-    assert (problem.bandwidth_bytes_per_s.min(axis=0) == [0.0, 1.0]).all()
+    assert (problem.bandwidth_bytes_per_s[:-1].min(axis=0) == [0.0, 1.0]).all()
     (tmp_path / "grid.csv").write_text("from,to,bandwidth_bytes_per_s,open\nS,D,1,nights\n")
     with pytest.raises(
         dc.ProblemError, match=r"line 2: open must be windows of hours, got 'nights'"
@@ -389,12 +409,15 @@ def test_more_windows_than_can_be_listed_are_refused(monkeypatch) -> None:
         _many(2, windows)
 
 
-def test_a_plan_beyond_all_that_can_be_listed_warns(monkeypatch) -> None:
-    """Two hours a night, forty nights; 25 can be listed."""
+def test_a_plan_beyond_all_that_can_be_listed_is_refused(monkeypatch) -> None:
+    """Two hours a night, forty nights; 25 can be listed, until 18 December."""
     monkeypatch.setattr(calendar, "MOST_PERIODS", 50)
     problem = _many(2, ["20:00-22:00"], 40 * 2 * 3600)
-    with pytest.warns(dc.DatacollectWarning, match="and no more can be: have windows open"):
-        longest, _ = planned_to_the_end(problem, dc.direct, lambda plan: plan.makespan_s)
+    looked = "looked until Fri 2026-12-18 00:00:00 .01:00, 25 days after the start"
+    for method in (dc.direct, dc.best_path, dc.coordinated, dc.explain):
+        with pytest.raises(dc.InfeasibleError, match=looked):
+            method(problem)
+    longest, _ = planned_to_the_end(_many(2, ["20:00-22:00"], 3600), dc.direct, lambda _: 1e9)
     assert longest.until(1e9) is longest
 
 

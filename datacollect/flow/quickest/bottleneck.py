@@ -120,15 +120,14 @@ def _cut_text(
     crossing: np.ndarray,
     holders: Sequence[int],
 ) -> str:
-    names = [problem.names[host] for host in holders]
-    subject = f"Host {names[0]!r}" if len(names) == 1 else f"Hosts {name_hosts(names)} together"
+    who = _who_sends(problem, network, crossing, holders)
     spans = _spans(problem, network, crossing)
     earlier = crossing[network.piece[crossing] < network.n_pieces - 1]
     limited = earlier[network.stored[earlier]]
     if len(spans) <= MOST_SPANS_LISTED and not len(limited):
-        text = f"{subject} can send {_spans_text(problem, spans)}"
+        text = f"{who} {_spans_text(problem, spans)}"
     else:
-        text = f"{subject} can send at most {format_rate(spans[-1].rate_bytes_per_s)}"
+        text = f"{who} at most {format_rate(spans[-1].rate_bytes_per_s)}"
         text += f" from {_when(problem, spans[-1].from_s)} on{_in_brackets(spans[-1].crossings)}"
         moved = float(network.capacity_bytes(lengths_s)[earlier].sum())
         text += f", and at most {format_bytes(moved)} before{_range_text(network, earlier)}"
@@ -143,6 +142,45 @@ def _cut_text(
     if late:
         text += f"; data of {name_hosts(late)} are released late"
     return text + "."
+
+
+def _who_sends(
+    problem: Problem, network: LayeredNetwork, crossing: np.ndarray, holders: Sequence[int]
+) -> str:
+    """Say who sends across a cut: hosts that hold data, or stores to which these have sent theirs.
+
+    Where nothing changes, nothing waits, and hosts that hold data send no more than crosses.
+    """
+    names = [problem.names[host] for host in holders]
+    stores = [] if network.n_pieces == 1 else _stores_before(problem, network, crossing, holders)
+    if not stores:
+        subject = f"Host {names[0]!r}" if len(names) == 1 else f"Hosts {name_hosts(names)} together"
+        return f"{subject} can send"
+    waiting = [problem.names[host] for host in stores]
+    if set(_sending(network, crossing)) <= set(stores):
+        pass_on = "which can" if len(stores) == 1 else "which together can"
+        what = f"What {name_hosts(names)} {'sends' if len(names) == 1 else 'send'}"
+        return f"{what} waits at {name_hosts(waiting)}, {pass_on} pass on"
+    return f"Hosts {name_hosts([*names, *waiting])} together can send"
+
+
+def _stores_before(
+    problem: Problem, network: LayeredNetwork, crossing: np.ndarray, holders: Sequence[int]
+) -> list[int]:
+    """Return the hosts before a cut that hold nothing at first, and can store what comes."""
+    return [
+        host
+        for host in _sending(network, crossing)
+        if host not in holders and problem.storage_bytes[host] > 0
+    ]
+
+
+def _sending(network: LayeredNetwork, crossing: np.ndarray) -> list[int]:
+    """Return the hosts from which links, or uplinks, cross."""
+    rated = crossing[np.isfinite(network.rate_bytes_per_s[crossing])]
+    up = [network.link[arc] != NO_LINK or _is_uplink(network, arc) for arc in rated.tolist()]
+    sends = rated[np.array(up, dtype=bool)]
+    return sorted({int(network.node_host[network.tail[arc]]) for arc in sends.tolist()})
 
 
 class _Span(NamedTuple):

@@ -171,7 +171,8 @@ def coordinated(
         otherwise = partial(_as_wished, plan=partial(plan, options=fastest), prefer=prefer)
     is_plain = slot_s is None and most_transfers is None and connections is None
     in_slots = partial(_in_slots, options=options, budget=budget) if is_plain else None
-    return judged(problem, plan, with_cuts_at_files, otherwise, in_slots)
+    deadline_s = options.deadline_s
+    return judged(problem, plan, with_cuts_at_files, otherwise, in_slots, deadline_s=deadline_s)
 
 
 def _as_wished(

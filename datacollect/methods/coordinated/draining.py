@@ -21,6 +21,7 @@ from datacollect.flow.shared.arrivals import grid_s
 from datacollect.methods.options.arguments import default_chunk_s
 from datacollect.methods.timing.pipeline import longest_pipeline
 from datacollect.numbers.tolerances import SAME_INSTANT
+from datacollect.problem.listing import ListingEnds, may_end_later
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Preference
@@ -216,8 +217,11 @@ class _Plans:
         if guard_s not in self.known:
             try:
                 self.known[guard_s] = self._plan(guard_s)
-            except InfeasibleError:
-                if guard_s == 0:
+            except InfeasibleError as error:
+                later = isinstance(error, ListingEnds) and may_end_later(
+                    self.problem, self.earliest_s
+                )
+                if guard_s == 0 or later:
                     raise
                 self.known[guard_s] = None
         plan = self.known[guard_s]

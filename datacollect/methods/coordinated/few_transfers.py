@@ -23,6 +23,7 @@ from datacollect.methods.fair.transfers import RouteJob, fair_transfers
 from datacollect.methods.options.arguments import default_chunk_s
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.problem.hosts import Parcel
+from datacollect.problem.other_rates import with_link_rates
 from datacollect.problem.with_units import in_whole
 from datacollect.schedule.data.contents import HEURISTIC
 
@@ -265,9 +266,9 @@ def _on_widest_into_destination(
         return None
     width = problem.bandwidth_bytes_per_s[:, into].mean(axis=0)
     closed = into[np.argsort(-width, kind="stable")[most_transfers:]]
-    bandwidth = problem.bandwidth_bytes_per_s.copy()
-    bandwidth[:, closed] = 0.0
-    return problem.replace(bandwidth_bytes_per_s=bandwidth)
+    is_kept = np.ones(problem.n_links)
+    is_kept[closed] = 0.0
+    return with_link_rates(problem, lambda rates: rates * is_kept)
 
 
 # Batches --------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from datacollect.methods.timing.slots import (
 )
 from datacollect.methods.timing.tolerances import SAME_BOUNDARY, SLOT_ROUNDING
 from datacollect.numbers.fairshare import max_min_fair_rates
+from datacollect.problem.listing import no_whole_slot, not_moving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ def fair_slots(
     stores = _Stores(problem, jobs, waiting)
     last_change = float(breakpoints_s(problem)[-1]) if jobs else 0.0
     pieces: list[SlotPiece] = []
-    slot = 0
+    slot, moved_s = 0, max((job.pool.release_s for job in jobs), default=0.0)
     while waiting.n_bytes.any():
         require_slots(slot)
         start = slot * slot_s
@@ -77,15 +78,17 @@ def fair_slots(
         moved = stores.fitting(_move(shared, entry_row, stores, capacity, ready, slot_s), room)
         if not moved.any() and start > last_change:
             stuck = sorted({problem.names[jobs[j].pool.host] for j in _unfinished(waiting)})
-            raise InfeasibleError(
+            never = no_whole_slot(problem, slot_s) or InfeasibleError(
                 f"best-path: what lies at {', '.join(map(repr, stuck))} moves less than a byte "
                 f"per slot of {slot_s:g} s; use longer slots or more storage",
                 stuck,
             )
+            raise not_moving(problem, stuck, start - moved_s, never)
         pieces += [
             SlotPiece(int(waiting.job[i]), int(waiting.hop[i]), slot, int(moved[i]))
             for i in np.flatnonzero(moved).tolist()
         ]
+        moved_s = start + slot_s if moved.any() else moved_s
         waiting.n_bytes = waiting.n_bytes - moved
         onward = np.flatnonzero(moved)
         onward = onward[(onward + 1 < len(moved))]

@@ -24,6 +24,7 @@ from datacollect.methods.timing.pipeline import RouteNumbers, transfers_from_row
 from datacollect.methods.timing.tolerances import LEAST_ULPS, NOTHING_LEFT
 from datacollect.numbers.fairshare import FairShare
 from datacollect.numbers.tolerances import SAME_RATE
+from datacollect.problem.listing import not_moving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,14 +110,18 @@ def _closed(shared: Capacities, period: int, n_jobs: int) -> BoolArray:
     return closed
 
 
-def _reject_stuck(problem: Problem, jobs: Sequence[RouteJob], stuck: BoolArray) -> None:
+def _reject_stuck(
+    problem: Problem, jobs: Sequence[RouteJob], stuck: BoolArray, still_s: float
+) -> None:
+    """Raise where routes of jobs are closed for good, and nothing has moved for some time."""
     if stuck.any():
         names = sorted({problem.names[jobs[j].pool.host] for j in np.flatnonzero(stuck).tolist()})
-        raise InfeasibleError(
+        never = InfeasibleError(
             f"what lies at {', '.join(map(repr, names))} has no bandwidth left on its route "
             f"to {problem.destination!r}; add bandwidth in the last period, or another route",
             names,
         )
+        raise not_moving(problem, names, still_s, never)
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,7 @@ def _run(
     open_start, moved = np.zeros(len(jobs)), np.zeros(len(jobs))
     open_rate = np.zeros(len(jobs))
     segments: list[_Segment] = []
-    now = 0.0
+    now, moved_s = 0.0, 0.0
     if guard_s:
         # Hops begin and end when floats can say it: a little later.
         guard_s += 4 * float(np.spacing(max(changes[-1], guard_s)))
@@ -218,7 +223,8 @@ def _run(
         rates = shares.rates(shared.by_period[period], active=active)
         moving = rates > 0
         if np.isinf(next_change):
-            _reject_stuck(problem, jobs, (sent < size) & _closed(shared, period, len(jobs)))
+            closed = (sent < size) & _closed(shared, period, len(jobs))
+            _reject_stuck(problem, jobs, closed, now - max(moved_s, float(release.max())))
         left = np.full(len(jobs), np.inf)
         left[moving] = (size - sent)[moving] / rates[moving]
         end = min(float(finish_s(now, left.min())), next_change - guard_s, until)
@@ -228,6 +234,7 @@ def _run(
         open_start[begins], moved[begins], open_rate[begins] = now, 0.0, rates[begins]
         moved += rates * (end - now)
         sent = np.minimum(sent + rates * (end - now), size)
+        moved_s = end if moving.any() else moved_s
         # A job that shares its last instant with others ends with them, not an epsilon later. Nor
         # may rounding leave it a crumb: that takes too little time for the clock to move on.
         done = moving & ((size - sent <= NOTHING_LEFT * size) | (now + left <= end))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.problem.other_rates import with_link_rates
 from datacollect.problem.with_units import PART, in_units
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 
@@ -33,7 +34,7 @@ def derated(problem: Problem, derate: float) -> Problem:
     Links' bandwidths are measured, and may fall. Limits of hosts and of shared bottlenecks are
     known: they stay.
     """
-    return problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * derate)
+    return with_link_rates(problem, lambda rates: rates * derate)
 
 
 def planned_on_part(

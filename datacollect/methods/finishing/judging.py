@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, ScheduleError, SolverError
-from datacollect.methods.finishing.recurring import warn_beyond
 from datacollect.methods.timing.hop_uses import crosses_twice
+from datacollect.problem.listing import listed_far_enough
+from datacollect.problem.other_rates import with_host_limits, with_link_rates
 from datacollect.schedule.data.contents import HEURISTIC
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def judged(
     shapes: Callable[[Problem, Schedule], Iterable[Schedule]] | None = None,
     otherwise: Callable[[Problem], Schedule] | None = None,
     in_slots: Callable[[Problem, float], Schedule] | None = None,
+    deadline_s: float | None = None,
 ) -> Schedule:
     """Plan, and give out what the judge lets pass; where it refuses, plan more carefully.
 
@@ -64,6 +66,8 @@ def judged(
     in_slots : function of Problem and float, optional
         Plans in slots of this length, in seconds, when no pipeline is valid. What is planned is
         given out as a pipeline all the same.
+    deadline_s : float, optional
+        Calendars are listed until then at least.
 
     Returns
     -------
@@ -78,8 +82,7 @@ def judged(
         No plan passes.
     """
     began = time.perf_counter()
-    first = plan(problem)
-    warn_beyond(problem, first.makespan_s)
+    problem, first = listed_far_enough(problem, plan, _end_s, deadline_s)
     found, refusal = _first_valid(problem, first, shapes)
     tries = () if refusal is None else _more_careful(problem, first, plan, otherwise, in_slots)
     for plan_less, less in tries:
@@ -102,6 +105,10 @@ def judged(
             "bytes at a time"
         )
     return found.replace(plan_time_s=time.perf_counter() - began)
+
+
+def _end_s(schedule: Schedule) -> float:
+    return schedule.makespan_s
 
 
 def _first_valid(
@@ -189,8 +196,8 @@ def _with_shared_part(problem: Problem, part: float) -> Problem:
 
 def _with_part(problem: Problem, part: float) -> Problem:
     """Return the problem with a part of all capacities."""
-    return _with_shared_part(problem, part).replace(
-        bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * part,
+    return with_host_limits(
+        with_link_rates(_with_shared_part(problem, part), lambda rates: rates * part),
         uplink_bytes_per_s=problem.uplink_bytes_per_s * part,
         downlink_bytes_per_s=problem.downlink_bytes_per_s * part,
     )

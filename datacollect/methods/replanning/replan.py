@@ -9,7 +9,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.network.layered import breakpoints_s, n_changes
-from datacollect.flow.optimum import fluid_optimum, lower_bound
+from datacollect.flow.optimum import fluid_optimum, listed_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts, never_ends
 from datacollect.flow.quickest.quickest import NeverArrives
 from datacollect.methods.coordinated.coordinated import coordinated_candidate
@@ -28,6 +28,7 @@ from datacollect.methods.timing.long_chunks import require_room_for_chunks, shor
 from datacollect.methods.timing.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.timing.slots import slotted_transfers
 from datacollect.methods.timing.tolerances import PROVED
+from datacollect.problem.listing import listing_ends, may_end_later
 from datacollect.problem.with_units import DURATION, PART, in_units
 from datacollect.schedule.data.belonging import require_belonging
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
@@ -144,7 +145,7 @@ def replan(
     budget = Budget.begin(solver, time_limit_s)
     if inherits and chunk_s and np.isfinite(remaining.storage_bytes).any():
         # Of what little is left, the old plan's chunk may be too large a part.
-        chunk_s = short_chunk_s(chunk_s, fluid_optimum(remaining, budget).makespan_s)
+        chunk_s = short_chunk_s(chunk_s, listed_optimum(remaining, budget)[1].makespan_s)
 
     def plan_remaining(remaining: Problem) -> Schedule:
         if prefer is not None or remaining.total_bytes == 0:
@@ -228,8 +229,8 @@ def _proved_optimum(remaining: Problem, old_links: IntArray, budget: Budget) -> 
         # An end beyond all numbers is infinite.
         with np.errstate(over="ignore"):
             optimum = proved_optimum(remaining, old_links, 0.0, budget)
-    except NeverArrives:
-        lower_bound(remaining, solver=budget.solver)  # says which data cannot arrive
+    except (NeverArrives, InfeasibleError):
+        fluid_optimum(remaining, budget)  # says which data cannot arrive
         raise
     if not np.isfinite(optimum.found.makespan_s):
         raise never_ends(remaining)
@@ -254,6 +255,8 @@ def _pipelined(
     try:
         fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)
     except NeverArrives:
+        if may_end_later(remaining, makespan_s):
+            raise listing_ends(remaining, remaining.sources) from None
         # A period is so short, or all capacity ends so soon, that pipelines cannot drain.
         chunk = 0.0
         fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)

@@ -14,6 +14,7 @@ import numpy as np
 
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.timing.slots import fewest_slots, whole_slot_bytes
+from datacollect.problem.other_rates import with_host_limits, with_link_rates
 
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
@@ -63,9 +64,8 @@ def _in_slots(problem: Problem, slot_s: float) -> Problem:
         replace(wire, bandwidth_bytes_per_s=float(whole)) if whole > 0 else wire
         for wire, whole in zip(problem.shared, rate(wires), strict=True)
     )
-    return problem.replace(
-        bandwidth_bytes_per_s=rate(problem.bandwidth_bytes_per_s),
+    return with_host_limits(
+        with_link_rates(problem, rate),
         uplink_bytes_per_s=rate(problem.uplink_bytes_per_s),
         downlink_bytes_per_s=rate(downlink),
-        shared=shared,
-    )
+    ).replace(shared=shared)

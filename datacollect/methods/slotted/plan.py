@@ -44,6 +44,8 @@ from datacollect.methods.timing.slots import (
     slotted_transfers,
     whole_slot_bytes,
 )
+from datacollect.problem.cycles import has_windows, stranded_hosts
+from datacollect.problem.listing import listing_ends, no_whole_slot
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
 from datacollect.solvers.networks import reachable
 
@@ -174,6 +176,8 @@ def _with_fewest(
     Once nothing changes any more, slots in which nothing moves can be left out, and no byte has to
     pass a host twice. So many more slots help nobody; where bytes are few that is soon.
     """
+    if has_windows(problem):
+        return _with_fewest_listed(attempt, first, problem, slot_s)
     last = slots_until(float(breakpoints_s(problem)[-1]), slot_s)
     most = max(first, last) + problem.total_bytes * problem.n_hosts
     try:
@@ -182,6 +186,20 @@ def _with_fewest(
         raise _never_in_slots(
             problem, slot_s, sorted({parcel.host for parcel in problem.parcels})
         ) from None
+
+
+def _with_fewest_listed(
+    attempt: Callable[[int], Found | None], first: int, problem: Problem, slot_s: float
+) -> Found:
+    """Return what comes of the fewest slots that suffice among those that are listed."""
+    assert problem.daily is not None
+    most = slots_within(problem.daily.until_s, slot_s)
+    try:
+        if first <= most:
+            return smallest(attempt, first, most)
+    except NoneSuffices:
+        pass
+    raise listing_ends(problem, problem.sources)
 
 
 def _may_lie_at_owner(problem: Problem) -> bool:
@@ -273,8 +291,14 @@ def require_arrival(problem: Problem, slot_s: float, links: IntArray, budget: Bu
     """Raise unless everything arrives in some number of slots.
 
     After the last change of bandwidth, data arrive some day wherever links and relays with
-    storage lead to the destination; data elsewhere must have got there by then.
+    storage lead to the destination; data elsewhere must have got there by then. What recurs never
+    changes for the last time: there one cycle tells.
     """
+    if has_windows(problem):
+        stranded = stranded_hosts(problem, slot_s)
+        if stranded:
+            raise no_whole_slot(problem, slot_s) or _never_in_slots(problem, slot_s, stranded)
+        return
     last = slots_until(float(breakpoints_s(problem)[-1]), slot_s)
     arriving = _eventually_arriving(problem, slot_s, last)
     stranded = sorted({parcel.host for parcel in problem.parcels if not arriving[parcel.host]})

@@ -15,6 +15,7 @@ import numpy as np
 from datacollect.errors import ScheduleError, nearest_hint
 from datacollect.files.clock import instant_text
 from datacollect.files.kinds import shown
+from datacollect.problem.cycles import has_windows
 from datacollect.schedule.check.capacity import within_capacity
 from datacollect.schedule.check.case import MOST_SLOTS, Case, describe_route, first_true, seconds
 from datacollect.schedule.check.causality import leave_after_arrival, leave_in_later_slot
@@ -66,9 +67,15 @@ def check_schedule(problem: Problem, schedule: ScheduleContents) -> None:
         ...
     datacollect.errors.ScheduleError: link 'S' -> 'D': ...
     """
-    case = Case(problem, schedule)
+    case = Case(_listed(problem, schedule), schedule)
     for rule in RULES:
         rule(case)
+
+
+def _listed(problem: Problem, schedule: ScheduleContents) -> Problem:
+    """Return the problem with its windows listed as far as the schedule moves data."""
+    last_s = float(schedule.columns.finish_s.max(initial=0.0))
+    return problem.until(last_s) if has_windows(problem) and math.isfinite(last_s) else problem
 
 
 def _same_destination(case: Case) -> None:

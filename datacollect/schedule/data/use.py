@@ -399,6 +399,7 @@ def utilisation(problem: Problem, schedule: ScheduleContents) -> pd.DataFrame:
 
     require_belonging(problem, schedule)
     where, until_s = legs(schedule, problem.names), schedule.makespan_s
+    problem = problem.until(until_s)
     n_bytes, n = schedule.columns.n_bytes, problem.n_hosts
     link = problem.link_indices(where.tail, where.head)
     carried = np.bincount(link, weights=n_bytes, minlength=problem.n_links)
