@@ -109,7 +109,7 @@ def longer(window: Window, step_s: float, end: WindowEnd) -> tuple[Window, ...]:
         if lasts_s + step_s < _DAY_S:
             return (replace(window, closes=_hour(closes_s + step_s)),)
         days_on = int(opens_s + lasts_s >= _DAY_S)
-        begins, ends = closes_s, closes_s + step_s
+        begins, ends = float(closes_s), closes_s + step_s
     else:
         if lasts_s + step_s < _DAY_S:
             days_on = -int(step_s > opens_s)  # its day is that on which it opens
