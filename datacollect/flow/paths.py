@@ -21,9 +21,12 @@ from datacollect.flow.shared.cheapest import cheapest_with_shared
 from datacollect.flow.tiny_pools import without_tiny_pools
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.files.choices import Preference
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.flow.quickest.cheapest import CheapestFlow
+    from datacollect.flow.routes.routes import PathFlow
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
@@ -87,7 +90,7 @@ def fluid_paths(
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
     if found.units is None or not budget.settle_ties:
         flow = found.flow_bytes if found.units is None else found.units
-        split = decompose(network, network.piece, flow)
+        split: Sequence[PathFlow] = decompose(network, network.piece, flow)
     else:
         split = short_paths(network, found.units)
     split = without_tiny_pools(found, split)
