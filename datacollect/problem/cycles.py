@@ -169,7 +169,8 @@ def patterns_until(problem: Problem, until_s: float, slot_s: float | None = None
     found: dict[Pattern, None] = {}
     for first, last in _slots(starts, until_s, slot_s):
         hours = frozenset(which[first:last].tolist())
-        found.setdefault(Pattern(hours, tuple(flags[first:last].all(axis=0).tolist())))
+        whole: BoolArray = np.all(flags[first:last], axis=0)
+        found.setdefault(Pattern(hours, tuple(map(bool, whole))))
     return list(found)
 
 
