@@ -103,7 +103,7 @@ def longer(window: Window, step_s: float, end: WindowEnd) -> tuple[Window, ...]:
     >>> longer(Window("03:00", "02:30", frozenset({1})), 3600.0, "closes")[1]
     Window(opens='02:30:00', closes='03:30:00', days=frozenset({2}), zone=None)
     """
-    opens_s, closes_s = _second(window.opens), _second(window.closes)
+    opens_s, closes_s = float(_second(window.opens)), float(_second(window.closes))
     lasts_s = (closes_s - opens_s - 1) % _DAY_S + 1
     if end == "closes":
         if lasts_s + step_s < _DAY_S:
