@@ -59,7 +59,7 @@ def refusal_of(error: BaseException) -> Refusal:
     if number == errno.EMFILE:
         return _of_descriptors()
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return Refusal(reason, _REMEDIES.get(number))
+    return Refusal(reason, None if number is None else _REMEDIES.get(number))
 
 
 def refusal_of_number(number: int) -> Refusal:
