@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Wishes in their order. "hops": bytes times links, so fewest hops means fewest relay bytes;
 # "storage": others' bytes times how long relays keep them; "arrival": bytes times when they
 # arrive; "money": price of the links.
-PREFERENCES: dict[Preference, tuple[str, str, str]] = {
+PREFERENCES: dict[Preference, tuple[str, ...]] = {
     "relay-bytes": ("hops", "storage", "arrival"),
     "storage": ("storage", "hops", "arrival"),
     "earliest-arrival": ("arrival", "hops", "storage"),
