@@ -87,7 +87,9 @@ def fitted(
     found = None
     for cuts in search.ways(piece_bytes):
         jobs = search.jobs(cuts)
-        if found is not None and (len(jobs.jobs) > MOST_JOBS or jobs == found.jobs):
+        if found is not None and len(jobs.jobs) > MOST_JOBS:
+            break
+        if found is not None and jobs == found.jobs:
             continue
         search.require_storage(stored_bytes(problem, jobs, copied=False))
         tried = search.timed(jobs)
