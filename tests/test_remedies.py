@@ -41,7 +41,15 @@ UNTRIED = Path(__file__).parent / "instances" / "remedies_untried.txt"
 
 # Options of programs of others.
 OF_OTHERS = {
-    *("--nthreads", "--bidir", "--json-stream", "--sport", "--output-format", "--checksum-mode"),
+    *(
+        "--nthreads",
+        "--bidir",
+        "--json-stream",
+        "--fq-rate",
+        "--sport",
+        "--output-format",
+        "--checksum-mode",
+    ),
     *("--editable", "--python"),  # of pip, uv; the others of Dask, iperf3, scamper, esmond, FTS
     *("--help", "--checksum"),  # of every command, and of pulls --as fts
 }

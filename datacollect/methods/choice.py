@@ -16,7 +16,6 @@ from datacollect.files.registry import Registry
 from datacollect.files.stages import stage
 from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 from datacollect.methods.options.spec import MethodSpec
-from datacollect.problem.listing import listed_far_enough
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Solver
@@ -135,6 +134,8 @@ def _candidate(problem: Problem, options: MethodOptions) -> Schedule:
         settle_ties=asked.get("settle_ties", True),
     )
     method = METHODS.get(options.method)
+    from datacollect.problem.listing import listed_far_enough  # numpy, which help does not need
+
     _, found = listed_far_enough(
         problem,
         lambda listed: method.tried(listed, options, budget),

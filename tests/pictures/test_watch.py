@@ -104,7 +104,7 @@ def test_without_traces_probes_or_rates_their_charts_are_left_out():
 
 def test_without_plotly_the_remedy_is_named(monkeypatch):
     monkeypatch.setattr("datacollect.pictures.watch.plotly_script", lambda: None)
-    with pytest.raises(ProblemError, match=r"install datacollect\[measure\]"):
+    with pytest.raises(ProblemError, match=r"pip install .*\[measure\]"):
         watch_html("x", a_table())
 
 

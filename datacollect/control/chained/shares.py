@@ -154,7 +154,7 @@ def trial_chains(problem: Problem, used: Collection[tuple[str, ...]]) -> list[tu
 
     >>> import datacollect as dc
     >>> rates = [[0, 1.0, 1.0], [0, 0, 1.0], [0, 0, 0]]
-    >>> trial_chains(dc.Problem.from_matrix("SKD", rates, [9, 0, 0], "D"), [("S", "D")])
+    >>> trial_chains(dc.Problem.from_matrix([*"SKD"], rates, [9, 0, 0], "D"), [("S", "D")])
     [('S', 'K', 'D')]
     """
     destination, names = problem.destination, problem.names

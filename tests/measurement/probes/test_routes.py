@@ -144,7 +144,7 @@ def test_what_is_no_route_is_refused(text):
 
 def test_without_jc_the_remedy_is_named(monkeypatch):
     without_package(monkeypatch, "jc")
-    with pytest.raises(ProblemError, match=r"install datacollect\[measure\]"):
+    with pytest.raises(ProblemError, match=r"pip install .*\[measure\]"):
         require_jc()
 
 

@@ -147,11 +147,11 @@ def test_of_memory_it_is_told_how_much_there_is_and_no_package_is_missing(pull_b
 
 
 def test_each_remedy_for_memory_works(pull_beside, tmp_path):
-    told = pull_beside("ulimit -v 450000; exec")
+    told = pull_beside("ulimit -v 500000; exec")
     assert told[0] == 3
     assert "16 connections" in told[1]
     assert "raise `ulimit -v`, or lower `limits.connections` in the collection file" in told[1]
-    code, said = pull_beside("ulimit -v 450000; exec", connections=2)
+    code, said = pull_beside("ulimit -v 500000; exec", connections=2)
     assert code == 0, said
     assert (tmp_path / "into/S1/b").read_bytes() == FILES["b"]
     code, said = pull_beside("ulimit -v 700000; exec")
