@@ -106,7 +106,7 @@ def test_a_deadline_that_turns_miss_is_said():
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "2"])
 def test_limits_are_whole_numbers(value):
-    with pytest.raises(dc.ProblemError, match="most_transfers must be (a )?(whole|number)"):
+    with pytest.raises(dc.ProblemError, match=r"most_transfers must be (a )?(whole|number)"):
         dc.coordinated(relay(), most_transfers=value)
 
 
