@@ -205,6 +205,13 @@ class _Search:
                 break
             if self.is_held(self.timed(jobs)):
                 return f"with --piece-bytes {size} it holds, or leave the option out"
+        # Of one size for all routes there would be too many; each may have its own.
+        for cuts in self.ways(None):
+            jobs = self.jobs(cuts)
+            if len(jobs.jobs) > MOST_JOBS:
+                break
+            if self.is_held(self.timed(jobs)):
+                return "leave --piece-bytes out: then it holds"
         return ""
 
 

@@ -120,8 +120,9 @@ def wrong_refusal(
     """Carry out what a refusal advises; say where that does not help."""
     size = re.search(r"with --piece-bytes (\d+) it holds", text)
     try:
-        if size:
-            export(problem, plan, manifest, "curl", ADDRESSES, piece_bytes=int(size[1]))
+        if size or "leave --piece-bytes out" in text:
+            smaller = int(size[1]) if size else None
+            export(problem, plan, manifest, "curl", ADDRESSES, piece_bytes=smaller)
         elif "--keep-relayed" in text:
             kept = dc.coordinated(problem, keep_relayed=True)
             export(problem, kept, manifest, "curl", ADDRESSES)
@@ -132,7 +133,11 @@ def wrong_refusal(
             export(problem, plan, manifest, "curl", ADDRESSES)
             return f"the default would hold, but was not named: {text}"
     except InfeasibleError as again:
-        if size or ("nothing deletes" in str(again) and "--keep-relayed" in text):
+        if (
+            size
+            or "leave --piece-bytes out" in text
+            or ("nothing deletes" in str(again) and "--keep-relayed" in text)
+        ):
             return f"{text}: carried out, it is refused again: {again}"
     return None
 
