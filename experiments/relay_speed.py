@@ -37,6 +37,9 @@ from datacollect.transfer.sources.agent.session import connect
 GIB = 2**30
 KEY = new_private_key()
 BLOCK = memoryview(bytes(2**20))
+# TLS's first records as far as a relay looks at them, and nothing behind.
+CLIENT_HELLO = bytes.fromhex("160301002e0100002a0303") + bytes(40)
+SERVER_HELLO = bytes.fromhex("160303002e0200002a0303") + bytes(40)
 
 
 @contextmanager
@@ -65,12 +68,14 @@ def agent(folder, name, more):
 
 @contextmanager
 def sink():
-    """Listen, and read all that comes on every connection; yield the address."""
+    """Listen, greet whoever greets, and read all that comes; yield the address."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
 
     def drain(connection):
         buffer = bytearray(2**20)
         with connection:
+            if connection.recv(1, socket.MSG_PEEK) == CLIENT_HELLO[:1]:
+                connection.sendall(SERVER_HELLO)
             while connection.recv_into(buffer):
                 pass
             connection.sendall(b".")
@@ -144,6 +149,9 @@ def through(relay, n_bytes, n_sessions):
         )
         for _ in range(n_sessions)
     ]
+    for way in ways:
+        way.sendall(CLIENT_HELLO)
+        assert way.recv(len(SERVER_HELLO), socket.MSG_WAITALL) == SERVER_HELLO
     each = n_bytes // n_sessions
     started_s = time.perf_counter()
     with ThreadPoolExecutor(n_sessions) as pool:
