@@ -157,8 +157,10 @@ def converted(
     return [in_units(item, kind, where(i), axes, clock) for i, item in enumerate(items)]
 
 
-def in_whole(value: Any, place: str) -> Any:
+def in_whole(value: Any, place: str, least: int | None = None) -> Any:
     """Return a count, or counts, that a caller gives; refuse parts of one.
+
+    `least`: of a single count, the smallest that may be.
 
     Raises
     ------
@@ -170,15 +172,18 @@ def in_whole(value: Any, place: str) -> Any:
     >>> in_whole(np.float64(3.0), "at_a_time"), in_whole([1, 2], "route")
     (3, array([1, 2]))
     """
-    found = in_units(value, COUNT, place)
+    found = in_units(value, COUNT if least is None else Whole(minimum=least, stop=None), place)
     if type(found) is int or found is None:
+        if least is not None and found is not None and found < least:
+            raise ProblemError(f"{place} must be a whole number >= {least}, got {found}")
         return found
     array = np.asarray(found)
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in "iu" and (array.ndim or least is None):
         return array
     if not _are_whole(array):
-        raise ProblemError(f"{place} must be whole, got {shown(array.tolist())}; round it")
-    return array.astype(np.int64) if array.ndim else int(array)
+        what = "whole" if least is None else f"a whole number >= {least}"
+        raise ProblemError(f"{place} must be {what}, got {shown(array.tolist())}; round it")
+    return array.astype(np.int64) if array.ndim else in_whole(int(array), place, least)
 
 
 def _are_whole(array: np.ndarray[Any, Any]) -> bool:

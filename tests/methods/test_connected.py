@@ -181,7 +181,11 @@ def test_nothing_to_move_needs_no_connection():
     ("options", "error", "message"),
     [
         ({"connections": 0}, ProblemError, "connections must be a whole number >= 1, got 0"),
-        ({"connections": 1.5}, ProblemError, "connections must be whole, got 1.5; round it"),
+        (
+            {"connections": 1.5},
+            ProblemError,
+            "connections must be a whole number >= 1, got 1.5; round it",
+        ),
         ({"connections": 1}, InfeasibleError, "1 connections do not reach all data.*allow 2"),
         ({"connections": 4, "slot_s": 1.0}, ProblemError, "connections excludes slot_s"),
         ({"connections": 4, "derate": 0.5}, ProblemError, "connections excludes derate"),

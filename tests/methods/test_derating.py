@@ -108,6 +108,16 @@ def test_explanations_say_what_it_costs():
     assert parts == pytest.approx({"chunks": 0.002, "transfers": 3.998}, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(True, "derate must be a number, got True"), ("0.8", "got '0.8'; leave out the quotes")],
+)
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_no_number_is_no_part(name, value, said):
+    with pytest.raises(dc.ProblemError, match=said):
+        METHODS[name](relay(), derate=value)
+
+
 def test_scenarios_plan_on_a_part():
     from datacollect.scenario.options import execution_options
     from datacollect.scenario.scenario import Scenario

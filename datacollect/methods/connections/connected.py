@@ -126,8 +126,7 @@ def earliest_s(problem: Problem, connections: int, solver: Solver = "auto") -> f
 
 
 def _require(problem: Problem, connections: int) -> None:
-    if in_whole(connections, "connections") < 1:
-        raise ProblemError(f"connections must be a whole number >= 1, got {connections!r}")
+    in_whole(connections, "connections", 1)
     if problem.n_periods > 1:
         raise ProblemError(
             "connections are planned for bandwidths, and limits of hosts, that do not change, got "

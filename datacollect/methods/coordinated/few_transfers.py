@@ -39,8 +39,7 @@ def require_transfers(most_transfers: int | None, slot_s: float | None) -> None:
     """Refuse limits that are no count, or that slots know nothing of."""
     if most_transfers is None:
         return
-    if in_whole(most_transfers, "most_transfers") < 1:
-        raise ProblemError(f"most_transfers must be a whole number >= 1, got {most_transfers}")
+    in_whole(most_transfers, "most_transfers", 1)
     if slot_s is not None:
         raise ProblemError("most_transfers is for pipelined plans; leave slot_s out, or the limit")
 
