@@ -150,7 +150,7 @@ types: $(VENV)/.installed-lint ## strict mypy
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed-docs ## build the documentation; warnings are errors
-	$(BIN)/sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
+	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -b html docs docs/_build/html
 	@echo 'The documentation is in $(CURDIR)/docs/_build/html/index.html'
 
 bench: $(VENV)/.installed-test ## measure planning speed and how it grows
