@@ -249,12 +249,17 @@ def _advice_lines(advice: Advice, of_what: str) -> Iterable[str]:
 
 
 def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:
-    """Put those of one kind together of which a step gains the same; best first."""
+    """Put those of one kind together of which a step gains the same; best first.
+
+    Where a step gains nothing, what no limit gains is all that is told: no two are alike then.
+    """
     groups: dict[tuple[object, ...], list[Relaxation]] = {}
     for relaxation in found:
         kinds = tuple(resource.kind for resource in relaxation.resources)
         ends = tuple(resource.end for resource in relaxation.resources)
-        groups.setdefault((kinds, ends, f"{relaxation.saves_s:.5g}"), []).append(relaxation)
+        gains = relaxation.saves_s or relaxation.saves_unlimited_s
+        key = (kinds, ends, f"{relaxation.saves_s:.5g}", f"{gains:.5g}")
+        groups.setdefault(key, []).append(relaxation)
     return list(groups.values())
 
 

@@ -170,6 +170,40 @@ def test_where_an_hour_gains_at_neither_end_no_end_is_named():
     ) in text
 
 
+def test_hours_of_which_one_more_gains_nothing_are_told_each_by_what_all_would_gain():
+    """S → K is open before K is: no hour more at either end makes them meet.
+
+    K always open passes on 10 MB/s from 01:00 to 08:00, beside the direct 1 MB/s: 72 GB are there
+    2 h 44 min after the start. S → K always open does so from 10:00 on: after 10 h 55 min.
+    """
+    links = [
+        {"from": "S", "to": "D", "bandwidth_bytes_per_s": "1 MB/s"},
+        {"from": "S", "to": "K", "bandwidth_bytes_per_s": "10 MB/s", "open": "01:00-08:00"},
+        {"from": "K", "to": "D", "bandwidth_bytes_per_s": "10 MB/s"},
+    ]
+    hosts = {"S": {"backlog_bytes": "72 GB"}, "K": {"open": "10:00-23:00"}, "D": {}}
+    start = "2026-06-01T00:00"
+    text = " ".join(dc.explain(_problem(start=start, hosts=hosts, links=links)).text.split())
+    nothing = "1 h 00 min more at either end saves nothing, no limit at all saves"
+    assert f"hours of 'K' (open for 10 h 00 min): {nothing} 17 h 16 min" in text
+    assert f"hours of link 'S' -> 'K' (open for 7 h 00 min): {nothing} 9 h 05 min" in text
+
+
+def test_what_waits_in_a_store_is_not_told_as_what_its_source_sends():
+    """S1 sends 3 MB from 10:00 on, with the start; K passes them on from 22:00 on."""
+    links = [
+        {"from": "S1", "to": "K", "bandwidth_bytes_per_s": 1e6, "open": "10:00-12:00"},
+        {"from": "K", "to": "D", "bandwidth_bytes_per_s": 1e6, "open": "22:00-24:00"},
+    ]
+    hosts = {"S1": {"backlog_bytes": 3_000_000}, "K": {"storage_bytes": 100_000_000}, "D": {}}
+    plan = dc.coordinated(_problem(start="2026-11-28T10:00", hosts=hosts, links=links))
+    assert plan.makespan_s == pytest.approx(12 * HOUR_S + 3)
+    assert plan.bottleneck.text == (
+        "What 'S1' sends waits at 'K', which can pass on nothing until Sat 2026-11-28 22:00:00 "
+        "+00:00 and at most 8 Mbit/s from Sat 2026-11-28 22:00:00 +00:00 on (the link 'K' -> 'D')."
+    )
+
+
 def test_a_plan_in_slots_is_made_again_with_longer_hours():
     """In slots of an hour it ends at 23:00, with windows from 21:00 on at 22:00."""
     problem = _night()

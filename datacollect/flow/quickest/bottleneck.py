@@ -219,16 +219,18 @@ def _spans_text(problem: Problem, spans: Sequence[_Span]) -> str:
     """Say what crosses in each stretch of time, and where: once, if it is always the same."""
     alike = len({span.crossings for span in spans if span.crossings}) <= 1
     parts = []
+    most = "at most "
     for number, span in enumerate(spans):
-        rate = format_rate(span.rate_bytes_per_s) if span.rate_bytes_per_s else "nothing"
+        rate = "nothing"
+        if span.rate_bytes_per_s:
+            rate, most = f"{most}{format_rate(span.rate_bytes_per_s)}", ""
         is_last = number == len(spans) - 1
         if not is_last:
             rate += f" until {_when(problem, spans[number + 1].from_s)}"
         elif number:
             rate += f" from {_when(problem, span.from_s)} on"
         parts.append(rate + ("" if alike and not is_last else _in_brackets(span.crossings)))
-    most = "at most " if any(span.rate_bytes_per_s for span in spans) else ""
-    return f"{most}{' and '.join([', '.join(parts[:-1])] * (len(parts) > 1) + parts[-1:])}"
+    return " and ".join([", ".join(parts[:-1])] * (len(parts) > 1) + parts[-1:])
 
 
 def _when(problem: Problem, instant_s: float) -> str:
