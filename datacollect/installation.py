@@ -1,4 +1,4 @@
-"""How this installation came about, and the commands that add to it what is missing.
+"""Installation: how the package was installed, and the commands that add what is missing.
 
 The package is on no index, so that a command with its bare name would fetch a stranger's, or
 nothing: a clone, or the file that was installed, is named instead.

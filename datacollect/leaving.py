@@ -1,4 +1,4 @@
-"""How programs end: with their exit code, whatever streams, threads and interruptions do.
+"""Exit of programs with their exit code, whatever streams, threads and interruptions do.
 
 Nothing but the standard library is imported here: whoever interrupts while a program is loaded is
 told so in one line.

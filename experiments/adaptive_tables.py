@@ -1,4 +1,4 @@
-"""What the adaptive method gains, and what it costs others: tables and a figure for the study.
+"""Tables and a figure for the study: gains of the adaptive method, and its costs to others.
 
     datacollect sweep experiments/harm.toml -o RESULTS/harm
     datacollect sweep experiments/families.toml -o RESULTS/families

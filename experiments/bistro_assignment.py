@@ -1,4 +1,4 @@
-"""Which bistro should an upload go to: rules, beside the best that is possible.
+"""Assignment of uploads to bistros: rules, beside the best that is possible.
 
     python experiments/bistro_assignment.py [--seeds 20] [-o results/bistro_assignment.csv]
 

@@ -1,4 +1,4 @@
-"""How long the audit of a whole event takes, and in how much memory.
+"""Time and memory of the audit of a whole event.
 
     python experiments/bistro_audit_speed.py [--uploads 1000000] [--bistros 20] [--dask]
 

@@ -1,4 +1,4 @@
-"""What a destination costs for each upload: taking reports, opening, checking, writing, judging.
+"""Cost of each upload at a destination: taking reports, opening, checking, writing, judging.
 
     python experiments/bistro_collect_speed.py [--uploads 4000] [--bytes 100000] [--workers 2]
 

@@ -1,4 +1,4 @@
-"""How many uploads of 100 KB a bistro takes each second, beside a plain write and fdatasync.
+"""Uploads of 100 KB that a bistro takes each second, beside a plain write and fdatasync.
 
     python experiments/bistro_pushes.py [--uploads 4000] [--clients 16]
 

@@ -1,4 +1,4 @@
-"""What collections from cloud regions share: bandwidths, problems, plans, rows of results.
+"""Common parts of collections from cloud regions: bandwidths, problems, plans, rows of results.
 
 Bandwidths between cloud regions, one machine each, measured by the Skyplane project (Jain et al.,
 "Skyplane: Optimizing Transfer Cost and Throughput Using Cloud-Aware Overlays", NSDI 2023;

@@ -1,4 +1,4 @@
-"""How far plans with connections are from the best whole numbers, on thousands of small problems.
+"""Gaps of plans with connections to the best whole numbers, on thousands of small problems.
 
     python experiments/connection_gaps.py [--problems 2000] [--first 0] [--page]
 

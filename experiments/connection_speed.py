@@ -1,4 +1,4 @@
-"""How long it takes to share connections out.
+"""Time to share connections out.
 
     python experiments/connection_speed.py
 

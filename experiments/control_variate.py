@@ -1,4 +1,4 @@
-"""Whether the fluid engine helps ns-3's means: the variance that a control variate takes away.
+"""Variance of ns-3's means that the fluid engine takes away as a control variate.
 
     python experiments/control_variate.py experiments/precision.toml results/precision -o DIR
 

@@ -1,4 +1,4 @@
-"""How long the adaptive controller takes to decide, and a run of it in the fluid engine.
+"""Time of the adaptive controller's decisions, and of a run of it in the fluid engine.
 
     python experiments/decision_speed.py [--hosts 100] [--connections 200] [--relays queues]
 

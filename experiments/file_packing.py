@@ -1,4 +1,4 @@
-"""What it costs to cut plans at the boundaries of a million files, and how near the best they come.
+"""Cost of cutting plans at the boundaries of a million files, and their distance from the best.
 
 ``python experiments/file_packing.py`` prints a table: a source with a million files of one kind,
 and several routes of unequal rates to the destination. Each plan is compared with two bounds that

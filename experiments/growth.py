@@ -1,4 +1,4 @@
-"""How the time to plan grows with hosts, links, slots and periods.
+"""Growth of planning time with hosts, links, slots and periods.
 
     python experiments/growth.py [--repeats 3] [-o FILE.csv] [--figure FILE.png]
     python experiments/growth.py --table

@@ -1,4 +1,4 @@
-"""What the adaptive method loses to who knew, where a relay is lost or a link collapses half-way.
+"""Losses of the adaptive method against full knowledge, where relays are lost or links collapse.
 
     python experiments/losses.py [--seeds 101 120]
 

@@ -1,4 +1,4 @@
-"""What packet pairs tell of wires whose rate and load are known, in the test bed.
+"""Packet pairs on wires whose rate and load are known, in the test bed.
 
     python experiments/measuring_pairs.py [--runs 5] [--table]
 

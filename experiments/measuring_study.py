@@ -1,4 +1,4 @@
-"""What tests of the network measure in the test bed, beside what its wires are.
+"""Tests of the network in the test bed, beside the true rates of its wires.
 
     python experiments/measuring_study.py [PART ...] [--runs 5] [--table]
 

@@ -1,4 +1,4 @@
-"""People who hand in on the event's page, in Chromium: `bistro_demo.py` has five of them."""
+"""Submissions by people on the event's page, in Chromium: `bistro_demo.py` has five of them."""
 
 from __future__ import annotations
 

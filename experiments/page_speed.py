@@ -1,4 +1,4 @@
-"""How fast the page to hand in seals, and how much memory it takes: in Chromium, on this machine.
+"""Speed and memory of sealing on the page: in Chromium, on this machine.
 
 Nobody is asked anything: files are sealed and kept, services do not answer. Seconds are those of
 the page, from the click until the ciphertext is on the disk.

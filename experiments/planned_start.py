@@ -1,4 +1,4 @@
-"""Is it better to begin, and to go on, as the planner of connections says, or by hosts' data?
+"""Comparison of starts: by the planner of connections, or by hosts' data.
 
     python experiments/planned_start.py [--seeds 101 110]
 

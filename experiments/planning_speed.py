@@ -1,4 +1,4 @@
-"""How long planning takes, beside public solvers on the same networks.
+"""Time to plan, beside public solvers on the same networks.
 
     python experiments/planning_speed.py [--repeats 5] [-o FILE.csv]
     python experiments/planning_speed.py --table

@@ -1,4 +1,4 @@
-"""How fast `datacollect pull` is beside what people use: curl from a web server, rsync's daemon.
+"""Speed of `datacollect pull` beside what people use: curl from a web server, rsync's daemon.
 
 Everything on loopback, both sides synced to disk in the end, run alternately; ratios are of medians
 in this one run. Processor times are the receiver's alone, unless it says so.

@@ -1,4 +1,4 @@
-"""How fast `datacollect pull` is, beside a plain program that moves the same bytes the same way.
+"""Speed of `datacollect pull` beside a plain program that moves the same bytes the same way.
 
 Everything on loopback, each part a process: a source, one blind relay, the collector. The plain
 program sends the same bytes over TLS 1.3 through the same relay, hashes them with BLAKE3, writes

@@ -1,4 +1,4 @@
-"""How fast agents relay and serve on loopback, beside what the kernel does; ratios of one run.
+"""Speed of relaying and serving on loopback, beside what the kernel does; ratios of one run.
 
 ``python experiments/relay_speed.py`` prints a table. A blind relay is compared with one plain TCP
 stream (iperf3 where it is installed, else two sockets of this program). Each figure of a relay is

@@ -1,4 +1,4 @@
-"""How near the adaptive method comes to the exact optimum where relays carry most.
+"""Distance of the adaptive method from the exact optimum where relays carry most.
 
     python experiments/relayed.py [--seeds 101 120]
 

@@ -1,4 +1,4 @@
-"""How much planning anew changes, and how long it takes, next to planning from scratch.
+"""Changes that replanning makes, and its time, next to planning from scratch.
 
     python experiments/replanning.py [--hosts 100 300 1000] [--repeats 5] [-o FILE.csv]
     python experiments/replanning.py --table

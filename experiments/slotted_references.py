@@ -1,4 +1,4 @@
-"""What a plan in slots is compared with: flows through the whole time-expanded graph.
+"""References for plans in slots: flows through the whole time-expanded graph.
 
 Each reference is prepared for a plan, which it finds out where it is not optimal: it takes a slot
 too many, or costs more than the cheapest flow.

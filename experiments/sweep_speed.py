@@ -1,4 +1,4 @@
-"""What sweeps cost besides simulating, and what a second worker is worth.
+"""Cost of sweeps besides simulating, and what a second worker is worth.
 
     python experiments/sweep_speed.py [--scale 0.02] [--flows 20] [--seeds 12] [--fluid-seeds 250]
                                       [--report-seeds 5]

@@ -1,4 +1,4 @@
-"""What a large log costs: entries a second, bytes on the disk, memory, and the time of a proof.
+"""Costs of a large log: entries a second, bytes on the disk, memory, and the time of a proof.
 
     python experiments/timestamp_growth.py FOLDER [--entries 1000000] [-o growth.csv]
 

@@ -1,4 +1,4 @@
-"""How many commitments a service takes, at what cost, and when they are proved; over real TLS.
+"""Throughput and cost of a commitment service, and delay of its proofs; over real TLS.
 
     python experiments/timestamp_speed.py [--seconds 20] [--rate 2000] [--workers 2]
 

@@ -1,4 +1,4 @@
-"""The fastest solver for each task, and the next one where it fails; composed of others."""
+"""Solver `auto`: the fastest for each task, and the next one where it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a planning call may use: a choice of solver, and the time that is left."""
+"""Budget of a planning call: a choice of solver, and the time that is left."""
 
 from __future__ import annotations
 

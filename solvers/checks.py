@@ -1,4 +1,4 @@
-"""What every flow solver checks before it starts."""
+"""Checks that every flow solver makes before it starts."""
 
 from __future__ import annotations
 

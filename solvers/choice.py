@@ -1,4 +1,4 @@
-"""Which solver does it: loaded by name, or the fastest that is installed.
+"""Choice of a solver: loaded by name, or the fastest that is installed.
 
 ``load_flow_solver(name)`` and ``load_linear_solver(name)`` import a solver on first use.
 """

@@ -1,4 +1,4 @@
-"""networkx: pure Python, exact in integers of any size, slow; an independent second opinion.
+"""Solver `networkx`: pure Python, exact in integers of any size, slow; an independent opinion.
 
 60 to 190 times slower than LEMON on minimum-cost flows over time-expanded graphs.
 """

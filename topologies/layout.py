@@ -1,4 +1,4 @@
-"""Where a drawing puts nodes: transit domains as rings with their stub domains around them.
+"""Layout of a drawing's nodes: transit domains as rings with their stub domains around them.
 
 Networks without transit domains lie where their map says, or else as a graph whose distances on
 paper follow the numbers of wires in between. One unit is about the room that a node needs.

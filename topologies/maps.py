@@ -1,4 +1,4 @@
-"""From maps of real networks to topologies: names, delays from distances, parallel lines, parts.
+"""Topologies from maps of real networks: names, delays from distances, parallel lines, parts.
 
 A `Site` and a `Line` are what readers of formats find; `topology_of_map` makes the topology.
 """

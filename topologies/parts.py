@@ -1,4 +1,4 @@
-"""What a topology is made of: nodes and wires."""
+"""Parts of a topology: nodes and wires."""
 
 from __future__ import annotations
 

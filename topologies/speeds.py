@@ -1,4 +1,4 @@
-"""What a map states of the speed of an edge: used where it can be read in one way only.
+"""Speeds of edges as maps state them: used where they can be read in one way only.
 
 The Internet Topology Zoo has ``LinkSpeedRaw`` in bit/s, ``LinkSpeed`` in ``LinkSpeedUnits`` (``G``:
 Gbit/s), and what the map that was drawn off says, as ``LinkLabel``. Bounds (``<45Mb``), ranges

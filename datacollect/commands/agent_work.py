@@ -1,4 +1,4 @@
-"""What the commands of agents and of keys do, however their arguments were read."""
+"""Actions of the commands of agents and keys, however their arguments were read."""
 
 from __future__ import annotations
 

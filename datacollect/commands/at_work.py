@@ -1,4 +1,4 @@
-"""What commands that may work for long have in common: how much they say, how they break off."""
+"""Set-up of commands that may take long: their loudness, and how they are interrupted."""
 
 from __future__ import annotations
 

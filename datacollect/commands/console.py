@@ -1,4 +1,4 @@
-"""What the command line shows: tables, facts, progress. Pretty on a terminal, plain when piped."""
+"""Output of the command line: tables, facts, progress. Pretty on a terminal, plain when piped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the command line that are what their option asks for already are taken as they are.
+"""Conversion of options' values; those that have the option's type already stay as they are.
 
 typer has pydantic convert every value, also one that was left out, or text for an option that takes
 text. To import pydantic takes longer than all else that a command needs before it begins. And

@@ -1,4 +1,4 @@
-"""How a program of ours ends: each error as one message on standard error, and an exit code."""
+"""Ends a program of ours: each error as one message on standard error, and an exit code."""
 
 from __future__ import annotations
 

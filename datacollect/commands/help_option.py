@@ -1,4 +1,4 @@
-"""Commands and groups of them as typer makes them, but for two things.
+"""Commands and groups of them as typer makes them, with two exceptions.
 
 Help is an answer like any other: standard output that is closed, full or gone is reported. And
 values are converted only where they have to be.

@@ -1,4 +1,4 @@
-"""What commands read must not be written over, with --force neither: not even what a file names."""
+"""Protection of inputs: no command overwrites what it read, or what that names, even by --force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of a command that was interrupted, and what to do next.
+"""Advice after an interruption: what is kept of a command's work, and what to do next.
 
 Whether something was written is not guessed: the place is looked at, before and after.
 """

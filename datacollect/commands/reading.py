@@ -1,4 +1,4 @@
-"""What several commands read and write: problems, the schedules made for them, texts."""
+"""Inputs and outputs that several commands share: problems, their schedules, texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands write: answers to standard output, notes and complaints to standard error."""
+"""Output streams: answers go to standard output, notes and complaints to standard error."""
 
 from __future__ import annotations
 

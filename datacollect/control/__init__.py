@@ -1,1 +1,1 @@
-"""What carries schedules out: events in, decisions out. No clock, no sockets."""
+"""Controllers carry schedules out: events in, decisions out. No clock, no sockets."""

@@ -1,4 +1,4 @@
-"""How many connections each link deserves: what a connection brings, learned meanwhile.
+"""Numbers of connections that links deserve, by what a connection brings, learned meanwhile.
 
 A congested wire gives to each connection, so that n connections beside m of others get
 C n/(n + m) of its C bytes per second. With r = C/(n + m) for each, one connection more adds

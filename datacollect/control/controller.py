@@ -1,4 +1,4 @@
-"""How a schedule is carried out: events in, decisions out.
+"""The controller, which carries a schedule out: events in, decisions out.
 
 A controller gets events with their times, and answers what to do next. It has no clock, no
 sockets and no threads, so the same controller drives a packet simulator, a fluid model, or a

@@ -1,4 +1,4 @@
-"""What a controller decides, and what of it a driver can carry out."""
+"""Decisions of a controller, and the check that a driver can carry them out."""
 
 from __future__ import annotations
 

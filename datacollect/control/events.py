@@ -1,4 +1,4 @@
-"""What a driver tells a controller: what has happened, and when."""
+"""Events that a driver reports to a controller: what has happened, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a driver answers a controller that asks for a plan of what remains."""
+"""Answers of a driver to a controller that requests a plan of what remains."""
 
 from __future__ import annotations
 

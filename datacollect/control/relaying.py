@@ -1,4 +1,4 @@
-"""Where data that take a detour wait: in queues at relays, or nowhere."""
+"""Relaying of data that take a detour: through queues at relays, or cut through."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Why a plan takes as long as it does, and what to relax first."""
+"""Explanations of plans: why one takes as long as it does, and what to relax first."""

@@ -1,4 +1,4 @@
-"""What more connections would save in a plan that shares them out."""
+"""Time that more connections would save in a plan that shares them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a plan ends later than the lower bound: causes, and the seconds that each costs.
+"""Causes for which a plan ends later than the lower bound, and the seconds that each costs.
 
 Causes are separated by planning again without each of them; together they add up to the plan's
 makespan less the lower bound.

@@ -1,4 +1,4 @@
-"""Why a collection takes as long as it does, and what would make it faster."""
+"""Explains why a collection takes as long as it does, and what would make it faster."""
 
 from __future__ import annotations
 

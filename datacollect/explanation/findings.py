@@ -1,4 +1,4 @@
-"""What an explanation holds: plain data, and the trees that programs read."""
+"""Findings of an explanation: plain data, and the trees that programs read."""
 
 from __future__ import annotations
 

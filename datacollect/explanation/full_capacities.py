@@ -1,4 +1,4 @@
-"""What a plan's transfers fill, and when: links, hosts' limits, shared bottlenecks, storage.
+"""Capacities that a plan's transfers fill, and when: links, hosts' limits, bottlenecks, storage.
 
 Between two instants at which a transfer begins or ends, or a period begins, all rates are constant.
 """

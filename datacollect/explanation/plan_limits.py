@@ -1,4 +1,4 @@
-"""What holds a plan's data back, and when: the constraints that are full on their routes.
+"""Binding constraints of a plan: those that are full on its data's routes, and when.
 
 All is read from the transfers. Between two instants at which a transfer begins or ends, or a period
 begins, all rates are constant, and a capacity is full where the rates through it sum to it. Where

@@ -1,4 +1,4 @@
-"""What to relax first in a plan, and what that gains: planned again by the plan's own method.
+"""Relaxations of a plan's constraints and their gains: planned again by the plan's own method.
 
 Constraints that bind in a plan are relaxed one by one, by a tenth and without limit, and each time
 the plan is made again by the same method with the same options; gains are differences of two plans.

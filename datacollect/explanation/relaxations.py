@@ -1,4 +1,4 @@
-"""What to relax first: constraints that bind, and what each would gain.
+"""Relaxations of a problem's binding constraints, and what each would gain.
 
 Candidates are the resources of the bound that is tight at the earliest end T*: whatever does not
 cross it gains nothing by itself. Each gain is the difference of T* and of the changed problem's

@@ -1,4 +1,4 @@
-"""What each source's finishing time is limited by."""
+"""Limits of each source's finishing time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When numbers are equal, capacities full and gains none, where plans are explained.
+"""Tolerances of explanations: numbers that count as equal, capacities as full, gains as none.
 
 What plans themselves hold to is in `datacollect.methods.timing.tolerances`.
 """

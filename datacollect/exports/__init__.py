@@ -1,1 +1,1 @@
-"""From schedules to scripts and job files of other tools, and back from what has arrived."""
+"""Exports of schedules to scripts and job files of other tools, and imports of their progress."""

@@ -1,4 +1,4 @@
-"""What has come of a piece but is not appended yet: its script is at work, or was killed."""
+"""Parts of a piece that are not appended yet: their script is at work, or was killed."""
 
 from __future__ import annotations
 

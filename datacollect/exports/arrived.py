@@ -1,4 +1,4 @@
-"""What has arrived: read from the folders in which exported scripts work."""
+"""Progress of exported scripts: data that have arrived, read from the folders they work in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule as scripts, job files or a table: what is written, and what cannot be said in it."""
+"""Export of a schedule as scripts, job files or a table, with warnings of what is lost in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule may be written as, for tools that people have. Each format is one file beside.
+"""Formats of exports, for tools that people have. Each format is one file beside.
 
 Another package brings a format as an entry point of the group ``datacollect.exports``.
 """

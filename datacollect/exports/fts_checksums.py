@@ -1,4 +1,4 @@
-"""Which checksum FTS gets of each file: one ``ALGORITHM:value``, and none that its library cuts."""
+"""Checksums for FTS: one ``ALGORITHM:value`` for each file, and none that its library cuts."""
 
 from __future__ import annotations
 

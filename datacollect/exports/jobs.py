@@ -1,4 +1,4 @@
-"""What each host has to fetch: pieces of files, each with its place, its hop, its time and rate."""
+"""Jobs of each host: pieces of files to fetch, each with its place, its hop, its time and rate."""
 
 from __future__ import annotations
 

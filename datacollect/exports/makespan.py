@@ -1,4 +1,4 @@
-"""How long scripts take: tools store and forward whole pieces, one after another in each lane."""
+"""Makespan of scripts: tools store and forward whole pieces, one after another in each lane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading again what has arrived: what has changed since is given up, and fetched again."""
+"""Rechecks arrived data: pieces that have changed since are given up, and fetched again."""
 
 from __future__ import annotations
 

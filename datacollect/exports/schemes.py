@@ -1,4 +1,4 @@
-"""How addresses say names: each scheme's own rules, and what FTS can take of them.
+"""URL schemes: each one's own rules for escaping names, and what FTS can take of them.
 
 A web server decodes ``%20``, XRootD does not: what is encoded for it is not found, or becomes a
 file of that literal name (tried: XRootD 5.5, ``xrdcp``). In copies from server to server it puts

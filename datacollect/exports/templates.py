@@ -1,4 +1,4 @@
-"""Where tools find what a host serves: templates of addresses, and what may not stand in them."""
+"""Templates of the addresses at which tools find a host's files, and what they may hold."""
 
 from __future__ import annotations
 

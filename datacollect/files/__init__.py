@@ -1,1 +1,1 @@
-"""What people write and read: units, quantities, instants, names, tables, documents."""
+"""Formats of files that people write and read: units, instants, names, tables, documents."""

@@ -1,4 +1,4 @@
-"""What users choose among, as types: editors and type checkers know every name.
+"""Choices that users have, as types: editors and type checkers know every name.
 
 Command-line options have these types, and fields of files take their words by `typing.get_args`.
 Tables that say what each word does (of methods, solvers, preferences) stand where it is done; a

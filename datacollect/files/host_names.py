@@ -1,4 +1,4 @@
-"""What no host's name may hold: what nobody sees, so that two names look like one."""
+"""Characters that no host's name may hold: invisible ones, by which two names look like one."""
 
 from __future__ import annotations
 

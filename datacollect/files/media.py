@@ -1,4 +1,4 @@
-"""What files look like: HTML, XML, JSON, a pointer, text or data; by bytes, media type or name.
+"""Types of files by bytes, media type or name: HTML, XML, JSON, an LFS pointer, text or data.
 
 Servers answer in documents where they do not give a file: a page to log in, an error in JSON or
 XML, a sentence. Here is what tells documents from data, and what a document says.

@@ -1,4 +1,4 @@
-"""Memory that this process may have: whether it is short, and in which words.
+"""Memory that this process may have: whether it is short, and the message about it.
 
 Libraries in C end the process, or a thread, without a word where they get no more addresses. So
 where those are limited (``ulimit -v``, job systems) it is looked beforehand.

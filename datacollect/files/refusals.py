@@ -1,4 +1,4 @@
-"""Refusals of the system, in words: the one table of its errors, and of what mends each.
+"""Errors of the operating system in words: the one table of them, and of their remedies.
 
 Whoever writes a file asks here. Which of them are no mistake of the user's is in `errors.FULL`.
 """

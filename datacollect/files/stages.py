@@ -1,4 +1,4 @@
-"""What is under way, for listeners: stages and their times by Python's logging, and steps.
+"""Stages of work under way and their times, for listeners: by Python's logging, and as steps.
 
 Nothing is written here. Stages are logged by the logger ``datacollect`` when they are over, at the
 level INFO, and each program that a solver has solved at the level DEBUG. How many steps of how many

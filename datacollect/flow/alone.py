@@ -1,4 +1,4 @@
-"""How soon each source would be done if it alone had data, where two hops surely suffice.
+"""Earliest end of each source if it alone had data, where two hops surely suffice.
 
 A source alone takes at least its data over all that leads out of it, and over all that leads into
 the destination. Each relay passes on what both of its links carry, besides the direct link: where

@@ -1,4 +1,4 @@
-"""How fast data can flow under a budget of connections: a linear program, and prices.
+"""Fastest flow under a budget of connections: a linear program, and prices.
 
 The k-th connection of a link adds Δ(k) = b(k) - b(k - 1) to its rate, less than the one before, so
 that an optimum opens them in order: it is a flow with concave capacities, and a linear program with

@@ -1,4 +1,4 @@
-"""Which routes data take: the cheapest of the fastest flows, or of those that meet a deadline."""
+"""Routes of data: the cheapest of the fastest flows, or of those that meet a deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Few bytes among very many: paths for data that are hardly a unit of a flow.
+"""Paths for pools of few bytes among very many: data that are hardly a unit of a flow.
 
 Flows are counted in whole units in 64 bits, so of 2**62 bytes a unit is some bytes. What is less
 than some units goes where a unit has room, even over a link that carries a byte in all. It is sent

@@ -1,1 +1,1 @@
-"""From samples of measured bandwidth to one estimate per link."""
+"""Measurements: from samples of bandwidth to one estimate per link."""

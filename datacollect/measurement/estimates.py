@@ -1,4 +1,4 @@
-"""From measurements to bandwidths: estimates from samples.
+"""Estimates of bandwidths from samples.
 
 `datacollect.measurement.samples` says what a table of samples is.
 """

@@ -1,4 +1,4 @@
-"""What iperf3's JSON output says of a test.
+"""Results of a test in iperf3's JSON output.
 
 What a planner needs is what arrived, so the receiver's figure counts. The format is that of
 ``iperf3 -J`` (iperf3 3.1 to 3.19); it has no written specification, see ``iperf_api.c`` in

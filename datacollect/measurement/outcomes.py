@@ -1,4 +1,4 @@
-"""What tests of bandwidth leave behind: samples, or why there is none; and one sample for one test.
+"""Outcomes of bandwidth tests: samples, or why there is none; one sample for each test.
 
 Readers of formats make `Outcome` of what they read. A test that measured nothing has no sample: it
 is not a sample of 0.

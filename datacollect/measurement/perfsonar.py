@@ -1,4 +1,4 @@
-"""What perfSONAR's archivers keep of a throughput test: JSON, a document for each run.
+"""Throughput tests in perfSONAR's archives: JSON, a document for each run.
 
 - pScheduler's HTTP archiver sends ``test`` (type and specification), ``run``, ``participants`` and
   ``result``, whose ``summary.summary`` has the rates of the whole test.

@@ -1,4 +1,4 @@
-"""What the columns of tables of samples mean, which other programs name as they like."""
+"""Columns of tables of samples, which other programs name as they like, and their meanings."""
 
 from __future__ import annotations
 

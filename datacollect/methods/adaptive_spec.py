@@ -1,4 +1,4 @@
-"""What adaptive collections are asked for: they follow no plan, but have a budget from one.
+"""Specification of the adaptive method, which follows no plan, but has a budget from one.
 
 What carries them out is `datacollect.control.adaptive`.
 """

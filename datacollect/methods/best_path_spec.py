@@ -1,4 +1,4 @@
-"""What `datacollect.methods.best_path` is asked for."""
+"""Specification of `datacollect.methods.best_path`: its arguments and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which method with which options: the one registry of methods.
+"""Registry of methods: which method with which options.
 
 Whatever plans by a method goes through `plan`; explanations and fronts, which give nothing out,
 through `candidate`. A new method is a `MethodSpec` and a line here; another package brings one as

@@ -1,4 +1,4 @@
-"""What `datacollect.methods.direct` is asked for."""
+"""Specification of `datacollect.methods.direct`: its arguments and options."""
 
 from __future__ import annotations
 

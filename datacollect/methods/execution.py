@@ -1,4 +1,4 @@
-"""From a method's options to what carries it out: a schedule, a controller, a planner of the rest.
+"""Execution of a method: from its options to a schedule, a controller, a planner of the rest.
 
 Engines take these, as whatever moves bytes over real connections does: none of them knows a method.
 """

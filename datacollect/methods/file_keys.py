@@ -1,4 +1,4 @@
-"""Keys by which files ask methods for something, in [method] and [planning]."""
+"""Keys of files for options of methods, in [method] and [planning]."""
 
 from __future__ import annotations
 

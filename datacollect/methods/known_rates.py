@@ -1,4 +1,4 @@
-"""How rates grow with connections, as far as known wires tell: for plans and predictions.
+"""Growth of rates with connections, as far as known wires tell: for plans and predictions.
 
 A single connection that got b on a wire of C shares it with m = C/b - 1 others. Of a link that is
 its narrowest known wire; of a wire that links share what most of them got tells.

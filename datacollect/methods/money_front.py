@@ -1,4 +1,4 @@
-"""What time costs: the least money for each makespan, from the fastest plan to the cheapest."""
+"""Pareto front of time and money: the least cost for each makespan, from fastest to cheapest."""
 
 from __future__ import annotations
 

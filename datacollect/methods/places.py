@@ -1,4 +1,4 @@
-"""Which options of methods each place takes, and why it refuses the others."""
+"""Places of methods' options: which options each takes, and why it refuses the others."""
 
 from __future__ import annotations
 

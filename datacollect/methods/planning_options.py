@@ -1,4 +1,4 @@
-"""Which method plans a collection, with which options: what scenarios and pulls ask for."""
+"""Planning options of scenarios and pulls: which method plans a collection, with which options."""
 
 from __future__ import annotations
 

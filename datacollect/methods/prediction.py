@@ -1,4 +1,4 @@
-"""When a collection will have ended, before it starts: with a range, from what is known of wires.
+"""Prediction of a collection's end before it starts: with a range, from what is known of wires.
 
 A probe's connection, one of ours, got b. On a wire of capacity C, N of ours share with what left it
 b: each gets r with 1/r = 1/b + (N - 1)/C, which is C/(N + m) with m = C/b - 1. Wires are a link's

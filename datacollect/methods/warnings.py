@@ -1,4 +1,4 @@
-"""What a problem does not say, and that may make its plans promise too much."""
+"""Warnings of what a problem leaves out, and that may make its plans promise too much."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What hosts say to each other below any purpose: keys, tickets, TLS, HTTP, names, deadlines."""
+"""Network layer of hosts, below any purpose: keys, tickets, TLS, HTTP, names, deadlines."""

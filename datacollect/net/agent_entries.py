@@ -1,4 +1,4 @@
-"""What files say of agents: where they listen, and how to know that it is they."""
+"""Entries of agents in files: where they listen, and how to recognise them."""
 
 from __future__ import annotations
 

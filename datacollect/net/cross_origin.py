@@ -1,4 +1,4 @@
-"""What lets pages of any origin read answers, in browsers (the Fetch standard's CORS protocol).
+"""CORS headers (Fetch standard), which let pages of any origin read answers in browsers.
 
 Only for what has no owner by the connection: all is public, or guarded by a token that the page
 must send itself. Browsers never add cookies or certificates here, for no answer allows credentials.

@@ -1,4 +1,4 @@
-"""Doing the same for many hosts at once, so that no outcome is lost."""
+"""Fan-out: the same call for many hosts at once, so that no outcome is lost."""
 
 from __future__ import annotations
 

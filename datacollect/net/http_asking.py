@@ -1,4 +1,4 @@
-"""Short questions to servers by their URL: a request, a bounded answer, usual checks of TLS."""
+"""Short HTTP requests to servers by their URL: bounded responses, usual checks of TLS."""
 
 from __future__ import annotations
 

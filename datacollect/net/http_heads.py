@@ -1,4 +1,4 @@
-"""Heads of HTTP messages: where they end, what they say. Bytes only."""
+"""Heads of HTTP messages: framing and parsing. Bytes only."""
 
 from __future__ import annotations
 

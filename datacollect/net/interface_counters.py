@@ -1,4 +1,4 @@
-"""How much a host's interfaces have sent and received, by its kernel's counters."""
+"""Counters of a host's interfaces: bytes sent and received, by its kernel."""
 
 from __future__ import annotations
 

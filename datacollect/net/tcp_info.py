@@ -1,4 +1,4 @@
-"""What the kernel knows of a TCP connection (Linux' TCP_INFO)."""
+"""State of a TCP connection in the kernel (Linux' TCP_INFO)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When two numbers count as equal, in every module, with the reason for each tolerance.
+"""Tolerances for equal numbers, in every module, with the reason for each.
 
 What only one room holds to stands in its own ``tolerances.py``, what one function does beside it.
 """

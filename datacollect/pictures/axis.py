@@ -1,4 +1,4 @@
-"""What stands on the axis of time: a fitting unit, and what clocks show."""
+"""The axis of time: a fitting unit, and what clocks show."""
 
 from __future__ import annotations
 

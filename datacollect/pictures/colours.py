@@ -1,4 +1,4 @@
-"""How sources differ in pictures: colours safe for colour-blind readers, then hatching, too."""
+"""Colours and hatching of sources, told apart by colour-blind readers, too."""
 
 from __future__ import annotations
 

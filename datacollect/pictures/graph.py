@@ -1,4 +1,4 @@
-"""Where a drawing puts hosts: on a map, or in rings around the destination."""
+"""Positions of hosts in a drawing: on a map, or in rings around the destination."""
 
 from __future__ import annotations
 

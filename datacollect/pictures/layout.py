@@ -1,4 +1,4 @@
-"""Where the bands of a picture lie, and their scales."""
+"""Layout of a picture's bands, and their scales."""
 
 from __future__ import annotations
 

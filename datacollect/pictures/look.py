@@ -1,4 +1,4 @@
-"""What all drawn parts of a picture share: lengths in inches, and inks."""
+"""Style of all drawn parts of a picture: lengths in inches, and inks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a picture marks besides data: periods of the forecast, releases, and what binds when."""
+"""Marks in a picture besides data: periods of the forecast, releases, and what binds when."""
 
 from __future__ import annotations
 

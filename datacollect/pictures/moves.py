@@ -1,4 +1,4 @@
-"""Who sends what to whom at every instant: rates of flows between hosts, for the page."""
+"""Rates of flows between hosts at every instant, for the page."""
 
 from __future__ import annotations
 

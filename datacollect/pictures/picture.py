@@ -1,4 +1,4 @@
-"""What a picture of a schedule shows: rates of each host by source and peer, words, layout."""
+"""Contents of a picture of a schedule: rates of each host by source and peer, words, layout."""
 
 from __future__ import annotations
 

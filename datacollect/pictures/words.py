@@ -1,4 +1,4 @@
-"""What pictures say in words: what is collected, how, how well, and what each host does."""
+"""Texts of pictures: what is collected, how, how well, and what each host does."""
 
 from __future__ import annotations
 

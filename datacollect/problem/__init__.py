@@ -1,1 +1,1 @@
-"""What must be collected: hosts, links, what is shared, held and released."""
+"""The problem of collecting: hosts, links, what is shared, held and released."""

@@ -1,4 +1,4 @@
-"""How far bandwidths are to be trusted: intervals that files may give beside them.
+"""Uncertainty of bandwidths: intervals that files may give beside them.
 
 Plans do not depend on them, so problems that differ in them alone are equal.
 """

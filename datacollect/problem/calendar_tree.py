@@ -1,4 +1,4 @@
-"""Calendars as files say them: windows, hours of the day, and what links carry meanwhile."""
+"""Calendars in files: windows, hours of the day, and what links carry meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What n connections get together on a link or a wire: b(n) = min(n r, C n / (n + m)).
+"""Rate of n connections together on a link or a wire: b(n) = min(n r, C n / (n + m)).
 
 A congested wire gives to each connection: of C bytes per second, n of ours beside m of others get
 C n/(n + m) (Altman, Barman, Tuffin, Vojnović, "Parallel TCP sockets: simple model, throughput and

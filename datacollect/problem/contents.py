@@ -1,4 +1,4 @@
-"""What a problem says, as plain data: what files, graphs and tables are read into.
+"""Contents of a problem as plain data: what files, graphs and tables are read into.
 
 Readers and writers know these columns only. `datacollect.problem.problem.Problem` has the same
 attributes, checks them and answers questions.

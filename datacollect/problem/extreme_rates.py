@@ -1,4 +1,4 @@
-"""Rates that no network has are refused where problems are read.
+"""Refusal of rates that no network has, where problems are read.
 
 Up to `FASTEST_BYTES_PER_S`, solvers, sums and what `explain` widens stay within what floats hold;
 what is computed, such as a widened copy (`Problem.replace`), may go beyond.

@@ -1,4 +1,4 @@
-"""What a problem is made of: hosts, links, shared bottlenecks, held data, parcels."""
+"""Parts of a problem: hosts, links, shared bottlenecks, held data, parcels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates that follow the hours of the day, or of the week: what files say of them.
+"""Rates by the hours of the day, or of the week, in files.
 
 ``"08:00 10 Mbit/s, 20:00 1 Gbit/s"`` is 10 Mbit/s from 08:00 on and 1 Gbit/s from 20:00 on, every
 day; ``"Mo-Fr 08:00 10 Mbit/s, Mo-Fr 20:00 1 Gbit/s, Sa Su 1 Gbit/s"`` on days of the week, from

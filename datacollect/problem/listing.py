@@ -1,4 +1,4 @@
-"""How far a calendar is listed: further, until a plan ends within it, or no further."""
+"""Horizon of a calendar: listed further until a plan ends within it, or no further."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files make up each source's backlog: in the manifest's order, one after another."""
+"""Files of each source's backlog: in the manifest's order, one after another."""
 
 from __future__ import annotations
 

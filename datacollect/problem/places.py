@@ -1,4 +1,4 @@
-"""Where hosts stand on the globe: for pictures, plans do not depend on it."""
+"""Geographic positions of hosts: for pictures, plans do not depend on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from a problem: counts, indices, what lies where, its hash."""
+"""Derived properties of a problem: counts, indices, locations of data, its hash."""
 
 from __future__ import annotations
 

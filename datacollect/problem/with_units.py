@@ -1,4 +1,4 @@
-"""The door by which numbers come in from Python's callers, with units and labels or without.
+"""Conversion of numbers from Python callers, with units and labels or without.
 
 Every argument that takes numbers goes through `in_units`: one rule for labels, for durations and
 dates, for what is no number, in the same words everywhere. A text is read by the kind of value

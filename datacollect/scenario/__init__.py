@@ -1,1 +1,1 @@
-"""What a scenario file says, the setting that it builds, and the run that comes of it."""
+"""Scenarios: their files, the settings that they build, and the runs that come of them."""

@@ -1,4 +1,4 @@
-"""Whether a schedule is one for a scenario: its data, and the room that relays have."""
+"""Checks that a schedule fits a scenario: its data, and the room that relays have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a planner knows of a simulated network: bandwidths measured, exact, given, or wrong."""
+"""Knowledge that a planner has of a simulated network: measured, exact, given, or wrong."""
 
 from __future__ import annotations
 

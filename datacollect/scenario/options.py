@@ -1,4 +1,4 @@
-"""What [method], [estimates] and [run] say, as values with names and types, read once."""
+"""Values of [method], [estimates] and [run] with names and types, read once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a scenario: the run, and all that led to it."""
+"""Outcome of a scenario: the run, and all that led to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run measured, as one JSON object and as files in a folder."""
+"""Files of an outcome: what a run measured, as one JSON object and in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is measured against: the fastest flow with as many connections, wires truly known."""
+"""Reference of a run: the fastest flow with as many connections and known shared wires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a scenario to what engines simulate: network, hosts, backlogs, background."""
+"""Setting of a scenario for engines: network, hosts, backlogs, background."""
 
 from __future__ import annotations
 

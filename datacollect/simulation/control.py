@@ -1,4 +1,4 @@
-"""Where a controller decides, and how long its messages take: the same for every engine."""
+"""Delays of control: where a controller decides, how long its messages take, for every engine."""
 
 from __future__ import annotations
 

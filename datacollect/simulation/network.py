@@ -1,4 +1,4 @@
-"""What is simulated: wires, where hosts are, how packets are routed, and who else sends."""
+"""The simulated network: wires, where hosts are, how packets are routed, and who else sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine saw, turned into a `Run`: storage curves, routes, the log of connections."""
+"""Recorder of an engine's run: storage curves, routes, the log of connections, as a `Run`."""
 
 from __future__ import annotations
 

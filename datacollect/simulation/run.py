@@ -1,4 +1,4 @@
-"""What a simulation measured."""
+"""Results of a simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether chance has any part in results: where it has none, more seeds say nothing more."""
+"""Chance in results: where it has no part in them, more seeds add no information."""
 
 from __future__ import annotations
 

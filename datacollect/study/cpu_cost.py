@@ -1,4 +1,4 @@
-"""The processor time that results took: one number for every place that shows it."""
+"""Processor time that results took: one number for every place that shows it."""
 
 from __future__ import annotations
 

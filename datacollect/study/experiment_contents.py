@@ -1,4 +1,4 @@
-"""What an experiment says, and what follows from it: settings, treatments, runs' scenarios.
+"""Contents of an experiment, and what follows: settings, treatments, runs' scenarios.
 
 `datacollect.study.experiment` reads it from files and checks it.
 """

@@ -1,4 +1,4 @@
-"""How the axes of a sweep may change from one start to the next, so that all that was run counts.
+"""Changes that a sweep's axes may have from one start to the next, so that all runs count.
 
 Rows of results are known by their labels. So a label has to go on meaning what it meant, and a
 folder keeps every label that it ever had: a file may have more of them, or fewer.

@@ -1,4 +1,4 @@
-"""What a worker does: the runs of a few groups, each kept as soon as it is there."""
+"""Jobs of workers: the runs of a few groups, each kept as soon as it is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holding the folder of a sweep: one experiment, one sweep at a time."""
+"""Lock of a sweep's folder: one experiment, one sweep at a time."""
 
 from __future__ import annotations
 

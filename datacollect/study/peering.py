@@ -1,4 +1,4 @@
-"""What a collection moves over each peering wire: planned, and carried out by either engine.
+"""Traffic of a collection over each peering wire: planned, and carried out by either engine.
 
 The core paper reasons with it: under equal load direct moves "approximately half of the data" over
 each of the two wires.

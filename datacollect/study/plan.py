@@ -1,4 +1,4 @@
-"""What a sweep has still to do: which seeds of which setting, the dearest first.
+"""Plan of a sweep: the seeds of each setting that are still to be run, the dearest first.
 
 What is decided depends on results only, not on when they came: however a sweep is interrupted, it
 ends with the same runs.

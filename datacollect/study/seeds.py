@@ -1,4 +1,4 @@
-"""How often each setting of an experiment is drawn again, and how narrow intervals must become."""
+"""Number of seeds of each setting, and how narrow intervals must become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a sweep was started: the command line that asks for it, and the versions that it met."""
+"""Starts of a sweep: the command line that requests it, and the versions that it met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who carries jobs out: this process, processes on this machine, a Dask cluster.
+"""Executors of jobs: this process, processes on this machine, a Dask cluster.
 
 Each takes one job at a time for every worker. A worker that dies takes its job with it and nobody
 else's.

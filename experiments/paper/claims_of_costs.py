@@ -1,4 +1,4 @@
-"""What collections cost others and their hosts, how precise means are, how long planning takes."""
+"""Claims of costs: to others and to hosts, precision of means, time to plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From paired runs to a finding: a ratio, its interval, the connections, a verdict by a rule."""
+"""Findings from paired runs: a ratio, its interval, the connections, a verdict by a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller has decided and not yet said, and what it will do when it is woken."""
+"""Agenda of a controller: decisions not yet returned, and what it does when it is woken."""
 
 from __future__ import annotations
 

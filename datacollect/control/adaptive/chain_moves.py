@@ -1,4 +1,4 @@
-"""Which connections to give up for chains, and which chains for connections: by what each brings.
+"""Exchanges of connections for chains and of chains for connections, by what each brings.
 
 A chain through a relay counts as two connections, so it has to bring twice what one of them does.
 """

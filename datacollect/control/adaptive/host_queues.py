@@ -1,4 +1,4 @@
-"""What lies at hosts and is to be sent on: cut into pieces as connections pull it."""
+"""Queues of data that lie at hosts and go on: cut into pieces as connections pull them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many connections others can bear: what they lose, judged by what a connection gets.
+"""Limit on the impact on other traffic: how many connections others can bear, by their losses.
 
 On a wire with m connections of others, n of ours leave them m/(n + m) of it; n₀ of ours would
 leave m/(n₀ + m). The loss is at most h where n ≤ n₀ + (n₀ + m) h/(1 − h). A single connection, as

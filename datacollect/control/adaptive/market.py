@@ -1,4 +1,4 @@
-"""The market: what is known now of links, hosts, connections and queues, in one place.
+"""The market: present knowledge of links, hosts, connections and queues, in one place.
 
 The controller notes here what happened. What it decides next is asked of the market, or decided by
 functions that are given it.

@@ -1,4 +1,4 @@
-"""Which connections to move where, and which hosts to feed: decided from what is known now."""
+"""Moves of connections between links, and hosts to feed: decided from what is known now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Over which next host each host's data get to the destination: directly, or the widest route."""
+"""Next hops of each host towards the destination: directly, or on the widest route."""
 
 from __future__ import annotations
 

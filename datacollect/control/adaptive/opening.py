@@ -1,4 +1,4 @@
-"""Which connections to open at first."""
+"""Initial connections: which to open at first."""
 
 from __future__ import annotations
 

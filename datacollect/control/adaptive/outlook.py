@@ -1,4 +1,4 @@
-"""When all will be there, judged by what connections bring now."""
+"""Forecast of the end, from the rates of connections now."""
 
 from __future__ import annotations
 

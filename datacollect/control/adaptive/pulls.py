@@ -1,4 +1,4 @@
-"""The books of connections that pull: what each was given, and how many each link has."""
+"""Ledger of connections that pull: the pieces of each, and the number of them on each link."""
 
 from __future__ import annotations
 

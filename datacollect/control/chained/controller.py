@@ -1,4 +1,4 @@
-"""Carry out a plan over chains: each route is one, cut through relays that hold nothing.
+"""Controller of a plan over chains: each route is one, cut through relays that hold nothing.
 
 A plan says which routes there are, and how much of a source each takes. Its times are not kept:
 transport decides rates, so each chain pulls piece after piece from its route's share. One that is

@@ -1,4 +1,4 @@
-"""Begin without estimates: directly with real pieces, try chains, plan on what they bring.
+"""Controller without estimates: begins directly with real pieces, tries chains, plans on them.
 
 A chain over a relay is tried where it could matter: for sources that would be among the last.
 A trial is short, brings real pieces, and is judged by what arrived after its first half second. One

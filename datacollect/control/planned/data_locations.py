@@ -1,4 +1,4 @@
-"""Where data lie while a collection is under way, as replanning needs it."""
+"""Locations of data while a collection is under way, as replanning needs them."""
 
 from __future__ import annotations
 

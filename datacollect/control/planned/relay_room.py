@@ -1,4 +1,4 @@
-"""Room for others' data at relays that have little: what takes it up, and who waits for it."""
+"""Room for others' data at relays that have little: what takes it up, which hops wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controller that has what remains planned again while a plan is carried out."""
+"""The controller that requests plans of what remains while a plan is carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule's transfers as a controller needs them: rows, lanes, rates, what waits for what."""
+"""Rows of a schedule as a controller needs them: lanes, rates, what waits for what."""
 
 from __future__ import annotations
 

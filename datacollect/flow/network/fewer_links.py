@@ -1,4 +1,4 @@
-"""Of flows that cost the same, one on fewer links: fewer routes, and fewer connections.
+"""Flows of equal cost on fewer links: fewer routes, and fewer connections.
 
 Where bandwidths change, a cheapest flow takes other links in each piece of time, though those of
 one piece would do for the others as well. So keep the links that carry the most, and look whether a

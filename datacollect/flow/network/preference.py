@@ -1,4 +1,4 @@
-"""What to prefer among plans that end equally soon: costs on links, in storage, at arrival.
+"""Preferences among plans that end equally soon: costs on links, in storage, at arrival.
 
 A byte's path is judged by a list of wishes in strict order: one unit of an earlier wish outweighs
 all later wishes on a path together (of up to `LONGEST_PATH` links). A plan minimises the sum over

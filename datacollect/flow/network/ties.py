@@ -1,4 +1,4 @@
-"""Of flows that cost the same, always the same one, whichever solver found the first.
+"""Tie-breaking among flows of equal cost: always the same one, whichever solver found the first.
 
 Solvers end at any of several cheapest flows, and plans made of these end a chunk or two apart:
 their longest pipelines have more hops, or what could hurry cannot. So a second stage chooses. All

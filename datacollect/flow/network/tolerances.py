@@ -1,4 +1,4 @@
-"""When numbers are equal, flows best and rests nothing, in the fluid model.
+"""Tolerances of the fluid model: numbers that count as equal, flows as best, remainders as zero.
 
 Each is a part of what it is compared with, if nothing else is said. All that a plan may exceed a
 limit by is far below the 1e-6 at which plans are judged.

@@ -1,4 +1,4 @@
-"""What more bandwidth would save: the sensitivity of the earliest end to each capacity.
+"""Sensitivity of the earliest end to each capacity: what more bandwidth would save.
 
 A bound on the earliest end is a weighted sum of capacities that all data must pass; the weights
 are prices of a linear program, or 1 on the arcs of a minimum cut. Widening one of them moves the

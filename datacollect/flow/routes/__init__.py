@@ -1,1 +1,1 @@
-"""From flows on arcs to paths and routes, in whole bytes."""
+"""Decomposition of flows on arcs into paths and routes, in whole bytes."""

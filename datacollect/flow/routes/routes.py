@@ -1,4 +1,4 @@
-"""From arc flows to routes: path decomposition, and whole bytes.
+"""Path decomposition: from arc flows to routes in whole bytes.
 
 Any flow is a sum of at most as many paths (and cycles) as it has arcs in use (Ford and
 Fulkerson, Flows in Networks, 1962). Cycles carry nothing anywhere and are dropped.

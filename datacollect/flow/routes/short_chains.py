@@ -1,4 +1,4 @@
-"""The same flow by paths of fewer hops: data that have come far go on by few hops.
+"""Path decomposition with few hops: data that have come far go on by few hops.
 
 A flow on arcs splits into paths in many manners. Where data of two hosts meet, those that have come
 by more hops go on by the arc with fewer hops left. That changes neither arcs nor bytes, only how

@@ -1,4 +1,4 @@
-"""What prices prove: how long the last piece of time must be at least, and what it is for.
+"""Bounds that prices prove: the least length of the last piece of time, and what it is for.
 
 The dual values of a linear program whose last piece of time is too short give a weighted sum of
 capacities that all data must pass. Those in the last piece grow with its length; the length at

@@ -1,1 +1,1 @@
-"""What many samples of a pair tell: averages, intervals, changes, hours of the day."""
+"""Time series of a pair's samples: averages, intervals, changes, hours of the day."""

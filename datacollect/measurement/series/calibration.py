@@ -1,4 +1,4 @@
-"""From cheap probes to rates of connections: a line through the origin."""
+"""Calibration of cheap probes to rates of connections: a line through the origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a pair's bandwidth has changed."""
+"""Change points of a pair's bandwidth."""
 
 from __future__ import annotations
 

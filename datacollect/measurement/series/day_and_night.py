@@ -1,4 +1,4 @@
-"""At which hours of the day bandwidths change: the periods that a problem should have."""
+"""Hours of the day at which bandwidths change: the periods that a problem should have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far to trust the bandwidth of a pair: what the next collection may find, by its own samples.
+"""Prediction intervals of a pair's bandwidth: what the next collection may find, by its samples.
 
 Samples that were taken soon after each other are alike, so they are no independent witnesses.
 Whole blocks of time are drawn, with replacement, as many as there are, and averaged anew: that is

@@ -1,4 +1,4 @@
-"""What `datacollect.methods.coordinated.coordinated` is asked for."""
+"""Specification of `datacollect.methods.coordinated.coordinated`: its arguments and options."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every plan goes through: derated, repeated by days, cut at files, made, judged."""
+"""Steps that every plan goes through: derated, repeated by days, cut at files, made, judged."""

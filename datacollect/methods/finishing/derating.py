@@ -1,4 +1,4 @@
-"""Planning on less than was measured: bandwidths fall, and a plan that keeps to a part holds."""
+"""Derating: a plan on less than was measured holds where bandwidths fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every schedule is judged whole before it is given out, once; what fails is planned again.
+"""Judging of every schedule, whole and once, before it is returned; what fails is planned again.
 
 Plans are fluid until they are cut into whole bytes. Rounding may put a byte too many where there is
 no room for one: each path is off by less than a byte, but several meet in a full store, and a route

@@ -1,4 +1,4 @@
-"""From routes and transfers to a schedule: the one place in which methods make schedules."""
+"""Assembly of schedules from routes and transfers: the one place in which methods make them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What methods are asked for: their names, arguments and options."""
+"""Specifications of methods: their names, arguments and options."""

@@ -1,4 +1,4 @@
-"""What there is to know of a method: its name, its options, what plans, why plans end late."""
+"""Specification of a method: its name, its options, what plans, why plans end late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links that are worth their price, beyond the few that a linear program knows.
+"""Pricing of links beyond the few that a linear program knows.
 
 Its dual values price data at every node and room in every shared bottleneck. A link that leads from
 a dear node to a cheap one, tolls included, could better the program's optimum; if none does, the

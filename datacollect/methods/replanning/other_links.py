@@ -1,4 +1,4 @@
-"""What links beyond a few could add to a flow on these few.
+"""Potential of links beyond a few: what they could add to a flow on these few.
 
 An old plan uses a few thousand of a million links. What is best on few links is best on all
 

@@ -1,4 +1,4 @@
-"""From a flow through a time-expanded graph to pieces of routes, without a loop over paths.
+"""Path decomposition of flows through a time-expanded graph, without a loop over paths.
 
 At every host what arrives first leaves first. Count the bytes that pass a host in the order in
 which they come: the same count, in the order in which they go, says on which link each leaves. So

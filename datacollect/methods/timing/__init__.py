@@ -1,1 +1,1 @@
-"""From fluid paths to transfers at instants: pipelines, slots, and what hops use."""
+"""Timing of fluid paths: transfers at instants, in pipelines or slots, and what hops use."""

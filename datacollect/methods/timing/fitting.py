@@ -1,4 +1,4 @@
-"""From what paths carry in a fluid plan to whole bytes that capacities carry.
+"""Rounding of a fluid plan's paths to whole bytes that capacities carry.
 
 Flows are counted in whole units. Of 2**62 bytes a unit is some bytes, so a slow link may get a few
 more than it can carry in a short piece of time: they go where the other data of their pool go.

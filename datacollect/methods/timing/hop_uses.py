@@ -1,4 +1,4 @@
-"""What hops use: links, finite limits of hosts, shared bottlenecks, under one count.
+"""Resources of hops: links, finite limits of hosts, shared bottlenecks, under one count.
 
 All capacities of a problem have numbers: links first, then hosts' uplinks, their downlinks, and
 shared bottlenecks. In a fluid plan each carries in each piece of time what it can.

@@ -1,4 +1,4 @@
-"""When numbers are equal, plans proved and rests nothing, in all methods.
+"""Tolerances of methods: numbers that count as equal, plans as proved, remainders as zero.
 
 Each is a part of what it is compared with.
 """

@@ -1,1 +1,1 @@
-"""What a schedule is made of, and what follows from that alone: transfers, use, whose it is."""
+"""Data of a schedule, and what follows from them alone: transfers, use, whose it is."""

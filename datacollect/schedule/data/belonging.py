@@ -1,4 +1,4 @@
-"""Whether a schedule can be one for a problem at all: its hosts, and whose data it moves."""
+"""Checks that a schedule can be one for a problem at all: its hosts, and whose data it moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What schedules and progress say, as plain data.
+"""Contents of schedules and progress, as plain data.
 
 Readers and writers of files, the judge, and all that is computed from transfers know these only.
 `datacollect.schedule.schedule.Schedule` and `datacollect.schedule.progress.Progress` have the same

@@ -1,4 +1,4 @@
-"""When numbers of schedules are equal, and how far the judge lets them exceed a limit.
+"""Tolerances of schedules: numbers that count as equal, and how far the judge allows an excess.
 
 Each is a part of what it is compared with.
 """

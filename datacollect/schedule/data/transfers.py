@@ -1,4 +1,4 @@
-"""What a schedule is made of: routes, transfers as columns, why it cannot be faster, turns."""
+"""Parts of a schedule: routes, transfers as columns, why it cannot be faster, turns."""
 
 from __future__ import annotations
 

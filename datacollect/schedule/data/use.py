@@ -1,4 +1,4 @@
-"""What follows from a schedule: data stored at hosts, use of links, completion times.
+"""Use of hosts and links by a schedule: data stored, rates, completion times.
 
 Everything here follows from the transfers. The functions take a well-formed schedule for granted;
 `datacollect.schedule.check.judge` is the one that doubts.

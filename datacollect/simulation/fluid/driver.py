@@ -1,4 +1,4 @@
-"""The fluid engine's driver: tells a controller events in the order of time, does what it says."""
+"""The fluid engine's driver: passes events to a controller in the order of time, and obeys it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fluid engine moves about: hosts, connections with their queues, full relays."""
+"""Parts of the fluid engine: hosts, connections with their queues, full relays."""
 
 from __future__ import annotations
 

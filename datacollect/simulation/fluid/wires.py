@@ -1,4 +1,4 @@
-"""What the fluid engine shares out: capacities, the paths over them, and others' traffic."""
+"""Wires of the fluid engine: capacities, the paths over them, and others' traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packet engine's driver: tells a controller what ns-3 reports, and does what it decides."""
+"""The packet engine's driver: passes ns-3's reports to a controller, and carries out decisions."""
 
 from __future__ import annotations
 

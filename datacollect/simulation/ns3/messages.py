@@ -1,4 +1,4 @@
-"""What the process of ns-3 is asked, what it answers, and what it says meanwhile: plain data.
+"""Messages to and from the process of ns-3: plain data.
 
 All of it is pickled. The types lie apart from the process's module, which is ``__main__`` there.
 """

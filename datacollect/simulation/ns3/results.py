@@ -1,4 +1,4 @@
-"""What the packet engine measured, turned into a `Run`."""
+"""Results of the packet engine, turned into a `Run`."""
 
 from __future__ import annotations
 

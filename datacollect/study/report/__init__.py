@@ -1,1 +1,1 @@
-"""What sweeps have found: tables, intervals, figures, verdicts, a page."""
+"""Reports of sweeps: tables, intervals, figures, verdicts, a page."""

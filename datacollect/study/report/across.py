@@ -1,4 +1,4 @@
-"""How methods compare over all settings of a sweep together: one row for each method.
+"""Comparison of methods over all settings of a sweep together: one row for each method.
 
 Where the settings are networks drawn alike, this says what to expect of another such network.
 """

@@ -1,4 +1,4 @@
-"""What columns and axes are called where people read them: in words, with their units."""
+"""Headings of columns and axes where people read them: in words, with their units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the folders of sweeps to pictures, tables, verdicts of a hook, and one page."""
+"""The report: from the folders of sweeps to pictures, tables, verdicts of a hook, and one page."""
 
 from __future__ import annotations
 

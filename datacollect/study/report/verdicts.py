@@ -1,4 +1,4 @@
-"""What a hook makes of sweeps: claims, each with a verdict, and tables of its own.
+"""Verdicts of a hook on sweeps: claims, each with a verdict, and tables of its own.
 
 A hook judges what a report's sweeps have to say about somebody's claims. It lies outside of this
 package, as `experiments/paper` does in its repository, and is given to

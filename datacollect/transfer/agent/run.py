@@ -1,4 +1,4 @@
-"""An agent from its file to its end."""
+"""Runs an agent from its file to its end."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What agents and collectors say to each other: messages, patterns, names of files."""
+"""Protocol of agents and collectors: messages, patterns, names of files."""

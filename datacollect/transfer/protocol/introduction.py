@@ -1,4 +1,4 @@
-"""How an agent is made known to a collector: one line, carried from host to host by people."""
+"""Introduction of an agent to a collector: one line, carried from host to host by people."""
 
 from __future__ import annotations
 

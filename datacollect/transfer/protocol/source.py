@@ -1,4 +1,4 @@
-"""What every kind of source has in common: the words for files, and the protocol to follow.
+"""Protocol that every kind of source follows, and the words for files.
 
 A collector reaches a source, lists it, opens sessions with it and asks them for segments of files.
 It knows nothing else of agents, web servers or whatever comes. `datacollect.transfer.sources.kinds`

@@ -1,4 +1,4 @@
-"""What a pull says in the end."""
+"""Answer of a pull at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what the state says, and what has moved, to the answer of a pull."""
+"""Makes the answer of a pull from its state and from what has moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One start of a pull: sources get ready each by itself, and what is ready is planned and fetched.
+"""One start of a pull: sources get ready each by itself; those that are ready are fetched from.
 
 While bytes flow others get ready; then the round ends once what it has asked for is there, and all
 is planned again. Complete is what the state says in the end and what lies in the folder then, never

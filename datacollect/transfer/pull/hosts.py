@@ -1,4 +1,4 @@
-"""What is listed: all hosts of a pull, asked at once, each ready by itself, or given up in the end.
+"""Hosts of a pull: listed at once, each ready by itself, or given up in the end.
 
 A source whose files have changed is listed again; what rounds have left of it tells, with what is
 listed, what is to be fetched.

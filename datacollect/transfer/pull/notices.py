@@ -1,4 +1,4 @@
-"""What is said of hosts that cannot be had at present: within three seconds, each reason once."""
+"""Notices of hosts that cannot be had at present: within three seconds, each reason once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When hosts and links of a collection carry data, by `open` and by limits that are 0 for hours.
+"""Hours in which hosts and links carry data, by `open` and by limits that are 0 for hours.
 
 What is closed is left out of a round's plan; a round ends just before something closes, or when
 something opens, and all is planned again. So no session lasts into closed hours, and nobody's

@@ -1,4 +1,4 @@
-"""From what is to be fetched and what is known of links to a plan, and to who carries it out."""
+"""Planning of a round: from wanted bytes and known links to a plan and its controller."""
 
 from __future__ import annotations
 

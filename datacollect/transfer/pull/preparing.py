@@ -1,4 +1,4 @@
-"""Getting one source ready: reached, listed to its end, compared with what is there already.
+"""Preparation of one source: reached, listed to its end, compared with what is there already.
 
 Each source does so in a thread of its own, and waits for no other.
 """

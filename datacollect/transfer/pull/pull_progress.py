@@ -1,4 +1,4 @@
-"""How far a pull is, from what the state says and what the round under way has yet to get."""
+"""Progress of a pull: by its state, and by what the round under way has yet to get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carrying one round of a collection out: the core's actions become sessions, timers and notes.
+"""Runs one round of a collection: the core's actions become sessions, timers and notes.
 
 Here are clock, threads and queues; every decision is the core's.
 """

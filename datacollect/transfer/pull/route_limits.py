@@ -1,4 +1,4 @@
-"""Limits of a collection: of all that comes, of hosts, of links that are capped; who keeps which.
+"""Limits of a collection in all, by host, and by capped link; and which host keeps each.
 
 All data come here, so this host can keep the limits of whatever they pass on their way, as far as
 this pull uses it: a session keeps to all limits of its route, and all sessions share each.

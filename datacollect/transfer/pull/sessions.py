@@ -1,4 +1,4 @@
-"""Sessions: one thread for each, which connects, asks, receives, verifies and writes.
+"""Sessions, a thread each: they connect, request, receive, verify and write.
 
 They carry out the core's actions and report the outcomes; they decide nothing.
 """

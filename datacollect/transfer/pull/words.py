@@ -1,4 +1,4 @@
-"""What a pull says of its sources while it is at work."""
+"""Messages of a pull about its sources while it is at work."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rates that are kept: what passes a host or a link is counted, and waits for its turn."""
+"""Rate limits: bytes that pass a host or a link are counted, and wait for their turn."""

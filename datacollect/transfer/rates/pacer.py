@@ -1,4 +1,4 @@
-"""What one session keeps to: all limits that its bytes pass under on their way.
+"""Pacer of one session: all limits that its bytes pass under on their way.
 
 The receiver keeps them by reading no faster: a small window lets nothing more be sent. What fits
 into that window comes at once when a session opens, so it is paid for beforehand.

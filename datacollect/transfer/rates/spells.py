@@ -1,4 +1,4 @@
-"""Which rate counts at an instant, and until when: by the hours of the day or of the week."""
+"""Rate limits by the hours of the day or week: which counts at an instant, and until when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One limit, and all that passes under it: whoever moves bytes asks for a turn.
+"""Throttle of one limit: each sender asks it for a turn before bytes pass.
 
 Turns are short, and come in the order in which they are asked for: those who share a limit get what
 they ask for in proportion. Over any ten seconds nothing above the rate passes but what may come at

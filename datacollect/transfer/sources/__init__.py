@@ -1,1 +1,1 @@
-"""Where bytes come from: one protocol, and a folder for each kind of source."""
+"""Sources of bytes: one protocol, and a folder for each kind of source."""

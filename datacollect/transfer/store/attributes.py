@@ -1,4 +1,4 @@
-"""What is kept of files besides their bytes: permission bits and the time of the last change."""
+"""Attributes of files that are kept: permission bits and the time of the last change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are there already and may be the wanted ones: compared with their source by hash."""
+"""Comparison of files that are there already with their source, by hash."""
 
 from __future__ import annotations
 

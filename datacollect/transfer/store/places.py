@@ -1,4 +1,4 @@
-"""What lies where files belong: whether it may be replaced, and giving whole files their names.
+"""Places of files: whether what lies there may be replaced, and renaming whole files into them.
 
 A file that lies there is ours as long as it looks as it did when it got its name. What is not, or
 was altered since, is kept, unless the user has it overwritten. It is asked twice: before a byte

@@ -1,4 +1,4 @@
-"""Before a byte moves: what lies in the folder is compared with what the state and sources say."""
+"""Preparation of the folder: what lies there is compared with the state and with the sources."""
 
 from __future__ import annotations
 

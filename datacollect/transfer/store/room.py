@@ -1,4 +1,4 @@
-"""Whether there is room for what a source still needs, beside what others need."""
+"""Disk space: whether there is enough for what a source still needs, beside what others need."""
 
 from __future__ import annotations
 

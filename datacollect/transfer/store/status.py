@@ -1,4 +1,4 @@
-"""How far a collection is: what its folder says, while a pull is at work there or not.
+"""Status of a collection by its folder, while a pull is at work there or not.
 
 Nothing is written here, but notes of what was read again (`verify_of`), where they can be.
 """

@@ -1,4 +1,4 @@
-"""What has come, on disk: written, synced, recorded, renamed, in this order.
+"""The store: data on disk, written, synced, recorded, renamed, in this order.
 
 Pieces are written into unfinished files, in the file system in which they belong (`opening`). A
 group of them is synced, then recorded in the state in one transaction; a file whose pieces are all

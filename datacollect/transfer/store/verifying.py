@@ -1,4 +1,4 @@
-"""Reading all that is done again: whether it is still what came, by the hashes recorded then."""
+"""Verification of finished files: read again, compared with the hashes recorded on arrival."""
 
 from __future__ import annotations
 

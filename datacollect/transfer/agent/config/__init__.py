@@ -1,1 +1,1 @@
-"""What an agent's file says, and setting one up."""
+"""Configuration of an agent: its file, and setting one up."""

@@ -1,4 +1,4 @@
-"""What an agent's file may say: its tables of fields."""
+"""Fields of an agent's file, as tables."""
 
 from __future__ import annotations
 

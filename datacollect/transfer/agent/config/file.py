@@ -1,4 +1,4 @@
-"""What an agent's file says, read and checked."""
+"""Configuration of an agent from its file, read and checked."""
 
 from __future__ import annotations
 

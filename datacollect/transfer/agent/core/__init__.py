@@ -1,1 +1,1 @@
-"""The agent's mind: events in, actions out. No clock, no sockets, no files."""
+"""The agent's state machine (sans I/O): events in, actions out. No clock, no sockets, no files."""

@@ -1,4 +1,4 @@
-"""What an agent's core has its shell do. A shell does it, and decides nothing itself."""
+"""Actions that an agent's core returns. The shell carries them out, and decides nothing itself."""
 
 from __future__ import annotations
 

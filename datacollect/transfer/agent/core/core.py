@@ -1,4 +1,4 @@
-"""The agent's mind: events in, actions out. No clock, no sockets, no files; a copy is a copy.
+"""The agent's state machine (sans I/O): events in, actions out; safe to deep-copy.
 
 A session without TLS goes from its first byte to the head of a request to connect, is judged by its
 relay ticket, waits until the ticket's nonce is kept, then until the next host accepts, and is then

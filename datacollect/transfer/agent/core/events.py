@@ -1,4 +1,4 @@
-"""What a shell tells an agent's core: what has happened to which session, and when."""
+"""Events that a shell reports to an agent's core: what happened to which session, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Greetings: what the sides of a relayed connection begin with, before bytes pass unseen.
+"""Greetings: the first bytes of a relayed connection, before the rest passes unseen.
 
 The next host of a way speaks TLS, or is a relay that is asked to connect onwards. So the client
 says a ClientHello or a CONNECT, and the next host answers as TLS or as HTTP does. A relay looks at

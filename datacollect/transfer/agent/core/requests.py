@@ -1,4 +1,4 @@
-"""What a request over TLS asks for: its method, target and body made into a value."""
+"""Requests over TLS: their method, target and body parsed into a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests over TLS: whether a source ticket allows them, and what is to be answered."""
+"""Authorization of requests over TLS by source tickets, and their responses."""
 
 from __future__ import annotations
 

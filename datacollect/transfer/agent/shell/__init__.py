@@ -1,1 +1,1 @@
-"""What joins an agent's core to sockets, files, threads and clocks."""
+"""The agent's shell: joins its core to sockets, files, threads and clocks."""

@@ -1,4 +1,4 @@
-"""What one session needs of the agent's shell."""
+"""Context of one session: what it needs of the agent's shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder that an agent serves: nothing is opened that lies outside, or is reached by a link."""
+"""The served folder: opens nothing that lies outside, or is reached by a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that an agent's core knows nothing of: who runs the agent brings their handlers.
+"""Handlers of requests that an agent's core does not know: who runs the agent brings them.
 
 A handler answers in the thread of the session, over the same TLS; it may take its time for the
 body, which it reads itself.

@@ -1,4 +1,4 @@
-"""The inventory: all files of the folder that is served, in the order of their paths' bytes."""
+"""The inventory: all files of the served folder, in the order of their paths' bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tickets that have been used: kept until they expire, across restarts."""
+"""Nonces of used tickets: kept until they expire, across restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What joins an agent's core to the world: clocks, sessions by number, the log."""
+"""The shell, which joins an agent's core to the world: clocks, sessions by number, the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes from one socket to another through a pipe; they never leave the kernel.
+"""Splicing of bytes from one socket to another through a pipe; they never leave the kernel.
 
 Before they flow freely the two sides greet each other (`greetings`): their first bytes are looked
 at where they wait, and move as all others do.

@@ -1,4 +1,4 @@
-"""Answers to requests for a file by its path, whole or in part (RFC 9110, 2022: ranges, ETag)."""
+"""Responses to requests for a file by its path, whole or in part (RFC 9110, 2022: ranges, ETag)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The collector's mind: events in, actions out. No clock, no sockets, no disk."""
+"""The collector's state machine (sans I/O): events in, actions out. No clock, sockets or disk."""

@@ -1,4 +1,4 @@
-"""The collector's core: events in, actions out. No clock, no threads, no sockets, no disk.
+"""The collector's state machine (sans I/O): events in, actions out.
 
 A controller (`datacollect.control`) decides on routes, connections and ranges of bytes. The core
 makes sessions and requests for pieces of its decisions, judges answers and sessions, and tells the

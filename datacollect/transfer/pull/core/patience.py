@@ -1,4 +1,4 @@
-"""For how long nothing has come from each source, and which time does not count."""
+"""Patience with silent sources: for how long nothing has come, and which time does not count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has yet to come of each source: in this round, or in the next where nothing comes of it.
+"""Remaining pieces of each source: in this round, or in the next where nothing comes of it.
 
 Files of which nothing comes are late: all others of their source come first, they in the next
 round.

@@ -1,4 +1,4 @@
-"""What is under way: sessions until their ends are known, and what is asked for on each.
+"""Requests under way: sessions until their ends are known, and the pieces requested on each.
 
 Each session learns its rate, asks ahead in proportion to it, and says when it is stuck.
 """

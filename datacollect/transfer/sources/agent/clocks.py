@@ -1,4 +1,4 @@
-"""Whether an agent may have refused a ticket for its time alone: its clock was set, or it ended.
+"""Clocks of agents: whether a ticket may have been refused for its time alone.
 
 Tickets are written by the agent's clock, as it was when the agent was asked last. Which tickets
 count is for the agent alone to say; here is decided only whether to write a new one.

@@ -1,4 +1,4 @@
-"""How an agent introduces itself to whoever asks: by its name and its certificate."""
+"""Request for an agent's introduction: its name and its certificate."""
 
 from __future__ import annotations
 

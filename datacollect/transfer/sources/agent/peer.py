@@ -1,4 +1,4 @@
-"""A session with an agent: what is asked of it, and what its answers are worth."""
+"""Session with an agent: requests, and what its responses are worth."""
 
 from __future__ import annotations
 

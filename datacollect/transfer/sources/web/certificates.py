@@ -1,4 +1,4 @@
-"""Why a server's certificate does not count, in words, and what helps: nothing else is proposed."""
+"""Certificate errors of servers in words, and what helps: nothing else is proposed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation with a server: the core's actions become bytes on a connection."""
+"""Carries out the core's actions on a connection to a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What collection files say of other servers: where they are, and which files they have."""
+"""Entries of other servers in collection files: where they are, and which files they have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One session at a time asks for ranges of a file until the first has come; then all may.
+"""Serialisation of first requests: one session at a time until a file's first range has come.
 
 A server that knows no ranges sends the whole file to each who asks for a part. So nobody else asks
 for it meanwhile: it is sent once, whatever the number of connections.

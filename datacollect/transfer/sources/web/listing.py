@@ -1,4 +1,4 @@
-"""Listing what other servers have: each file is asked for its size and version, several at a time.
+"""Listing of other servers: requests each file's size and version, several at a time.
 
 Files whose size and SHA-256 a manifest says are not asked for: their hash shows every change. What
 was answered stays answered: where the server goes away in between, the next try asks for the

@@ -1,4 +1,4 @@
-"""How many sessions of a server may ask at a time, and when: as it says by 429, 503, Retry-After.
+"""Back-off from servers: how many requests at a time, and when, by 429, 503, Retry-After.
 
 At first there is no limit. A server that is asked too much gets its pause; then whoever waits
 comes by itself, each a moment after the other, and half as many at a time as were under way. After

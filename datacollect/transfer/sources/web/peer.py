@@ -1,4 +1,4 @@
-"""A session with another server: questions, each until it is answered, or it is known who fails."""
+"""Session with another server: requests until their response, or until it is known who fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start has seen of a server's files: which fail, which answer, whose versions alternate.
+"""Status of a server's files in one start: failures, responses, alternating versions.
 
 One file that fails costs itself alone, and a server that is away costs no file: whether it is there
 is asked by another file.

@@ -1,4 +1,4 @@
-"""What the system says of a file: it says something else once anybody has written to it."""
+"""Fingerprint of a file by its metadata, which differs once anybody has written to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Getting written files onto the disk: each by itself, or where they are many all at once."""
+"""Syncing of written files to the disk: each by itself, or many at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thread that does jobs in turn, beside whatever else is under way."""
+"""Worker thread, which does jobs in turn, beside whatever else is under way."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a collection remembers across its starts, in SQLite."""
+"""Persistent state of a collection across its starts, in SQLite."""

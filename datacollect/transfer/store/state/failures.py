@@ -1,4 +1,4 @@
-"""What goes wrong with the destination folder, in words: the only place that knows SQLite's errors.
+"""Failures of the destination folder in words: the only place that knows SQLite's errors.
 
 What the system's own mean, and what mends them, is in `files.refusals`. A full disk, one that fails
 and one that may not be written are distinguished from damage. Only damage asks for anything to be

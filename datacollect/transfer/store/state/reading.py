@@ -1,4 +1,4 @@
-"""Questions to a state: a pull asks its own state, `status` a copy in memory."""
+"""Queries of a state: a pull reads its own state, `status` a copy in memory."""
 
 from __future__ import annotations
 

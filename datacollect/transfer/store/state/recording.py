@@ -1,4 +1,4 @@
-"""Groups of what was written, carried on by one thread: when they are due, and who waits."""
+"""Commits of what was written, in groups, by one thread: when they are due, and who waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a whole listing of a source changes what is known of its files: in this order, all at once.
+"""Update of a source's known files by a whole new listing: in one order, all at once.
 
 Numbers are those of `FileState`.
 """

@@ -1,4 +1,4 @@
-"""The tables of a state, and how an older state becomes one of today's."""
+"""Schema of a state, and migrations of older ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A state as it is at one instant, read into memory: nothing is written, whoever is at work.
+"""Snapshot of a state at one instant, read into memory: nothing is written.
 
 The file and its write-ahead log are copied, in this order: a page that a checkpoint brings into the
 file meanwhile is in the log too, which is read afterwards and is laid over the file. That holds as

@@ -1,4 +1,4 @@
-"""What a collection remembers across its starts: one SQLite file, one connection that writes.
+"""Persistent state of a collection: one SQLite file, one connection that writes.
 
 Everything in it is on disk before it is acted upon: write-ahead log, synchronous=FULL.
 """

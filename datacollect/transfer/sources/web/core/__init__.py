@@ -1,1 +1,1 @@
-"""What answers of web servers prove: events in, actions out. No clock, no sockets."""
+"""State machine (sans I/O) of sessions with web servers: what their responses prove."""

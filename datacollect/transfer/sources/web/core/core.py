@@ -1,4 +1,4 @@
-"""The core of a session with another server: events in, actions out. No clock, no sockets.
+"""State machine (sans I/O) of a session with another server: events in, actions out.
 
 One request is under way at a time: not every server, and not every proxy before one, knows what to
 do with more. Its copy by `copy.deepcopy` goes on as the original would.

@@ -1,4 +1,4 @@
-"""What the head of an answer proves: a file's size and version, and which range follows.
+"""Evidence in the head of a response: a file's size and version, and which range follows.
 
 After RFC 9110 (2022): ranges (14), 206 (15.3.7), 416 (15.5.17), ETag (8.8.3), If-Range (13.1.5).
 `docs/collecting_details.md` has the same as a table. No status alone proves a size.

@@ -1,4 +1,4 @@
-"""Is this the file? One rule for all that servers answer, at first starts and at later ones.
+"""Authenticity of files: one rule for all responses of servers, at first and at later starts.
 
 No status says that a server sends a page to log in, an error or a pointer instead of a file. What
 shows it is that answers for different names are equal, or no longer what they were. Equal files

@@ -1,4 +1,4 @@
-"""Where answers of other servers may lead."""
+"""Redirects that are followed, and those that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why files of other servers cannot be had, in words, each with what to do."""
+"""Messages for files of other servers that cannot be had, each with what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version of a file a server has: by its ETag, its date, or its hash."""
+"""Versions of a server's files: by ETag, date, or hash."""
 
 from __future__ import annotations
 
