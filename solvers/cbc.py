@@ -118,7 +118,7 @@ def _check_status(status: str, output: str, program: LinearProgram) -> None:
             "choose 'ortools'"
         )
     raise SolverError(
-        f"cbc ended with {status}; choose 'ortools'. It said: {output.strip()[-300:]}"
+        f"cbc ended with {status}; choose 'ortools'. Its output: {output.strip()[-300:]}"
     )
 
 

@@ -175,7 +175,7 @@ class _Child:
         last_words = self._messages.read().decode(errors="replace").strip()[-500:]
         return SolverError(
             f"{self._solver_name}: the solver's process died with exit code {exit_code}; choose "
-            f"another solver. It said: {last_words or 'nothing'}"
+            f"another solver. Its output: {last_words or 'nothing'}"
         )
 
 

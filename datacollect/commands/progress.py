@@ -62,7 +62,7 @@ def progress(
         bool,
         typer.Option(
             "--recheck",
-            help="Read all of it again first, and give up what is not as it came: then it is "
+            help="Read all of it again first, and give up what was altered: then it is "
             "fetched again. Exit code 1 where that is anything.",
         ),
     ] = False,

@@ -70,7 +70,7 @@ def pull(
     ] = None,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Read all that is there again; fetch what is not as it was."),
+        typer.Option("--verify", help="Read all that is there again; fetch what was altered."),
     ] = False,
     with_source: Annotated[
         bool,
@@ -200,7 +200,7 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
     if not plan_only:
         facts.append(("took", format_duration(answer.makespan_s)))
         again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
-        facts.append(("came in vain", again or "nothing"))
+        facts.append(("received twice", again or "nothing"))
     if answer.with_source is not None:
         facts.append(("as the sources have it", _compared_words(answer.with_source)))
     if answer.narrowed_to is not None:

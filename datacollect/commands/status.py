@@ -45,7 +45,7 @@ def status(
     force: Force = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Read all that is there again; name what is not as it came."),
+        typer.Option("--verify", help="Read all that is there again; name what was altered."),
     ] = False,
     as_asked: Annotated[
         bool,
@@ -94,10 +94,10 @@ def _verified(folder: str) -> Verified:
 def _show_verified(verified: Verified, shown_as_missing: Container[tuple[str, str]]) -> None:
     """Show what was found; remedies of what is shown as missing are shown with it."""
     n_files = counted(verified.n_files, "file")
-    emit(f"read again: {n_files}, {format_bytes(verified.n_bytes)}, as when they came")
+    emit(f"read again: {n_files}, {format_bytes(verified.n_bytes)}, unaltered")
     unsound = [*verified.gone, *verified.altered, *verified.unverifiable]
     for each in unsound[:SHOWN_MISSING]:
-        emit_text(f"not as it came: {each.source}/{each.path}: {each.why}", 2)
+        emit_text(f"not intact: {each.source}/{each.path}: {each.why}", 2)
     if len(unsound) > SHOWN_MISSING:
         emit(f"and {len(unsound) - SHOWN_MISSING} more; --json lists all")
     if any((each.source, each.path) not in shown_as_missing for each in verified.altered):

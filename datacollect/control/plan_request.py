@@ -45,5 +45,5 @@ def remaining_planned(
 def require_planner(plan_remaining: RemainingPlanner | None) -> RemainingPlanner:
     """Return what plans the rest; refuse to carry out a controller that asks for it without."""
     if plan_remaining is None:
-        refuse("PlanRemaining", "nobody plans here; give the engine plan_remaining")
+        refuse("PlanRemaining", "the engine has no planner; give it plan_remaining")
     return plan_remaining

@@ -72,7 +72,7 @@ def _wrong_ranges(place: Place, source: str, files: Files) -> Iterator[GivenUp]:
             if size_of(whole) < each.offset_bytes + each.n_bytes:
                 why = "its bytes are gone"
             elif sha256_of_range(whole, each.offset_bytes, each.n_bytes) != each.sha256:
-                why = "its bytes are not those that came"
+                why = "its bytes were altered"
             else:
                 continue
             each.path.unlink()

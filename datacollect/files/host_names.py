@@ -25,18 +25,18 @@ def fault_of(name: str) -> str:
     >>> fault_of("S1\u00a0")
     'must not end with a blank, got NO-BREAK SPACE there; remove it'
     >>> fault_of("S\u200b1")
-    'must not hold what nobody sees, got ZERO WIDTH SPACE in it; remove it'
+    'must not hold invisible characters, got ZERO WIDTH SPACE in it; remove it'
     """
     if name.isascii() and name.isprintable() and name.strip() == name:
         return ""
     for end, at in (("begin", name[0]), ("end", name[-1])):
         if at.isspace() or unicodedata.category(at) in _UNSEEN:
-            what = "a blank" if at.isspace() else "what nobody sees"
+            what = "a blank" if at.isspace() else "an invisible character"
             return f"must not {end} with {what}, got {_called(at)} there; remove it"
     for at in name:
         if at != " " and at not in _JOINERS and unicodedata.category(at) in _UNSEEN:
             remedy = "write a space" if at.isspace() else "remove it"
-            return f"must not hold what nobody sees, got {_called(at)} in it; {remedy}"
+            return f"must not hold invisible characters, got {_called(at)} in it; {remedy}"
     if not unicodedata.is_normalized("NFC", name):
         composed = unicodedata.normalize("NFC", name)
         return (

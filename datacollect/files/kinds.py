@@ -58,7 +58,9 @@ class Text:
         if not value:
             raise wrong(place, "must not be empty", value, "give it a name")
         if not is_utf_8(value):
-            raise wrong(place, "must be Unicode text", value, "half of a surrogate pair is none")
+            raise wrong(
+                place, "must be Unicode text", value, "replace the half of a surrogate pair"
+            )
         return value
 
     def schema(self) -> Schema:

@@ -192,7 +192,7 @@ def once_each(outcomes: Sequence[Outcome], notes: list[str]) -> list[Outcome]:
         kept.append(one)
     if again:
         notes.append(
-            f"{counted(len(again), 'output')} of a test that is there already, as its server or a "
+            f"{counted(len(again), 'output')} of a test that was read already, as its server or a "
             f"second copy has it: {listed(again)}; each test counts once"
         )
     return kept

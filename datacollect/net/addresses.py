@@ -34,13 +34,13 @@ def addresses_of(host: str, port: int) -> list[tuple[str, int]]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise TransferError(f"the name {shown(host)} leads nowhere: {reason}") from None
+        raise TransferError(f"the name {shown(host)} cannot be resolved: {reason}") from None
     texts = dict.fromkeys(str(row[4][0]) for row in found)
     allowed = [(text, port) for text in texts if is_outside(text)]
     if not allowed:
         raise TransferError(
-            f"the name {shown(host)} leads to {', '.join(texts)}, where names may not lead; write "
-            "the address itself if it is meant"
+            f"the name {shown(host)} resolves to {', '.join(texts)}, in this host or its own "
+            "network; write the address itself if it is meant"
         )
     return allowed
 

@@ -111,7 +111,7 @@ def answered_status(head: bytes) -> int:
     """Return the status of a relay's answer."""
     found = re.match(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: |\r\n)", head)
     if not found:
-        raise ProblemError("the answer to CONNECT is not HTTP; is it an agent?")
+        raise ProblemError("malformed response to CONNECT; is it an agent?")
     return int(found[1])
 
 

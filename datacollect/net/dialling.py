@@ -187,11 +187,11 @@ def _require_established(
     reader = HeadReader()
     while not reader.is_whole:
         if reader.is_too_long:
-            raise TransferError(f"{relay}: its answer to CONNECT has no end")
+            raise TransferError(f"{relay}: its response to CONNECT is too long")
         connection.settimeout(deadline.left_s())
         ahead = connection.recv(reader.room_bytes, socket.MSG_PEEK)
         if not ahead:
-            raise TransferError(f"{relay}: ended the connection instead of connecting to {target}")
+            raise TransferError(f"{relay}: connection closed instead of connected to {target}")
         reader.take(connection.recv(reader.wanted_of(ahead)))
     with as_failure(relay):
         status = connecting.answered_status(reader.data)
@@ -208,10 +208,10 @@ def naming_peer(name: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        why = str(error) if str(error).startswith("the step") else "nothing moves any more"
+        why = str(error) if str(error).startswith("the step") else "no data within the time limit"
         raise TransferError(f"{name}: {why}; the connection is given up") from None
     except ssl.SSLCertVerificationError as error:
-        raise IdentityError(f"{name}: its certificate does not count: {_reason(error)}") from None
+        raise IdentityError(f"{name}: its certificate is not valid: {_reason(error)}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, ProblemError):
             raise

@@ -65,7 +65,7 @@ class Begun(Generic[T]):
     def look(self) -> None:
         """Tell that the thread is gone, if it has gone without a word."""
         if self._thread is not None and not self._thread.is_alive() and not self._has_reported:
-            self._fail(RuntimeError("it ended before it began"))
+            self._fail(RuntimeError("its thread ended before it began"))
 
     def _fail(self, error: Exception) -> None:
         self._has_reported = True

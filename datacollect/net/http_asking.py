@@ -216,7 +216,7 @@ class Asker:
     ) -> Answer:
         head = channel.head(deadline)
         if head.status < 200:
-            raise TransferError(f"{self._name}: answers {head.status}, which nobody asked for")
+            raise TransferError(f"{self._name}: unexpected status {head.status}")
         body = b""
         if head.status not in NO_BODY and not is_head:
             if head.is_chunked:  # as proxies answer

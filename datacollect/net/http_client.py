@@ -107,10 +107,10 @@ class HttpChannel:
         """
         while END not in self._ahead:
             if len(self._ahead) > MOST_HEAD_BYTES:
-                raise TransferError(f"{self._name}: its answer's head has no end")
+                raise TransferError(f"{self._name}: the head of its response is too long")
             data = self._receive(deadline)
             if not data:
-                raise TransferError(f"{self._name}: ended the connection")
+                raise TransferError(f"{self._name}: connection closed before a response")
             self._ahead += data
         end = self._ahead.index(END) + len(END)
         raw, self._ahead = self._ahead[:end], self._ahead[end:]
@@ -120,9 +120,11 @@ class HttpChannel:
     def body(self, length: int | None, most: int, deadline: Deadline) -> bytes:
         """Return the body of an answer, which must say how long it is."""
         if length is None:
-            raise TransferError(f"{self._name}: its answer must say how long it is")
+            raise TransferError(f"{self._name}: its response has neither Content-Length nor chunks")
         if length > most:
-            raise TransferError(f"{self._name}: its answer has {length} bytes, {most} may be")
+            raise TransferError(
+                f"{self._name}: its response has {length} bytes, the limit is {most}"
+            )
         parts = [self._ahead[:length]]
         self._ahead = self._ahead[length:]
         left = length - len(parts[0])
@@ -130,7 +132,7 @@ class HttpChannel:
             # Only what comes takes memory, not what a head announces.
             data = self._receive(deadline, left)
             if not data:
-                raise TransferError(f"{self._name}: ended the connection within an answer")
+                raise TransferError(f"{self._name}: connection closed in the middle of a response")
             parts.append(data)
             left -= len(data)
         return b"".join(parts)
@@ -141,31 +143,31 @@ class HttpChannel:
         while length := self._chunk_length(deadline):
             n_bytes += length
             if n_bytes > most:
-                raise TransferError(f"{self._name}: its answer has more than {most} bytes")
+                raise TransferError(f"{self._name}: its response has more than {most} bytes")
             parts.append(self.body(length, most, deadline))
             if self._line(deadline):
-                raise TransferError(f"{self._name}: a chunk of its answer is longer than it says")
+                raise TransferError(f"{self._name}: malformed response: a chunk exceeds its size")
         n_left = MOST_HEAD_BYTES
         while trailer := self._line(deadline):
             n_left -= len(trailer)
             if n_left < 0:
-                raise TransferError(f"{self._name}: what follows its answer has no end")
+                raise TransferError(f"{self._name}: the trailers of its response are too long")
         return b"".join(parts)
 
     def _chunk_length(self, deadline: Deadline) -> int:
         length = chunk_length(self._line(deadline))
         if length is None:
-            raise TransferError(f"{self._name}: its answer does not say how long a chunk is")
+            raise TransferError(f"{self._name}: malformed response: a chunk has no size")
         return length
 
     def _line(self, deadline: Deadline) -> bytes:
         """Return the next line, without its end."""
         while LINE_END not in self._ahead:
             if len(self._ahead) > MOST_LINE_BYTES:
-                raise TransferError(f"{self._name}: a line of its answer has no end")
+                raise TransferError(f"{self._name}: a line of its response is too long")
             data = self._receive(deadline)
             if not data:
-                raise TransferError(f"{self._name}: ended the connection within an answer")
+                raise TransferError(f"{self._name}: connection closed in the middle of a response")
             self._ahead += data
         line, _, self._ahead = self._ahead.partition(LINE_END)
         return line
@@ -185,7 +187,7 @@ class HttpChannel:
                 taken += n_bytes
                 self.received_bytes += n_bytes if counted else 0
         if taken < len(view):
-            raise TransferError(f"{self._name}: ended the connection within an answer")
+            raise TransferError(f"{self._name}: connection closed in the middle of a response")
 
     def tcp_info(self) -> dict[str, float]:
         """Return what the kernel knows of this host's connection: to the server or first relay."""

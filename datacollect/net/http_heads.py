@@ -105,9 +105,9 @@ def response_head(raw: bytes) -> ResponseHead:
         view.receive_data(raw)
         answer = view.next_event()
     except h11.RemoteProtocolError as error:
-        raise ProblemError(f"answers no HTTP: {safe_text(str(error))}") from None
+        raise ProblemError(f"malformed HTTP response: {safe_text(str(error))}") from None
     if not isinstance(answer, h11.Response | h11.InformationalResponse):
-        raise ProblemError("answers out of turn")
+        raise ProblemError("unexpected HTTP response")
     headers: dict[str, str] = {}
     for name, value in answer.headers:
         key = name.decode("ascii", "replace")

@@ -94,7 +94,7 @@ def write_private_key(path: str | PathLike[str], key: PrivateKey) -> None:
     try:
         write_owned(path, text.encode(), mode=0o600, new=True)
     except FileExistsError:
-        message = f"{name}: is there already; a key overwritten is lost: name another file"
+        message = f"{name}: exists already; a key overwritten is lost: name another file"
         raise NotWrittenError(message) from None
     except OSError as error:
         raise not_written(path, error) from None
@@ -177,7 +177,7 @@ def verify_token(token: str, public_key: str, assertion: str) -> bytes:
     """
     payload, signature, footer = _parts(token)
     if not is_signed(_authenticated(payload, footer, assertion), signature, public_key):
-        raise TicketError("its signature is not that key's, or not for this purpose")
+        raise TicketError("its signature is of another key, or for another purpose")
     return payload
 
 
@@ -210,7 +210,7 @@ def _parts(token: str) -> tuple[bytes, bytes, bytes]:
     body, dot, tail = token.removeprefix(HEADER).partition(".")
     signed, footer = _unpadded(body), _unpadded(tail) if dot else b""
     if signed is None or footer is None or len(signed) < SIGNATURE_BYTES or (dot and not tail):
-        raise TicketError("it is not a whole token")
+        raise TicketError("the token is incomplete")
     return signed[:-SIGNATURE_BYTES], signed[-SIGNATURE_BYTES:], footer
 
 

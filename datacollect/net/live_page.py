@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             data, kind = self.server.static[self.path]
             self._answer(200, kind, data)
         else:
-            self._answer(404, "text/plain", b"there is no such thing here\n")
+            self._answer(404, "text/plain", b"no such path\n")
 
     def _answer(self, status: int, kind: str, data: bytes) -> None:
         self._begin(status, kind)

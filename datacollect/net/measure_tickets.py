@@ -138,7 +138,7 @@ def _ticket(tree: dict[str, Any]) -> MeasureTicket:
     }
     for name, is_right in fits.items():
         if not is_right:
-            raise TicketError(f"its field {name} is not what a ticket has there")
+            raise TicketError(f"malformed field {name}")
     return MeasureTicket(
         issuer=tree["iss"],
         audience=tree["aud"],

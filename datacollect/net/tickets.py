@@ -241,7 +241,7 @@ def read_claims(payload: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         tree = None
     if not isinstance(tree, dict):
-        raise TicketError("it holds no JSON object")
+        raise TicketError("its payload is not a JSON object")
     return tree
 
 
@@ -307,7 +307,7 @@ def is_nonce(value: Any) -> bool:
 
 def _require(fits: Any, name: str) -> None:
     if not fits:
-        raise TicketError(f"its field {name} is not what a ticket has there")
+        raise TicketError(f"malformed field {name}")
 
 
 _EMPTY = Ticket("", "", SOURCE, "", 0.0, 0.0, nonce="")

@@ -144,7 +144,7 @@ def _draw_bytes(axes: Axes, history: History, unit_s: float) -> None:
     label, planned_bytes = "came", sum(each.n_bytes for each in history.planned)
     if history.in_vain_bytes:
         in_vain = (f"{format_bytes(n)} {why}" for why, n in history.in_vain_bytes.items())
-        label = f"came, of that in vain: {', '.join(in_vain)}"
+        label = f"received, of that twice: {', '.join(in_vain)}"
     axes.plot(times / unit_s, came / 1e6, color=PALETTE[0], linewidth=2, label=label)
     if history.planned:
         instants = np.array(

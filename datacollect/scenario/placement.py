@@ -275,7 +275,7 @@ def uniform_with_total(
             return np.append(rows[fits[0]], last[fits[0]])
     raise ProblemError(
         f"backlog.total_bytes {total} is so near to {n} × least_bytes or most_bytes that draws "
-        f"hardly ever meet it ({MOST_DRAWS} in vain); give each source its backlog_bytes"
+        f"hardly ever meet it ({MOST_DRAWS} failed); give each source its backlog_bytes"
     )
 
 

@@ -30,7 +30,7 @@ def test_a_key_is_never_overwritten(tmp_path, capsys):
     run(["keys", "new", str(path)])
     before = path.read_bytes()
     assert run(["keys", "new", str(path)]) == 2
-    assert "is there already; a key overwritten is lost" in capsys.readouterr().err
+    assert "exists already; a key overwritten is lost" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 

@@ -386,7 +386,7 @@ def test_a_key_is_not_even_overwritten_by_force(here, call):
     (here / "new.key").write_text("precious")
     code, out, err = call(*COMMANDS["keys new"])
     assert (code, out) == (2, "")
-    assert "is there already; a key overwritten is lost: name another file" in err
+    assert "exists already; a key overwritten is lost: name another file" in err
     assert (here / "new.key").read_text() == "precious"
     assert call(*COMMANDS["keys new"], "--force")[0] == 2
 

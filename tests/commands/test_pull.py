@@ -230,10 +230,10 @@ def test_status_verify_reads_all_again_and_names_what_is_altered(pulled, capsys)
     capsys.readouterr()
     assert run(["status", str(into), "--verify"]) == 1
     said = capsys.readouterr()
-    assert "not as it came: S1/7: is not what came" in said.out
+    assert "not intact: S1/7: its hash differs" in said.out
     assert "pull … --verify" in said.err
     assert run(["pull", str(pulled / "c.toml"), "--into", str(into), "--verify"]) == 0
-    assert "S1/7: is not what came: its hash is another; it is fetched again" in (
+    assert "S1/7: its hash differs from when it came; it is fetched again" in (
         capsys.readouterr().err
     )
     assert (into / "S1/7").read_bytes() == b"x" * 100_000

@@ -11,10 +11,10 @@ LOOK_ALIKE = {
     "S1\u00a0": "must not end with a blank, got NO-BREAK SPACE there; remove it",
     "S1 ": "must not end with a blank, got SPACE there",
     "\tS1": r"must not begin with a blank, got U\+0009 there",
-    "\ufeffS1": "must not begin with what nobody sees, got ZERO WIDTH NO-BREAK SPACE there",
-    "S\u200b1": "must not hold what nobody sees, got ZERO WIDTH SPACE in it; remove it",
-    "S\u00ad1": "must not hold what nobody sees, got SOFT HYPHEN in it; remove it",
-    "New\u00a0York": "must not hold what nobody sees, got NO-BREAK SPACE in it; write a space",
+    "\ufeffS1": "must not begin with an invisible character, got ZERO WIDTH NO-BREAK SPACE there",
+    "S\u200b1": "must not hold invisible characters, got ZERO WIDTH SPACE in it; remove it",
+    "S\u00ad1": "must not hold invisible characters, got SOFT HYPHEN in it; remove it",
+    "New\u00a0York": "must not hold invisible characters, got NO-BREAK SPACE in it; write a space",
     "Zu\u0308rich": "must be Unicode in its composed form, NFC, got 7 characters for 6",
 }
 IDS = [ascii(name) for name in LOOK_ALIKE]

@@ -317,7 +317,7 @@ def test_a_test_at_both_its_ends_counts_once_as_the_client_has_it(tmp_path, orde
     found = quiet(*paths)
     assert found.samples[["time_s", "bandwidth_bytes_per_s"]].to_numpy().tolist() == [[100, 1e6]]
     assert len(found.notes) == 1
-    assert "1 output of a test that is there already" in found.notes[0]
+    assert "1 output of a test that was read already" in found.notes[0]
 
 
 def test_tests_of_other_cookies_are_others(tmp_path):

@@ -121,7 +121,7 @@ def test_a_private_key_is_written_once_for_its_owner_alone(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert read_private_key(path) == key
     assert key.public in path.read_text()
-    with pytest.raises(NotWrittenError, match="is there already; a key overwritten is lost"):
+    with pytest.raises(NotWrittenError, match="exists already; a key overwritten is lost"):
         write_private_key(path, new_private_key())
     assert read_private_key(path) == key
 

@@ -342,5 +342,5 @@ class TestCbcAlone:
         from datacollect.solvers import cbc
 
         monkeypatch.setattr(cbc, "_cbc_path", lambda: "/bin/echo")
-        with pytest.raises(SolverError, match=r"exit code 0.*It said: model.mps"):
+        with pytest.raises(SolverError, match=r"exit code 0.*Its output: model.mps"):
             cbc.run_cbc(DIET, None)

@@ -163,7 +163,7 @@ def _alive(what: str, stderr: IO[bytes]) -> Iterator[None]:
 def _last_words(stderr: IO[bytes]) -> str:
     stderr.seek(0)
     words = stderr.read().decode(errors="replace").strip()
-    return f"its last words: {words[-1000:]}" if words else "it said nothing"
+    return f"its last output: {words[-1000:]}" if words else "it printed nothing"
 
 
 _worker: tuple[int, Worker] | None = None

@@ -39,7 +39,7 @@ MOST_LINE_BYTES = 128 * 1024
 
 MODE_STOP = 0o10000
 
-MALFORMED = "its line in the list is malformed"
+MALFORMED = "malformed line in the list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def _entry_of(line: bytes, place: str, most_extents: int) -> FileEntry | FolderE
     if key == "left_out":
         return _left_out(name, tree)
     if not is_path(name):
-        return LeftOut(name_text(name), why_not_written(name) or "it is no path within the folder")
+        return LeftOut(name_text(name), why_not_written(name) or "its path leads out of the folder")
     entry = _folder(name, tree) if key == "folder" else _file(name, tree, most_extents)
     return entry or LeftOut(name, MALFORMED)
 

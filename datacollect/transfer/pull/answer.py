@@ -118,7 +118,7 @@ class Pulled:
     method : str
     routes : tuple of RouteUse
     refetched : dict of str to int
-        Bytes that came in vain, by the reason.
+        Bytes received twice, by the reason.
     missing : tuple of Missing
         What could not be had, and why.
     assurances : tuple of Assurance
@@ -142,7 +142,7 @@ class Pulled:
 
     @property
     def refetched_bytes(self) -> int:
-        """All bytes that came in vain."""
+        """All bytes received twice."""
         return sum(self.refetched.values())
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class Pulled:
                 ("missing", str(len(self.missing))),
                 ("method", self.method),
                 ("this start", format_duration(self.makespan_s)),
-                ("came in vain", format_bytes(self.refetched_bytes)),
+                ("received twice", format_bytes(self.refetched_bytes)),
             ],
         )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The most files of a source given up that are named, each with its reason; others are counted.
 MOST_NAMED = 1000
-LATE = "nothing came of it, or too little, when it was asked for"
+LATE = "no data, or too little, came on request"
 
 # Why files are missing with which nothing is wrong.
 NOT_YET = "not fetched yet"
@@ -31,7 +31,7 @@ NOT_YET = "not fetched yet"
 
 @dataclass
 class Use:
-    """What a start has used so far: time, routes, connections, bytes in vain.
+    """What a start has used so far: time, routes, connections, bytes received twice.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Use:
     routes, route_sessions : Counter of tuple of str
         New bytes, and most sessions at a time, by hosts of the route.
     refetched : Counter of str
-        Bytes in vain, by the reason.
+        Bytes received twice, by the reason.
     late : dict of str to set of int
         Numbers of files of which nothing came when it was their turn, by source.
     """

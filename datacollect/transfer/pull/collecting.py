@@ -210,8 +210,8 @@ class Collecting:
             self._use.refetched[NOT_AS_WRITTEN] += n_bytes
             self._log.write("parts lost", source=source, path=path, bytes=n_bytes)
             self._hosts.tell(
-                f"note: {source}/{path}: {format_bytes(n_bytes)} that had come of it "
-                "are not as they were written; they are fetched again"
+                f"note: {source}/{path}: {format_bytes(n_bytes)} of its unfinished file "
+                "were altered; they are fetched again"
             )
         return bool(lost)
 

@@ -78,7 +78,7 @@ class Notices:
                 self._tell_once(name, f"no {what} yet", self._how_long(what))
         if core is None:
             return
-        until = f"given up when nothing has come for {self.limits.patience_s:g} s"
+        until = f"given up after {self.limits.patience_s:g} s without data"
         for name, why in sorted(core.troubles(SILENT_S).items()):
             self._tell_once(name, without_secrets(why), f"it is tried again, and {until}")
         for name, what in sorted(core.awaited(STOPPED_S).items()):

@@ -160,7 +160,7 @@ class Planner:
                     if host not in self.last_resorts and self._says_links:
                         self.last_resorts.add(host)
                     else:
-                        give_up(host, f"there is no way from it to the destination: {error}")
+                        give_up(host, f"no route leads from it to the destination: {error}")
                         del work[host]
         return None
 

@@ -138,8 +138,8 @@ class Listing:
         self._n_empty_pages = self._n_empty_pages + 1 if is_empty else 0
         if self._n_empty_pages >= MOST_EMPTY_PAGES:
             raise TransferError(
-                f"{self._source}: its inventory does not get on: {MOST_EMPTY_PAGES} pages in a row "
-                "were empty"
+                f"{self._source}: its inventory makes no progress: {MOST_EMPTY_PAGES} pages in a "
+                "row were empty"
             )
 
     def _is_repeated(self, entry: Listed) -> bool:
@@ -164,7 +164,7 @@ class Listing:
                 f"{MOST_LEFT_OUT}; collect it in parts, by patterns in [sources.{self._source}]"
             )
         if self._bytes >= BYTES_STOP:
-            raise TransferError(f"{self._source}: it lists more bytes than there can be")
+            raise TransferError(f"{self._source}: its files have more than 2**62 bytes in all")
 
     def _why_left_out(self, entry: Listed) -> str | None:
         why = why_not_written(entry.path)

@@ -35,7 +35,7 @@ ABOUT_NAMES = (
 )
 
 _GONE = "is not there any more; start the same pull again, which fetches it"
-_OTHER = "looks other than when it came; start the same pull again, which compares it"
+_OTHER = "differs in size or times from when it came; start the same pull again, which compares it"
 
 
 class PathKind(Enum):

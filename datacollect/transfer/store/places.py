@@ -109,7 +109,7 @@ class Places(PathLookup):
             )
         if found.at == source:
             return Taken(
-                f"{source} is {found.kind.value} where the folder of this source is wanted; links "
+                f"{source} is {found.kind.value} where the folder of this source belongs; links "
                 "are not followed: move it away, or mount there what it is to lead to"
             )
         if found.at != f"{source}/{path}":
@@ -123,7 +123,7 @@ class Places(PathLookup):
                 f"{found.at} is a folder here, and a file at the source: {_OVERWRITE}, with all "
                 "that lies in it"
             )
-        return Taken(f"{found.at} is there already and is {found.kind.value}: {_OVERWRITE}")
+        return Taken(f"{found.at} exists already and is {found.kind.value}: {_OVERWRITE}")
 
     def _judged_above(self, found: PathFound, number: int, source: str) -> Taken | None:
         """Judge what lies where a folder is wanted: a file of ours that is gone is replaced."""
@@ -135,7 +135,7 @@ class Places(PathLookup):
         if self._options.overwrite and not self._state.is_expected(number, path):
             return None
         return Taken(
-            f"{found.at} is {found.kind.value} where a folder is wanted"
+            f"{found.at} is {found.kind.value} where a folder belongs"
             + ("; links are not followed: " if found.kind is PathKind.LINK else ": ")
             + _OVERWRITE
         )
@@ -173,5 +173,5 @@ class Places(PathLookup):
 
 def why_kept(at: str, *, altered: bool) -> str:
     """Return why a file that lies at a place is kept."""
-    what = "was altered after it came" if altered else "is there already and is another file"
+    what = "was altered after it came" if altered else "exists already and is another file"
     return f"{at} {what}: {_OVERWRITE}"

@@ -33,7 +33,7 @@ GROUP = 1000
 
 # As long as nothing better is known.
 _NOT_COMPARED = (
-    "is there already, and was not compared with its source's file; start the same command again"
+    "exists already, and was not compared with its source's file; start the same command again"
 )
 
 

@@ -50,13 +50,13 @@ def why_no_room(
     free = found.f_bavail * found.f_frsize - spare_bytes
     if n_bytes > free:
         return (
-            f"{where}: must have room for {format_bytes(n_bytes)} more, has it for "
-            f"{format_bytes(max(0, free))}; make room, name another folder with --into, or collect "
-            "in parts, by patterns in [sources.NAME]"
+            f"{where}: must have room for {format_bytes(n_bytes)} more, has "
+            f"{format_bytes(max(0, free))} free; make room, name another folder with --into, or "
+            "collect in parts, by patterns in [sources.NAME]"
         )
     if found.f_files and n_files > found.f_favail:
         return (
-            f"{where}: must have room for {n_files} more files, its disk takes {found.f_favail}; "
+            f"{where}: must have room for {n_files} more files, has {found.f_favail} free inodes; "
             "take files away, or name another folder with --into"
         )
     return None

@@ -182,7 +182,7 @@ class _Verifying:
             elif False in found:
                 self._altered(name, row)
             else:
-                why = "no hash of it alone is known: it came by an older version"
+                why = "it has no hash of its own: an older version fetched it"
                 self._found.unverifiable.append(Unsound(row.number, name, row.listed.path, why))
                 self._progress(1, row.listed.n_bytes)
 
@@ -213,7 +213,7 @@ class _Verifying:
         self._progress(1, row.listed.n_bytes)
 
     def _altered(self, name: str, row: PlacedRow) -> None:
-        why = "is not what came: its hash is another"
+        why = "its hash differs from when it came"
         self._found.altered.append(Unsound(row.number, name, row.listed.path, why))
         self._progress(1, row.listed.n_bytes)
 

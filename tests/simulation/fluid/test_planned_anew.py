@@ -94,7 +94,7 @@ def test_who_asks_for_a_plan_where_nobody_plans_is_told_so():
     problem = triangle(150)
     controller = ReplanningController(problem, dc.coordinated(problem), replan_s=2.0)
     with pytest.raises(
-        dc.SimulationError, match="nobody plans here; give the engine plan_remaining"
+        dc.SimulationError, match="the engine has no planner; give it plan_remaining"
     ):
         simulate_problem(problem, controller)
 

@@ -53,7 +53,7 @@ def test_an_abort_of_ns3_itself_names_the_run_and_tells_its_last_words():
     """A buffer of 4 GiB and more does not fit ns-3's 32 bits."""
     network = replace(LINE, transport=Transport(buffer_bytes=1 << 33))
     with pytest.raises(
-        SimulationError, match=r"SIGABRT; its last words: (?s:.*)SndBufSize"
+        SimulationError, match=r"SIGABRT; its last output: (?s:.*)SndBufSize"
     ) as caught:
         straight(network, {"S": 10}, name="run 18")
     assert str(caught.value).startswith("run 18: ")

@@ -159,20 +159,16 @@ def test_silent_and_slow_clients_are_let_go(tmp_path):
     establish(agent, 6)  # never greets
     assert agent.handle(events.Tick(at(19.9))) == []
     done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.WriteLog)]
-    why = "nothing was asked in time"
+    why = "no request in time"
     assert done == [
         actions.EndSession(1, why),
         actions.Refuse(2, 408, "the request took too long"),
         actions.EndSession(3, why),
-        actions.EndSession(6, "the client has not greeted in time"),
+        actions.EndSession(6, "no greeting from the client in time"),
     ]
     agent.handle(events.Passed(at(90), 5, 1, 0))
-    assert agent.handle(events.Tick(at(101))) == [
-        actions.EndSession(4, "nothing has moved for long")
-    ]
-    assert agent.handle(events.Tick(at(190))) == [
-        actions.EndSession(5, "nothing has moved for long")
-    ]
+    assert agent.handle(events.Tick(at(101))) == [actions.EndSession(4, "no data for too long")]
+    assert agent.handle(events.Tick(at(190))) == [actions.EndSession(5, "no data for too long")]
 
 
 @pytest.mark.parametrize("port", [443, 7443])
@@ -295,7 +291,7 @@ def test_an_answer_that_moves_is_not_idle_however_long_it_takes(tmp_path):
         assert agent.handle(events.Tick(at(s + 499))) == []
     last_s = 19_600.0
     [close] = agent.handle(events.Tick(at(last_s + 900)))
-    assert close == actions.EndSession(1, "nothing has moved for long")
+    assert close == actions.EndSession(1, "no data for too long")
 
 
 def test_whoever_drips_has_one_time_for_all(tmp_path):

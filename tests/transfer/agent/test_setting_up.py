@@ -57,7 +57,7 @@ def test_the_same_again_changes_nothing(here):
 def test_a_file_that_says_something_else_stays_unless_forced(here):
     _, first = set_up_agent(setting())
     before = files(here)
-    with pytest.raises(ProblemError, match=r"S1.toml: is there already, .*--force"):
+    with pytest.raises(ProblemError, match=r"S1.toml: exists already, .*--force"):
         set_up_agent(setting(collectors=[OTHER.public]))
     assert files(here) == before
     path, second = set_up_agent(setting(collectors=[OTHER.public]), force=True)
@@ -70,7 +70,7 @@ def test_a_file_that_says_something_else_stays_unless_forced(here):
 def test_what_is_no_file_is_not_replaced_even_by_force(here, kind):
     path = here / "S1.toml"
     path.mkdir() if kind == "folder" else path.symlink_to("nowhere")
-    with pytest.raises(ProblemError, match="is there already"):
+    with pytest.raises(ProblemError, match="exists already"):
         set_up_agent(setting(), force=True)
     assert files(here) == {}
 

@@ -109,7 +109,7 @@ def test_a_source_that_stays_away_is_given_up_and_others_are_not():
     core = core_of(links, {"S": 400, "T": 400}, patience_s=20.0)
     world.run(core)
     assert len([piece for piece in world.came if piece[0] == "S"]) == 400
-    assert core.todo.given_up == {"T": "nothing has come for 20 s: broken"}
+    assert core.todo.given_up == {"T": "no data for 20 s: broken"}
     assert core.finished == "nothing more can be had"
 
 

@@ -56,7 +56,7 @@ def test_a_new_one_again_changes_nothing_and_loses_no_agents(tmp_path):
 
 @pytest.mark.parametrize(("destination", "key"), [("E", "c.key"), ("D", "other.key")])
 def test_another_one_is_not_overwritten(file, destination, key):
-    with pytest.raises(ProblemError, match=r"is there already, with another destination or key"):
+    with pytest.raises(ProblemError, match=r"exists already, with another destination or key"):
         new_collection(file, destination, key)
     assert file.read_text() == HEAD
     assert [path.name for path in file.parent.iterdir()] == ["collection.toml"]
@@ -101,7 +101,7 @@ def test_another_of_its_name_replaces_it_by_force_alone(file, other):
         f'[ agents.S1 ]\nurl = "https://s1.example:7443"\nfingerprint = "{PRINT}"\n'
     )
     before = file.read_text()
-    with pytest.raises(ProblemError, match=r"agents.S1: is there already, .*--force replaces both"):
+    with pytest.raises(ProblemError, match=r"agents.S1: exists already, .*--force replaces both"):
         add_agents(file, [other])
     assert file.read_text() == before
     (added,) = add_agents(file, [other], force=True)

@@ -43,7 +43,7 @@ def test_good_files_behind_silent_ones_come_in_the_same_start():
     core, took_s = rounds(world, 8, connections=2)
     assert pieces_of(world) == [5, 6, 7]
     assert max(came_s for *_, came_s in world.came) < 36.0
-    assert core.todo.given_up == {"S": "nothing has come for 60 s: stuck"}
+    assert core.todo.given_up == {"S": "no data for 60 s: stuck"}
     assert core.todo.late["S"] >= set(range(5))
     assert took_s < 36.0 + 60.0 + 10.0  # patience counts once, whatever the number of files
 
@@ -92,7 +92,7 @@ def test_the_only_file_that_is_left_is_asked_for_until_patience_ends():
     world = World({("S", "D"): 5 * MB}, silent={("S", 0)})
     core = core_of(LINK, {"S": 1}, connections=1)
     world.run(core)
-    assert core.todo.given_up == {"S": "nothing has come for 60 s: stuck"}
+    assert core.todo.given_up == {"S": "no data for 60 s: stuck"}
     assert core.todo.pieces == {"S": {0}}
     closed = [action for action in world.actions if isinstance(action, CloseSession)]
     # At 20 s and 41 s: each try has the whole time-out, and the third ends with patience.
@@ -113,7 +113,7 @@ def test_a_first_byte_below_the_time_out_always_comes(n_pieces, first_byte_s):
 def test_a_first_byte_above_the_time_out_never_comes():
     world = World({("S", "D"): 5 * MB}, first_byte_s=60.5)
     core, took_s = rounds(world, 1, timeout_s=60.0, patience_s=100.0, connections=1)
-    assert core.todo.given_up == {"S": "nothing has come for 100 s: stuck"}
+    assert core.todo.given_up == {"S": "no data for 100 s: stuck"}
     assert took_s == pytest.approx(100.0, abs=1.0)
 
 
@@ -217,7 +217,7 @@ def test_the_pause_that_a_source_asks_for_does_not_count_once():
     core = core_of(LINK, {"S": 1})
     took_s = world.run(core)
     assert took_s == pytest.approx(110.0, abs=1.0)
-    assert "nothing has come for 110 s" in core.todo.given_up["S"]
+    assert "no data for 110 s" in core.todo.given_up["S"]
 
 
 def test_what_begins_again_and_again_and_never_goes_on_is_given_up():
@@ -225,7 +225,7 @@ def test_what_begins_again_and_again_and_never_goes_on_is_given_up():
     silent = {("S", 0), ("S", 1)}
     world = World({("S", "D"): 5 * MB}, silent=silent, begun_bytes=6000)
     core, took_s = rounds(world, 2, connections=2)
-    assert "nothing has come for 60 s" in core.todo.given_up["S"]
+    assert "no data for 60 s" in core.todo.given_up["S"]
     assert took_s < 60.0 + 10.0 + 5.0
 
 

@@ -34,7 +34,7 @@ def test_a_file_that_is_larger_than_it_may_be_is_left_out_and_named(
 
 def test_so_much_room_is_left_free(tmp_path, agents, collection_of):
     collection = collection_of(agents("S1", {"a": b"a"}), limits={"spare_bytes": 10**15})
-    with pytest.raises(StoreError, match="must have room for 1 B more, has it for 0 B"):
+    with pytest.raises(StoreError, match="must have room for 1 B more, has 0 B free"):
         dc.pull(collection, tmp_path / "into")
     collection["limits"]["spare_bytes"] = 0
     assert dc.pull(collection, tmp_path / "into").complete

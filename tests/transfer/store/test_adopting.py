@@ -85,7 +85,7 @@ def test_another_file_that_is_there_is_kept(tmp_path, source):
     first = pull(tmp_path, source)
     assert not first.is_complete
     assert first.missing == {
-        path: f"S/{path} is there already and is another file: move it away, or start with "
+        path: f"S/{path} exists already and is another file: move it away, or start with "
         "--overwrite, which replaces it"
         for path in ("small", "large")
     }
@@ -181,7 +181,7 @@ def test_a_file_that_became_a_folder_is_kept_if_it_was_altered(tmp_path, source)
     source.write("small/inner", b"inner")
     (tmp_path / "S/small").write_bytes(b"mine")
     assert pull(tmp_path, source).missing == {
-        "small/inner": "S/small is a file where a folder is wanted: move it away, or start with "
+        "small/inner": "S/small is a file where a folder belongs: move it away, or start with "
         "--overwrite, which replaces it"
     }
     assert (tmp_path / "S/small").read_bytes() == b"mine"

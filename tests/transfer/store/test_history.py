@@ -112,7 +112,7 @@ def test_the_picture_has_the_scale_of_what_happened(logged):
 def test_bytes_that_came_in_vain_are_named(logged):
     figure = _drawn(logged, ended_s=4, makespan_s=4.0, refetched={"sent twice": 150, "changed": 0})
     labels = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
-    assert labels == ["came, of that in vain: 150 B sent twice", "plan"]
+    assert labels == ["received, of that twice: 150 B sent twice", "plan"]
     plain = _drawn(logged, ended_s=4, makespan_s=4.0).axes[1]
     assert [text.get_text() for text in plain.get_legend().get_texts()] == ["came", "plan"]
 

@@ -96,7 +96,7 @@ def test_pages_that_bring_nothing_have_an_end(store):
     listing = store.listing("S")
     for _ in range(39_999):
         listing.take(Page(()))
-    with pytest.raises(TransferError, match="does not get on: 40000 pages in a row were empty"):
+    with pytest.raises(TransferError, match="makes no progress: 40000 pages in a row were empty"):
         listing.take(Page(()))
 
 
@@ -110,7 +110,7 @@ def test_there_are_limits(store, monkeypatch):
     files = [Listed(f"{i:07}", 2**44, 1, 1) for i in range(2**9)]
     monkeypatch.setattr(listing_module, "BYTES_STOP", 2**50)
     monkeypatch.setattr(listing_module, "MOST_FILES", 10**6)
-    with pytest.raises(TransferError, match="more bytes than there can be"):
+    with pytest.raises(TransferError, match=r"more than 2\*\*62 bytes in all"):
         listed(store, Page(files))
 
 

@@ -45,7 +45,7 @@ def test_a_source_whose_folder_is_none_is_named(tmp_path, source, kind):
         assert pulled.n_bytes == 0
         (why,) = set(pulled.missing.values())
         assert why == (
-            f"S is a {kind} where the folder of this source is wanted; links are not followed: "
+            f"S is a {kind} where the folder of this source belongs; links are not followed: "
             "move it away, or mount there what it is to lead to"
         )
     assert not any(outside.iterdir())
@@ -59,7 +59,7 @@ def test_a_link_on_the_way_is_named(tmp_path, source):
     pulled = unmoved(into, source)
     assert pulled.n_bytes == 10
     assert pulled.missing == {
-        "a/b/c": "S/a is a link where a folder is wanted; links are not followed: move it away, "
+        "a/b/c": "S/a is a link where a folder belongs; links are not followed: move it away, "
         "or start with --overwrite, which replaces it"
     }
     assert not any(outside.iterdir())
@@ -78,7 +78,7 @@ def test_what_is_no_file_under_the_final_name_is_kept(tmp_path, source, kind):
         (into / "S/top").symlink_to(victim)
     else:
         os.mkfifo(into / "S/top")
-    assert "S/top is there already and is" in unmoved(into, source).missing["top"]
+    assert "S/top exists already and is" in unmoved(into, source).missing["top"]
     assert pull(into, source, overwrite=True).is_complete
     assert victim.read_text() == "mine"
     assert (into / "S/top").is_file()

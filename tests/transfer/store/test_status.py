@@ -236,7 +236,7 @@ def test_a_file_that_does_not_lie_where_it_was_placed_is_not_complete(tmp_path):
     assert not found.complete
     assert [(entry.path, entry.why.split(";")[0]) for entry in found.missing] == [
         ("a", "is not there any more"),
-        ("b", "looks other than when it came"),
+        ("b", "differs in size or times from when it came"),
     ]
     (tree,) = found.sources
     assert (tree.done_files, tree.done_bytes, tree.missing_files) == (1, 30, 2)

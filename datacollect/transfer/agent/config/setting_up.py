@@ -93,8 +93,8 @@ def set_up_agent(
     is_same = is_there and path.is_file() and read_text(path) == text
     if is_there and not is_same and not (force and path.is_file()):
         raise NotWrittenError(
-            f"{document_name(path)}: is there already, and is not what would be written; --force "
-            "replaces a file, -o names another"
+            f"{document_name(path)}: exists already, and differs from what would be written; "
+            "--force replaces a file, -o names another"
         )
     make_own_certificate(config)
     if not is_same:

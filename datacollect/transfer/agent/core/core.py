@@ -326,19 +326,19 @@ class AgentCore:
             if session.phase is Phase.RELAYING and idle_s >= QUIET_S:
                 return self._close(session, "the agent ends", reset=False)
         if session.phase is Phase.FIRST_BYTE or unproved:
-            why = "nothing was asked in time"
+            why = "no request in time"
             return self._close_noted(session, why, now) if greeted_late else []
         if session.phase is Phase.HEAD and greeted_late:
             return self._refuse(session, 408, "the request took too long", now)
         is_silent = session.phase is Phase.RELAYING and not session.up_bytes
         if is_silent and waited_s >= limits.head_s and self._asks_greeting(session):
-            return self._close_noted(session, "the client has not greeted in time", now)
+            return self._close_noted(session, "no greeting from the client in time", now)
         if session.phase is Phase.DIALLING and waited_s >= limits.connect_s:
             return self._refuse(session, 504, f"{session.next_host} does not answer", now)
         is_stranger = session.ticket is None and session.is_handed_over and not session.busy
         most_idle_s = min(limits.idle_s, STRANGER_IDLE_S) if is_stranger else limits.idle_s
         if session.phase in (Phase.RELAYING, Phase.TLS) and idle_s >= most_idle_s:
-            return self._close(session, "nothing has moved for long")
+            return self._close(session, "no data for too long")
         return []
 
     def _stop(self, now: ClockReading) -> list[Action]:

@@ -25,7 +25,7 @@ LEAST_HELLO_BYTES = 42
 # As far as anything has to be looked at.
 MOST_GREETING_BYTES = RECORD_HEAD_BYTES + MOST_RECORD_BYTES
 _TOKEN = re.compile(re.escape(HEADER) + r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?")
-_NO_HELLO = "what came is no ClientHello of TLS in one record"
+_NO_HELLO = "malformed ClientHello, or one in several TLS records"
 _NO_TLS = "the next host does not speak TLS"
 
 
@@ -66,7 +66,7 @@ def seen_of(awaited: Awaited, ahead: bytes) -> Seen | None:
     (None, <Awaited.HTTP_ANSWER: 3>)
     >>> seen_of(Awaited.GREETING, b"EHLO me\r\n")
     Traceback (most recent call last):
-    datacollect.errors.ProblemError: only TLS passes here, or a request to connect onwards
+    datacollect.errors.ProblemError: only TLS and CONNECT requests pass here
     """
     if awaited is Awaited.TLS_ANSWER:
         return _tls_answer(ahead)
@@ -76,7 +76,7 @@ def seen_of(awaited: Awaited, ahead: bytes) -> Seen | None:
         return _hello(ahead)
     if _begins(ahead, b"CONNECT "):
         return _request(ahead)
-    raise ProblemError("only TLS passes here, or a request to connect onwards")
+    raise ProblemError("only TLS and CONNECT requests pass here")
 
 
 def _hello(ahead: bytes) -> Seen | None:
@@ -102,7 +102,7 @@ def _request(ahead: bytes) -> Seen | None:
     token = request.token or ""
     ours = connect_request(request.host, token, request.port)
     if ours != ahead[:n_bytes] or not _TOKEN.fullmatch(token):
-        raise ProblemError("a request to connect onwards says where to and by which ticket alone")
+        raise ProblemError("a CONNECT request holds a target and a ticket, and nothing else")
     return Seen(n_bytes, Awaited.HTTP_ANSWER)
 
 
@@ -122,7 +122,7 @@ def _tls_answer(ahead: bytes) -> Seen | None:
 def _http_answer(ahead: bytes) -> Seen | None:
     """See the answer of the next relay: once it has connected, its client greets whom it has."""
     if not _begins(ahead, b"HTTP/1."):
-        raise ProblemError("the next host is no relay")
+        raise ProblemError("the next host is not a relay")
     n_bytes = _head_bytes(ahead)
     if n_bytes is None:
         return None

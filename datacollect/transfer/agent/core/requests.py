@@ -93,13 +93,13 @@ def require_route(method: str, target: str, body_bytes: int) -> str:
     path = target.partition("?")[0]
     methods = ("GET", "HEAD") if path.startswith(FILES) else METHODS.get(path)
     if methods is None:
-        raise RefusedError("there is no such thing here", 404)
+        raise RefusedError("no such path", 404)
     if method not in methods:
-        raise RefusedError(f"only {' or '.join(methods)} is answered here", 405)
+        raise RefusedError(f"only {' or '.join(methods)} is allowed here", 405)
     if body_bytes and method != "POST":
-        raise RefusedError("such a request has no body", 400)
+        raise RefusedError("a request by this method has no body", 400)
     if body_bytes > MOST_BODY_BYTES:
-        raise RefusedError(f"a request has {MOST_BODY_BYTES} bytes at most", 413)
+        raise RefusedError(f"a request's body has at most {MOST_BODY_BYTES} bytes", 413)
     return path
 
 
@@ -139,7 +139,7 @@ def _wish(method: str, path: str, query: str, body: bytes) -> Wish:
     except UnicodeDecodeError:
         name = ""
     if not is_path(name):
-        raise RefusedError("that is no path within the folder", 400)
+        raise RefusedError("the path must lie within the folder", 400)
     return WantsFile(name, method == "GET")
 
 

@@ -47,7 +47,7 @@ class PlainSession:
         try:
             self._perform(action)
         except (OSError, RuntimeError, MemoryError) as error:  # no room, no thread to be had
-            self._end(f"this host cannot: {error}", reset=True, is_failure=True)
+            self._end(f"this host failed: {error}", reset=True, is_failure=True)
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, actions.StartTls):
@@ -109,7 +109,7 @@ class PlainSession:
             self._end(f"the connection failed: {error.strerror}", reset=False)
             return b""
         if not data:
-            self._end("it ended without a request", reset=False)
+            self._end("connection closed before a request", reset=False)
         return data
 
     # The outbound side ---------------------------------------------------------------------

@@ -157,7 +157,7 @@ class TlsSession:
 
     def run(self) -> None:
         """Serve until one side ends the session."""
-        why, is_failure = "it has ended", False
+        why, is_failure = "the client closed the connection", False
         try:
             self._plain.settimeout(self._shell.head_s)
             self._tls = self._shell.tls.wrap_socket(
@@ -169,7 +169,7 @@ class TlsSession:
         except TransferError as error:
             why = str(error)
         except TimeoutError:
-            why = "nothing moved any more"
+            why = "no data within the time limit"
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors, some are ValueErrors
             why = f"the connection failed: {getattr(error, 'reason', None) or type(error).__name__}"
         except Exception as error:  # noqa: BLE001 - reported, whatever it is; the others go on
@@ -319,7 +319,7 @@ class TlsSession:
             elif isinstance(event, h11.Data):
                 body += event.data
             else:
-                raise TransferError("it ended within a request")
+                raise TransferError("connection closed in the middle of a request")
         assert len(body) == n_bytes
         self._shell.tell(events.BodyRead(self._shell.now(), self._number, bytes(body)))
 
@@ -343,7 +343,7 @@ class TlsSession:
                 if self.throttle is not None:
                     self._wait(self.throttle.owe(n_bytes))
         except h11.RemoteProtocolError:
-            raise TransferError("it ended within a request") from None
+            raise TransferError("connection closed in the middle of a request") from None
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     def answer_handed(

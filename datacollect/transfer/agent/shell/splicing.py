@@ -210,7 +210,7 @@ class Relay:
             return False
         if not ahead:
             who = "client" if is_of_client else "next host"
-            raise EndedError(f"the {who} has ended without a greeting")
+            raise EndedError(f"the {who} closed the connection without a greeting")
         seen = seen_of(self._awaited, ahead)
         if seen is None:
             return False
@@ -228,7 +228,7 @@ class Relay:
             return
         ahead = other.ahead()
         if ahead == b"":
-            raise EndedError(f"the {name} has ended before it was greeted or answered")
+            raise EndedError(f"the {name} closed the connection before it was greeted or answered")
         if ahead and is_of_client:
             raise ProblemError("the next host speaks first: it does not speak TLS")
 

@@ -70,13 +70,13 @@ def new_collection(path: str | PathLike[str], destination: str, key: str) -> str
         tree = _parsed(read_text(file), name)
         if not isinstance(tree, dict) or any(tree.get(k) != v for k, v in rows.items()):
             raise NotWrittenError(
-                f"{name}: is there already, with another destination or key; name another file, "
+                f"{name}: exists already, with another destination or key; name another file, "
                 "or go on with this one"
             )
     key_file = folder_of(path) / key
     if is_there and not key_file.exists():
         raise NotWrittenError(
-            f"{name}: is there already, and its key {key} is not, which its agents know; put that "
+            f"{name}: exists already, but its key {key}, which its agents know, does not; put that "
             "back, or name another file and key, and set the agents up for these"
         )
     if not key_file.exists():
@@ -144,7 +144,7 @@ def _with(text: str, agent: Introduction, path: str | PathLike[str], *, force: b
         Collection.from_dict(expected, folder_of(path))
         given = found.get("url") if isinstance(found, dict) else found
         raise ProblemError(
-            f"agents.{agent.name}: is there already, at {shown(given)}, with another address or "
+            f"agents.{agent.name}: exists already, at {shown(given)}, with another address or "
             "fingerprint; --force replaces both"
         )
     if _is_json(text):

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 
 # Why a piece is given up whose answers are no good.
 TROUBLES = {
-    Verdict.CORRUPT: "its bytes were not those that the source had hashed, time after time",
-    Verdict.CHANGED: "it changes while it is fetched, time after time",
+    Verdict.CORRUPT: "its bytes differed from the source's hashes each time",
+    Verdict.CHANGED: "it changed while it was fetched, each time",
     Verdict.UNREADABLE: "the source cannot read it to its end",
 }
 DRAIN_S = 3.0  # in which what was asked for may come before more is planned
@@ -97,7 +97,7 @@ class CollectorCore:
     route_sessions : Counter
         Most sessions at a time on each route.
     refetched : Counter
-        Bytes that came in vain, by the reason.
+        Bytes received twice, by the reason.
     finished : str or None
         Why it has ended.
     stranded : set of str

@@ -182,7 +182,7 @@ class Patience:
     def why_over(self, source: str, now_s: float) -> str:
         """Return why a source is given up."""
         why = self._last_trouble.get(source, "no answer")
-        return f"nothing has come for {self.silent_s(source, now_s):.0f} s: {why}"
+        return f"no data for {self.silent_s(source, now_s):.0f} s: {why}"
 
     def silent_s(self, source: str, now_s: float) -> float:
         """Return for how long nothing has come from a source."""

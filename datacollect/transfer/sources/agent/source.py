@@ -81,7 +81,7 @@ class AgentSource:
             if not flow.is_over:
                 raise
             raise EndlessError(
-                f"{self.name}: its list brings too little, less than a name and "
+                f"{self.name}: its list comes too slowly, less than a name and "
                 f"{LEAST_BYTES_PER_S:g} bytes a second, over {self._patience_s:g} s: if its disk "
                 "needs more time, write a longer patience_s in [limits]"
             ) from error
@@ -103,7 +103,7 @@ class AgentSource:
                 if page.after is None:
                     return
                 if after is not None and page.after.encode() <= after.encode():
-                    raise TransferError(f"{self.name}: its inventory does not get on")
+                    raise TransferError(f"{self.name}: its inventory makes no progress")
                 after = page.after
 
     def open(self, relays: tuple[str, ...]) -> AgentPeer:

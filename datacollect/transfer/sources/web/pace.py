@@ -133,7 +133,7 @@ class Pace:
                 if (left_s := self._until_s - now_s) > 0:
                     if left_s > most_s:
                         raise TransferError(
-                            f"{name}: asks to be left alone for {left_s:.0f} s more, and "
+                            f"{name}: asks to wait {left_s:.0f} s more (Retry-After), and "
                             f"patience_s is {most_s:g}: {LATER_OR_LONGER}"
                         )
                     if pause_seen != self._n_pauses:

@@ -23,7 +23,7 @@ MOST_FAILURES = 4
 # A file has at most this many versions in one start: listed, and changed three times.
 MOST_VERSIONS = 4
 # What is said of a file of which nothing comes.
-SILENT = "nothing comes of it when it is asked for, or too little"
+SILENT = "no data, or too little, comes on request"
 # So many others are asked whether the server is there.
 MOST_WITNESSES, MOST_LOOKED_AT = 4, 100
 
@@ -42,7 +42,7 @@ class Failures(NamedTuple):
     @property
     def text(self) -> str:
         """Why it was given up."""
-        return f"{self.why}; so it went {self.n} times, while the server answered for others"
+        return f"{self.why}; it failed {self.n} times, while the server answered for others"
 
 
 NONE = Failures(0, "")

@@ -116,7 +116,7 @@ class StateErrors:
         except DatacollectError:
             raise
         except (ValueError, TypeError, OverflowError) as error:
-            raise self.damaged(f"a value in it means nothing: {error}") from error
+            raise self.damaged(f"malformed value: {error}") from error
 
     def require_whole(self, db: apsw.Connection) -> None:
         """Raise that it is damaged where its parts do not fit together.
@@ -127,7 +127,7 @@ class StateErrors:
         rows = db.execute("PRAGMA integrity_check(1)").fetchall()
         if rows != [("ok",)]:
             *_, reason = str(rows[0][0]).splitlines()
-            raise self.damaged(f"its parts are not of one instant: {reason}")
+            raise self.damaged(f"its file and log are of different instants: {reason}")
 
     def of(self, error: apsw.Error) -> DatacollectError:
         """Return our error for one of SQLite's."""

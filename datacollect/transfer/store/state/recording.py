@@ -86,7 +86,7 @@ class PieceRecorder:
         """Raise `StoreError` where the thread has gone without a word, or something has failed."""
         gone = self._thread is not None and not self._thread.is_alive() and not self._ends
         if gone and self.failure is None:
-            self.fail(self._no_thread(RuntimeError("it ended before it began")))
+            self.fail(self._no_thread(RuntimeError("its thread ended before it began")))
         self.require_sound()
 
     def _no_thread(self, error: BaseException) -> StoreError:

@@ -407,7 +407,7 @@ def test_redirects_in_a_circle_end():
         core.handle(moved("/a"))
         core.handle(Connected())
     *_, answer = core.handle(moved("/a"))
-    assert "leads on more than" in answer.why
+    assert "redirects more than" in answer.why
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_a_head_without_end_is_asked_for_once(asks):
             break
     gone, answer = actions
     assert (gone, answer.worth) == (Disconnect(), Worth.REFUSED)
-    assert "has no end within 65,536 bytes" in answer.why
+    assert "is longer than 65,536 bytes" in answer.why
 
 
 # What is met in the field ---------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_nobody_waits_longer_than_patience():
     pace = StoppedPace()
     pace.is_refused(1, wait_s=101.0)
     with pytest.raises(
-        TransferError, match="asks to be left alone for 101 s more, and patience_s is 100"
+        TransferError, match=r"asks to wait 101 s more \(Retry-After\), and patience_s is 100"
     ):
         pace.asks()
 

@@ -12,7 +12,7 @@ def test_failures_count_until_a_file_is_answered_for():
         assert not standing.failures("f").are_too_many
         assert standing.failed("f", "reset") == n
     assert standing.failures("f").are_too_many
-    assert standing.failures("f").text.startswith("reset; so it went")
+    assert standing.failures("f").text.startswith("reset; it failed")
     standing.answered("f", is_good=True)
     assert standing.failures("f").n == 0
 

@@ -207,7 +207,7 @@ class WebCore:
             if error.error_status_hint == HEAD_TOO_LONG:
                 # Each try would cost as much again, however small the file is.
                 return [*self._disconnect(), self._refused(endless_head(MOST_HEAD_BYTES))]
-            why = f"the server's answer is cut short, or no HTTP: {safe_text(str(error))}"
+            why = f"malformed or truncated response: {safe_text(str(error))}"
             return [*self._disconnect(), Fail(why)]
         return actions + self._fill()
 
@@ -269,7 +269,7 @@ class WebCore:
         if (wait := wait_s(head, now_unix_s)) is not None:
             is_asked = head.status == TOO_MANY or "retry-after" in head.headers
             asks = f", and asks to wait {wait:g} s" if is_asked else ""
-            why = f"the server cannot now ({head.status}){asks}"
+            why = f"the server is not available ({head.status}){asks}"
             self._failing = Fail(why, wait, head.status, is_asked)
             return self._needless_body(head)
         if self._is_from_memory and head.status in (401, 403, 404, 410):
@@ -341,7 +341,7 @@ class WebCore:
         self._n_redirects += 1
         try:
             if self._n_redirects > MOST_REDIRECTS:
-                raise ProblemError(f"the server leads on more than {MOST_REDIRECTS} times")
+                raise ProblemError(f"the server redirects more than {MOST_REDIRECTS} times")
             target = redirected(self._target, location)
             why = self._rule.why_not(self._target.origin, target.origin)
             if why is not None and target.origin != self._asked.target.origin:

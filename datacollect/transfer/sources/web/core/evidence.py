@@ -167,7 +167,12 @@ def _by_part(head: Head) -> Evidence:
     if found.total is None:  # it need not know (14.4): the whole may show it
         return Evidence(Answer(Worth.REFUSED, SIZE_UNKNOWN, 1), is_proof=False)
     if found.total >= BYTES_STOP:
-        return Evidence(Answer(Worth.REFUSED, f"{found.total} bytes are more than there can be"))
+        return Evidence(
+            Answer(
+                Worth.REFUSED,
+                f"the server says that it has {found.total} bytes, more than a file can have",
+            )
+        )
     # Caches have been seen that call the byte that they have all of it.
     return Evidence(_good(found.total, head), found.total, is_proof=found.total > 1)
 

@@ -35,17 +35,17 @@ class RedirectRule:
         >>> RedirectRule(("*.cdn",)).why_not(here, there) is None
         True
         >>> RedirectRule().why_not(here, there)
-        "the server leads on to 'a.cdn'; add that host to redirects_to if it is meant"
+        "the server redirects to 'a.cdn'; add that host to redirects_to if it is meant"
         """
         if here == there:
             return None
         if self.is_relayed:
-            return f"the server leads on to {there.host!r}, where its relays do not connect to"
+            return f"the server redirects to {there.host!r}, where its relays do not connect to"
         if there.scheme != "https" and not self.plain_http:
-            return f"the server leads on to {there.host!r} without TLS"
+            return f"the server redirects to {there.host!r} without TLS"
         if not any(_fits(there.host, pattern.lower()) for pattern in self.to):
             return (
-                f"the server leads on to {there.host!r}; add that host to redirects_to if it is "
+                f"the server redirects to {there.host!r}; add that host to redirects_to if it is "
                 "meant"
             )
         return None

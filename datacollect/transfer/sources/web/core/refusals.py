@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Of what a server says itself: so much is shown, and of a URL's query a value of this length is no
 # word that it may say.
 MOST_SAID, LEAST_SECRET = 160, 8
-NO_RANGES = "sends whole files only: it must know ranges (Accept-Ranges: bytes)"
+NO_RANGES = "sends whole files only: it must support ranges (Accept-Ranges: bytes)"
 # Of RFC 9110, 15.5.20; relays say it to whoever speaks no TLS.
 MISDIRECTED = 421
 LET_IN = "name a user and a password in its URL, or have URLs signed"
@@ -30,10 +30,10 @@ def not_allowed(status: int, target: Target, now_unix_s: float) -> str:
         return f"its URL expired at {when} ({status}); have it signed again"
     if "?" in target.path:
         return (
-            f"the server does not let us have it ({status}): its URL may have expired, or be for "
+            f"the server denies access ({status}): its URL may have expired, or be for "
             "another method than GET; have it signed again"
         )
-    return f"the server does not let us have it ({status})"
+    return f"the server denies access ({status})"
 
 
 def quoted(said: str | None, target: Target) -> str:
@@ -57,7 +57,7 @@ def quoted(said: str | None, target: Target) -> str:
 def not_relayed() -> str:
     """Say that whoever has answered leads to no server without TLS."""
     return (
-        f"the answer is that it was asked at the wrong place ({MISDIRECTED}): where a relay leads "
+        f"the request was misdirected ({MISDIRECTED}): where a relay leads "
         "to a server without TLS, name it in `plain_http_to` of its file"
     )
 
@@ -87,14 +87,14 @@ def encoded(head: Head, encoding: str) -> str:
 def endless_head(most_bytes: int) -> str:
     """Say that the head of an answer is longer than any that is meant."""
     return (
-        f"the head of the server's answer has no end within {most_bytes:,} bytes: no web server "
-        "means that; look at what stands between (a proxy, a page of errors)"
+        f"the head of the server's response is longer than {most_bytes:,} bytes, as of no web "
+        "server; look at what stands between (a proxy, a page of errors)"
     )
 
 
 def login_page(target: Target) -> str:
     """Say that a page has come instead of a file."""
     return (
-        f"a login page? The server leads on to {target.shown}, which is HTML, instead of the file; "
-        f"{LET_IN}. If it is the file, give its bytes and sha256 in a manifest"
+        f"a login page? The server redirects to {target.shown}, which is HTML, instead of the "
+        f"file; {LET_IN}. If it is the file, give its bytes and sha256 in a manifest"
     )
