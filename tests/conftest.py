@@ -1,4 +1,4 @@
-"""What all tests share: measured data, Hypothesis' profiles, and the rule on skipped tests."""
+"""Shared parts of all tests: measured data, Hypothesis' profiles, and the rule on skipped tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents name of this repository is there: files, folders, modules and their names."""
+"""Names in the documents exist here: files, folders, modules and what they hold."""
 
 from __future__ import annotations
 

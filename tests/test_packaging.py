@@ -1,4 +1,4 @@
-"""What setup.cfg lists by hand is what there is: a wheel misses whatever it does not list."""
+"""Lists of setup.cfg against the files that exist: a wheel misses whatever they do not name."""
 
 from __future__ import annotations
 

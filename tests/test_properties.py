@@ -1,4 +1,4 @@
-"""What holds for every method, every solver and any mix of constraints."""
+"""Invariants of every method, every solver and any mix of constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `import datacollect` offers, and what it costs."""
+"""Public names of `import datacollect`, and what importing costs."""
 
 from __future__ import annotations
 

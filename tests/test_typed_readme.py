@@ -1,4 +1,4 @@
-"""What users type passes strict mypy: the README's Python, and texts with units."""
+"""Typed use passes strict mypy: the README's Python, and texts with units."""
 
 from __future__ import annotations
 

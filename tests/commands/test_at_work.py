@@ -1,4 +1,4 @@
-"""What commands that may work for long have in common: -v, --quiet, Ctrl-C, SIGTERM, numbers."""
+"""Commands that may take long: -v, --quiet, Ctrl-C, SIGTERM, numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``datacollect simulate`` says of scenarios that cannot be carried out."""
+"""Scenarios that cannot be carried out, and the messages of ``datacollect simulate``."""
 
 from __future__ import annotations
 

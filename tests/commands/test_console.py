@@ -1,4 +1,4 @@
-"""What goes to which stream, and how it looks there: for people, for pipes, for programs."""
+"""Output on each stream, and its look: for people, for pipes, for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gives an empty file, or a list, is told what writes a file of that kind."""
+"""Empty files and lists, refused with the command that writes a file of that kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plans promise, on the command line: deadlines, the most by then, scripts that keep them."""
+"""Promises of plans on the command line: deadlines, the most by then, scripts that keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands read is never written over, --force or not: nor what a file names in turn."""
+"""Inputs of commands are never overwritten, --force or not: nor what a file names in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the adaptive controller opens chains, and what it gives up for them."""
+"""Chains that the adaptive controller opens, and the connections that it gives up for them."""
 
 import pytest
 from instances.markets import market_of

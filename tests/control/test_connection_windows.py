@@ -1,4 +1,4 @@
-"""What connections are handed, and in which order: pieces of 10 bytes, by hand."""
+"""Windows of connections, and the order of their pieces: of 10 bytes, by hand."""
 
 from __future__ import annotations
 

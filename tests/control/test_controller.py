@@ -1,4 +1,4 @@
-"""What holds of every controller."""
+"""Invariants of every controller."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""What no driver can carry out is refused, in the same words by all of them."""
+"""Decisions that no driver can carry out are refused, in the same words by all of them."""
 
 import pytest
 

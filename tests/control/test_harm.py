@@ -1,4 +1,4 @@
-"""How many connections others can bear: the rule, and that it is kept where wires are shared."""
+"""Limit on the impact on others: the rule, and that it is kept where wires are shared."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What was learned says from what, and is what ranges are: low, middle, high."""
+"""Learned numbers name their source, and are what ranges are: low, middle, high."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner is told of links: pieces of 10 bytes, by hand."""
+"""Observed rates of links for the planner: pieces of 10 bytes, by hand."""
 
 from __future__ import annotations
 

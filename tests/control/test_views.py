@@ -1,4 +1,4 @@
-"""What is kept up to date for decisions, beside what comes of looking at everything."""
+"""Incremental views for decisions, compared with those from scratch."""
 
 from __future__ import annotations
 

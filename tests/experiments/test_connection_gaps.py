@@ -1,4 +1,4 @@
-"""What is published on plans with connections comes out of its rows, and rows out of problems."""
+"""Published gaps of plans with connections come from their rows, and rows from problems."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How the time to plan grows: the fit, and that every series can be measured."""
+"""Growth of planning time: the fit, and that every series can be measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What adaptive loses to who knew, where a relay is lost or a link collapses half-way."""
+"""Losses of adaptive against full knowledge, where relays are lost or links collapse."""
 
 import pytest
 

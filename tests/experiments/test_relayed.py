@@ -1,4 +1,4 @@
-"""How near adaptive comes to the optimum where relays that have nothing carry most."""
+"""Distance of adaptive from the optimum where relays that have nothing carry most."""
 
 import pytest
 

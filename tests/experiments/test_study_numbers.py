@@ -1,4 +1,4 @@
-"""No number in the study's sentences was typed: each has a name, and says what the results say."""
+"""Numbers in the study's sentences: each has a name, and says what the results say."""
 
 from __future__ import annotations
 

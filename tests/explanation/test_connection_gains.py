@@ -1,4 +1,4 @@
-"""What more connections would save, by hand."""
+"""Time that more connections would save, by hand."""
 
 import pytest
 

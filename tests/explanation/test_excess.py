@@ -1,4 +1,4 @@
-"""Why plans end later than the lower bound: seconds per cause, derived by hand."""
+"""Causes of ends later than the lower bound: seconds per cause, derived by hand."""
 
 from __future__ import annotations
 

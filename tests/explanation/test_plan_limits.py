@@ -1,4 +1,4 @@
-"""What holds whom back in a plan, and when: by hand, and against naive programs."""
+"""Binding constraints of a plan, and when: by hand, and against naive programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to relax first in a plan: gains derived by hand, and by independent programs."""
+"""Relaxations of a plan: gains derived by hand, and by independent programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to relax first, if all is coordinated: by hand, and against an independent program."""
+"""Relaxations of a problem: by hand, and against an independent program."""
 
 from __future__ import annotations
 

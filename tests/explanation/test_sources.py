@@ -1,4 +1,4 @@
-"""What each source is limited by."""
+"""Limits of each source."""
 
 from __future__ import annotations
 

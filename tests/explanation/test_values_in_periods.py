@@ -1,4 +1,4 @@
-"""What varies in time is shown by the periods in which it binds, and gains count all its hours.
+"""Values that vary in time: shown by the periods in which they bind; gains count all hours.
 
 Problems have periods of which the fast ones hold few bytes and the slow ones most, or the other way
 round. What binds, and what widening gains, is found once more by narrowing and widening one period,

@@ -1,4 +1,4 @@
-"""What longer time windows would gain: by hand, where windows close what is needed."""
+"""Gains of longer time windows: by hand, where windows close what is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What explores: cases by their seeds, whatever becomes of them, kept where they ended."""
+"""Runs of explorers: cases by their seeds, kept where they ended, whatever becomes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has arrived, from the marks and parts that scripts leave."""
+"""Progress of scripts, from the marks and parts that they leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What exported scripts find when they start again: data that are gone, changed, or not theirs."""
+"""Restarts of exported scripts: data that are gone, changed, or not theirs."""
 
 from __future__ import annotations
 

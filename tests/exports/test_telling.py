@@ -1,4 +1,4 @@
-"""What scripts say: what cannot get better, how far they are, what they would do, and why."""
+"""Messages of scripts: what cannot get better, how far they are, what they would do, and why."""
 
 from __future__ import annotations
 

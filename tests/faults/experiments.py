@@ -1,4 +1,4 @@
-"""Which call fails, how, and the how manieth of its thread: the experiments."""
+"""Experiments: one fault each, by the call, its kind, and its count in the thread."""
 
 from __future__ import annotations
 

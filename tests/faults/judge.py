@@ -1,4 +1,4 @@
-"""What has to be true after a run, whatever failed: from first principles, by letter.
+"""Invariants after a run, whatever failed: from first principles, by letter.
 
 a. It ended in time.
 b. It ended as the documents say: a known exit code, no internal error, no traceback, and what is

@@ -1,4 +1,4 @@
-"""Where experiments are carried out: the world, clean records, processes that make runs."""
+"""Laboratory of experiments: the world, clean records, processes that make runs."""
 
 from __future__ import annotations
 

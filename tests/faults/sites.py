@@ -1,4 +1,4 @@
-"""Where calls are made: read from a trace of a clean run, found again in the trace of a faulty one.
+"""Call sites: read from a trace of a clean run, found again in the trace of a faulty one.
 
 A site is a call and the kind of thing that it is about: `pwrite64` of the state's log, `connect` of
 a new socket. A tracer counts calls by thread, so a site's n-th call is given by its place there.

@@ -1,4 +1,4 @@
-"""From arc flows to routes, and from shares to whole bytes."""
+"""Path decomposition of arc flows, and whole bytes from shares."""
 
 from __future__ import annotations
 

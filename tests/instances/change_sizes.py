@@ -1,4 +1,4 @@
-"""How much a mutated schedule changes, and what of it."""
+"""Sizes of a mutated schedule's changes, and their kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many random cases the slow tests take: Hypothesis' profile says it, in `conftest.py`."""
+"""Number of random cases of slow tests, by Hypothesis' profile in `conftest.py`."""
 
 from __future__ import annotations
 

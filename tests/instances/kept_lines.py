@@ -1,4 +1,4 @@
-"""What has been tried, kept in a file, a line of JSON for each: so hours go on where they ended."""
+"""Journal of tried cases, a line of JSON for each: hours of work go on where they ended."""
 
 from __future__ import annotations
 

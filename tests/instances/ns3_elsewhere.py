@@ -1,4 +1,4 @@
-"""What tests have done in another process, which starts a worker of its own."""
+"""Tests' jobs in another process, which starts a worker of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the library's lower bound is what an independent linear program finds."""
+"""Judge of the library's lower bound, by an independent linear program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the contract's judge counts in: transfers as exact fractions, and the two roundings."""
+"""Moves that the contract's judge counts in: exact fractions, and the two roundings."""
 
 from __future__ import annotations
 

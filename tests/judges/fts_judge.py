@@ -1,4 +1,4 @@
-"""What FTS does with a job before it copies anything, from its own sources, and nothing of ours.
+"""Judge of FTS's jobs before it copies anything, from its own sources, and nothing of ours.
 
 - The REST server (fts-rest-flask, 2024): ``lib/api/submit_schema.py``, kept here as
   ``instances/fts_submit_schema.json``; ``lib/JobBuilder.py`` and ``lib/JobBuilder_utils.py``.

@@ -1,4 +1,4 @@
-"""What our modules import, the rooms and folders that they lie in, and circles among these.
+"""Imports of our modules, the rooms and folders that they lie in, and circles among these.
 
 Imports count wherever they stand: at the top, inside functions, under ``TYPE_CHECKING``. What is
 imported by name at run time does not: that a solver is chosen then is its purpose.

@@ -1,4 +1,4 @@
-"""What a server that behaves so answers to a request: a pure function, without sockets."""
+"""Responses of a misbehaving server: a pure function, without sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How web servers misbehave: a grammar of one answer, and the behaviours that it gives.
+"""Misbehaviours of web servers: a grammar of one response, and the behaviours that it gives.
 
 A behaviour is a word from each axis. The first word of each is what RFC 9110 (2022) wants; the
 others are deviations, most of them seen with servers that people move bulk data from.

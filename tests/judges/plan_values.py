@@ -1,4 +1,4 @@
-"""What a schedule costs, read from its transfers alone."""
+"""Costs of a schedule, read from its transfers alone."""
 
 from __future__ import annotations
 

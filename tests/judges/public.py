@@ -1,4 +1,4 @@
-"""What users are promised: public classes, functions and methods, and what their docstrings say."""
+"""Public classes, functions and methods, and what their docstrings say."""
 
 from __future__ import annotations
 

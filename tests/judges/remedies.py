@@ -1,4 +1,4 @@
-"""What messages advise: texts of the source that name a command, an option, a key or a package.
+"""Remedies in messages: texts that name a command, an option, a key or a package.
 
 Advice stands behind a semicolon. Parts that only run time knows are ``{}``, so that a text is a
 template of all messages that come of it.

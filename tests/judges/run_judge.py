@@ -1,4 +1,4 @@
-"""What must hold of a run, from its tables alone."""
+"""Judge of a run, from its tables alone."""
 
 from __future__ import annotations
 

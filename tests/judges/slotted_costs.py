@@ -1,4 +1,4 @@
-"""What plans in slots cost: counted over their transfers, and by networkx on the whole graph."""
+"""Costs of plans in slots: counted over their transfers, and by networkx on the whole graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may come of a behaviour: clients that take nothing without proof say what can be told.
+"""Possible outcomes of a behaviour, by clients that take nothing without proof.
 
 They read answers by RFC 9110 (2022), without sockets, and in several orders. Where one of them is
 deceived, the lie is consistent: nobody could tell it from the truth, but by a hash.

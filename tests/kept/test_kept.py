@@ -1,4 +1,4 @@
-"""What an earlier version left behind is still read, and goes on: a pull, a sweep, plans.
+"""Files of an earlier version are still read, and go on: a pull, a sweep, plans.
 
 The files beside this one were written by the code of 25 November 2026, before its modules moved;
 the pull was killed (SIGKILL) when half of its bytes had come, and its state made text by SQLite.

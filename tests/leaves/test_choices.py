@@ -1,4 +1,4 @@
-"""What users choose among: the types say what the tables say, and what is unknown is refused."""
+"""Choices of users: the types say what the tables say, and what is unknown is refused."""
 
 from __future__ import annotations
 

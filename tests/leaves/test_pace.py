@@ -1,4 +1,4 @@
-"""How fast something goes on, and how long the rest takes, in two digits."""
+"""Pace of work, and how long the rest takes, in two digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the system refuses is told with a remedy of its own; and the remedies work."""
+"""Errors of the system have remedies of their own; and the remedies work."""
 
 import errno
 import os

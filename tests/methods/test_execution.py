@@ -1,4 +1,4 @@
-"""Which controller carries a schedule out, over how many connections."""
+"""Controllers that carry a schedule out, and their numbers of connections."""
 
 from __future__ import annotations
 

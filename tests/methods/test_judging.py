@@ -1,4 +1,4 @@
-"""What is given out is judged first, once; where rounding makes it invalid, less is planned on."""
+"""Judging of schedules, once; where rounding makes one invalid, less is planned on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What problems do not say is said."""
+"""Warnings of what problems leave out."""
 
 from __future__ import annotations
 

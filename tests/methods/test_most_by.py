@@ -1,4 +1,4 @@
-"""As much as possible by an instant; of equal prices as early as possible: by hand, by HiGHS.
+"""The most data by an instant; of equal prices as early as possible: by hand, by HiGHS.
 
 A has 10 bytes and a link of 5 bytes a second to D, B has 10 and one of 1: after 3 s 10 + 3 bytes
 have arrived, after 10 s all.

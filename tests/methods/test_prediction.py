@@ -1,4 +1,4 @@
-"""When collections end, predicted from capacities and what one connection got; by hand."""
+"""Predicted ends of collections, from capacities and what one connection got; by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which code a result judges: a digest of what is tried, and of what tries and judges it.
+"""Digest of the code that a result judges: of what is tried, and of what tries and judges it.
 
 Comments and docstrings do not count: hours of results outlive a better word.
 """

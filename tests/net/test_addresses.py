@@ -1,4 +1,4 @@
-"""Where names may lead, and where only an address written as such."""
+"""Addresses to which names may resolve, and those that must be written as such."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_of_many_addresses_only_those_outside_are_tried(monkeypatch):
 
 
 def test_this_hosts_own_name_is_refused():
-    with pytest.raises(TransferError, match="'localhost' leads to"):
+    with pytest.raises(TransferError, match="'localhost' resolves to"):
         addresses_of("localhost", 7443)
 
 

@@ -1,4 +1,4 @@
-"""Nobody is forgotten: a result or an exception for every name."""
+"""Fan-out: a result or an exception for every name."""
 
 import threading
 import time

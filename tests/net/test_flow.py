@@ -1,4 +1,4 @@
-"""Whether enough comes of a list: times, names and bytes by hand."""
+"""Flow of a list: times, names and bytes by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the kernel says of interfaces."""
+"""Counters of interfaces from the kernel."""
 
 from __future__ import annotations
 

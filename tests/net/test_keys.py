@@ -107,7 +107,7 @@ def test_another_key_or_purpose_does_not_verify():
     key, other = PrivateKey(SEED), new_private_key()
     token = sign_token(key, b"x", "one")
     for public, assertion in ((other.public, "one"), (key.public, "two")):
-        with pytest.raises(TicketError, match="not that key's, or not for this purpose"):
+        with pytest.raises(TicketError, match="of another key, or for another purpose"):
             verify_token(token, public, assertion)
 
 

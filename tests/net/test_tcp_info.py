@@ -1,4 +1,4 @@
-"""What the kernel says of a connection."""
+"""State of a connection from the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clocks show on the axis of time."""
+"""The axis of time, and what clocks show on it."""
 
 from __future__ import annotations
 

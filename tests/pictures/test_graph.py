@@ -1,4 +1,4 @@
-"""Where hosts stand in drawings."""
+"""Positions of hosts in drawings."""
 
 from __future__ import annotations
 

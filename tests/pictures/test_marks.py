@@ -1,4 +1,4 @@
-"""What is marked in pictures: periods, releases, what binds."""
+"""Marks in pictures: periods, releases, what binds."""
 
 from __future__ import annotations
 

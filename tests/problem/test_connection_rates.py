@@ -1,4 +1,4 @@
-"""What a link's bandwidth, capacity, competitors and rate per connection say together."""
+"""Rates by connections: bandwidth, capacity, competitors and rate per connection together."""
 
 import math
 

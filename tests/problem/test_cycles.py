@@ -1,4 +1,4 @@
-"""What a whole cycle of a calendar tells: data pass some day, or never, and slots fit or do not."""
+"""Whole cycles of a calendar: data pass some day, or never, and slots fit or do not."""
 
 from __future__ import annotations
 

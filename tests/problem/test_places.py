@@ -1,4 +1,4 @@
-"""Where hosts stand: read, checked, written, and of no importance to plans."""
+"""Positions of hosts: read, checked, written, and of no importance to plans."""
 
 from __future__ import annotations
 

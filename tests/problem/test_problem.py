@@ -1,4 +1,4 @@
-"""What a problem answers, and that nothing changes it."""
+"""Answers of a problem, and that nothing changes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a problem says of its parcels, and the problem with fewer links."""
+"""Parcels of a problem, and the problem with fewer links."""
 
 from __future__ import annotations
 

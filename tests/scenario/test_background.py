@@ -1,4 +1,4 @@
-"""Whose traffic crosses which wires, and how much of it there is."""
+"""Background traffic: which wires it crosses, and how much of it there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a scenario to a run."""
+"""Runs of scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner gets to know of a network."""
+"""Knowledge of a network that the planner gets."""
 
 from __future__ import annotations
 

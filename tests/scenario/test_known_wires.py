@@ -1,4 +1,4 @@
-"""What the planner gets to know of wires that links share, and what plans make of it."""
+"""Shared wires that the planner gets to know, and what plans make of them."""
 
 from __future__ import annotations
 

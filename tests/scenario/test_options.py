@@ -1,4 +1,4 @@
-"""What sections say, as typed values."""
+"""Sections of scenarios as typed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a scenario: the run, and what is told of how it came to it."""
+"""Outcome of a scenario: the run, and what is told of how it came to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured is measured once."""
+"""Cached probes: no measurement is made twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the values of a scenario file may not say together."""
+"""Rules for the values of a scenario file together."""
 
 from __future__ import annotations
 

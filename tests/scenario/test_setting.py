@@ -1,4 +1,4 @@
-"""What a scenario builds: streams of random numbers, routes, what does not fit together."""
+"""Settings of scenarios: streams of random numbers, routes, what does not fit together."""
 
 from __future__ import annotations
 

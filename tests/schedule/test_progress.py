@@ -1,4 +1,4 @@
-"""What lies where now, and the problem that remains."""
+"""Progress: where data lie, and the problem that remains."""
 
 from __future__ import annotations
 

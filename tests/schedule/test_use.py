@@ -1,4 +1,4 @@
-"""What a schedule tells about itself, against answers derived by hand."""
+"""Use of hosts and links by a schedule, against answers derived by hand."""
 
 from __future__ import annotations
 

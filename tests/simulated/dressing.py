@@ -1,4 +1,4 @@
-"""What simulated agents tell of files besides names and sizes: modes, holes, folders.
+"""Attributes of files that simulated agents serve: modes, holes, folders.
 
 Half of all seeds have it; in some of them the state is lost between two starts.
 """

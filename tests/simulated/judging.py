@@ -1,4 +1,4 @@
-"""What must hold of a simulated pull, whatever has happened to it: judged from its folder."""
+"""Judge of a simulated pull, whatever has happened to it: from its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a solver fails, the next one answers; who it was is said."""
+"""Fallback of solver `auto`: where one fails, the next one answers; who it was is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said where a solver's package cannot be imported."""
+"""Messages where a solver's package cannot be imported."""
 
 import importlib
 

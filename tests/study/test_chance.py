@@ -1,4 +1,4 @@
-"""Whether seeds differ: settings in which nothing is random, counted by hand."""
+"""Chance in settings: those in which nothing is random, counted by hand."""
 
 from __future__ import annotations
 

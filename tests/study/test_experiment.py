@@ -1,4 +1,4 @@
-"""What an experiment file may say, and what its product is."""
+"""Experiment files, and the product of their axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep has still to do: seeds, order, jobs that were lost."""
+"""Plan of a sweep: seeds, order, jobs that were lost."""
 
 from __future__ import annotations
 

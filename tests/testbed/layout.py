@@ -1,4 +1,4 @@
-"""From a simulated network to interfaces, addresses, routes and wires: names and lines, no kernel.
+"""Layout of a test bed: interfaces, addresses, routes and wires as lines; no kernel.
 
 Every node of the network is a network namespace with one address, ``10.77.x.y``, by its number;
 or another prefix, since private addresses are none of routers in common.

@@ -1,4 +1,4 @@
-"""What maps state is used, or named as not understood; GML is GML."""
+"""Statements of maps are used, or named as not understood; GML is GML."""
 
 from __future__ import annotations
 

@@ -133,9 +133,9 @@ def test_what_nobody_has_judged_yet_is_no_trouble():
         (http("302 Found", b"", b"Location: http://127.0.0.1:1/"), "answers 302"),
         (http("500 Oh", b"broken\x1b[31m\n"), r"answers 500 .*broken"),
         (http("200 OK", b"noise"), "not valid JSON"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", "may be"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", "the limit is"),
         (b"HTTP/1.1 200 OK\r\n\r\n", "has neither Content-Length nor chunks"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "no HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "malformed HTTP response"),
         (b"", "connection closed before"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What drowns in a linear solver's tolerances is sent all the same, or it is an error."""
+"""Data that drown in a linear solver's tolerances are sent all the same, or it is an error."""
 
 from __future__ import annotations
 

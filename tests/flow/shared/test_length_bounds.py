@@ -1,4 +1,4 @@
-"""What more bandwidth would save where links share bottlenecks: by hand, and by differences."""
+"""Savings of more bandwidth where links share bottlenecks: by hand, and by differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How little changes: against a linear program on all links, where a new link costs 1."""
+"""Stable flows: against a linear program on all links, where a new link costs 1."""
 
 from __future__ import annotations
 

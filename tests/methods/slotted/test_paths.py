@@ -1,4 +1,4 @@
-"""From a flow through a time-expanded graph to pieces of routes."""
+"""Path decomposition of flows through a time-expanded graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of any problem and plan that the fluid engine carries out."""
+"""Invariants of the fluid engine, for any problem and plan."""
 
 from hypothesis import assume, given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What the packet engine's process answers, turned into a run: by hand, without ns-3."""
+"""Results of the packet engine's process, turned into a run: by hand, without ns-3."""
 
 import math
 from dataclasses import replace

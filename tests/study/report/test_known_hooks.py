@@ -1,4 +1,4 @@
-"""Without the paper's hook a report names it where the settings are the paper's, and only there."""
+"""Known hooks: a report names the paper's where the settings are the paper's, and only there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which points a picture shows."""
+"""Points of a picture's panels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With which runs of its setting each method is compared."""
+"""Runs of a setting with which each method is compared."""
 
 from __future__ import annotations
 

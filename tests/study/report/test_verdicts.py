@@ -1,4 +1,4 @@
-"""What a hook returns is looked at before anything is written."""
+"""Checks of a hook's verdicts before anything is written."""
 
 from __future__ import annotations
 

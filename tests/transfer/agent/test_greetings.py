@@ -1,4 +1,4 @@
-"""With a ticket nobody reaches a service without TLS: what he says and what it says stays here."""
+"""Greetings: with a ticket nobody reaches a service without TLS; neither side is heard there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong before there is a session: TLS and what comes instead."""
+"""Malformed greetings before there is a session: TLS and what comes instead."""
 
 import itertools
 from functools import partial

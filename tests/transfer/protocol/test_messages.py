@@ -1,4 +1,4 @@
-"""What agents and collectors tell each other: every field checked, and never believed."""
+"""Messages of agents and collectors: every field checked, and never believed."""
 
 from __future__ import annotations
 

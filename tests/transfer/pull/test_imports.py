@@ -1,4 +1,4 @@
-"""What a pull needs is imported before the first contact: later a process may be short of files."""
+"""Imports before the first contact: later a process may be short of files."""
 
 import json
 import subprocess

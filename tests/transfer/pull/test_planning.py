@@ -1,4 +1,4 @@
-"""Who carries a plan out: adaptive on known links, learning on unknown ones, in steady worlds."""
+"""Controllers of rounds: adaptive on known links, learning on unknown ones, in steady worlds."""
 
 import itertools
 from datetime import datetime

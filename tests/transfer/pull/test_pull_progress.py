@@ -1,4 +1,4 @@
-"""How far a pull is: files and bytes, done and of all, and who cannot be had at present."""
+"""Progress of a pull: files and bytes, done and of all, and who cannot be had at present."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a session's thread asks, beside what it receives."""
+"""Requests of a session's thread, beside what it receives."""
 
 from __future__ import annotations
 

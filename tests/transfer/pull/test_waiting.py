@@ -1,4 +1,4 @@
-"""No source waits for another, none is given up at once, and hopeless ones cost patience once."""
+"""Waiting for sources: none for another, none is given up at once; patience is spent once."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What tests of whole pulls have, for the few here that need one."""
+"""Fixtures of whole pulls, for the few tests here that need one."""
 
 from transfer.pull.conftest import agents, collection_of
 

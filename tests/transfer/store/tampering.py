@@ -1,4 +1,4 @@
-"""What may happen to a folder that is not whole yet, between two starts and during one.
+"""Tampering with an unfinished folder, between two starts and during one.
 
 A `Begun` is a folder in which a start was ended after some pieces; what `TAMPERINGS` do to one of
 its files, a hand, another program or a copy of the folder may do.

@@ -1,4 +1,4 @@
-"""What lies at the destination already is replaced, kept or adopted: by what is known of it."""
+"""Files at the destination: replaced, kept or adopted, by what is known of them."""
 
 import os
 

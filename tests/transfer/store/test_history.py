@@ -1,4 +1,4 @@
-"""What a log tells of rates over time, and the picture of it."""
+"""Rates over time from a log, and the picture of them."""
 
 import json
 

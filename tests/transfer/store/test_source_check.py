@@ -1,4 +1,4 @@
-"""What is done is compared with what its source has now, and mended part by part."""
+"""Finished files, compared with what their source has now, and mended part by part."""
 
 import hashlib
 

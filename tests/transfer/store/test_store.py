@@ -1,4 +1,4 @@
-"""What the store has recorded is on disk; a crash at any instant loses nothing recorded."""
+"""Durability of the store: a crash at any instant loses nothing recorded."""
 
 import fcntl
 import os

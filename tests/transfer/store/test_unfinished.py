@@ -1,4 +1,4 @@
-"""No unfinished byte gets a final name without its hash, whatever has touched it.
+"""Unfinished files: none gets its final name without its hash, whatever has touched it.
 
 The oracle is the source's own bytes. What was recorded and is still there is not fetched again.
 """

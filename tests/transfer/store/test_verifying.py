@@ -1,4 +1,4 @@
-"""What is done can be read again, and is compared with what came."""
+"""Verification of finished files: read again, compared with what came."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Is this the file? Claims of one server, judged together; no sockets, and contents by hand."""
+"""Claims of one server, judged together; no sockets, and contents by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What collection files may say of other servers, and what is refused, without telling secrets."""
+"""Entries of other servers, and those refused, without telling secrets."""
 
 import pytest
 

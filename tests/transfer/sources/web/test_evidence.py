@@ -1,4 +1,4 @@
-"""What proves a file's size: one answer, or two that agree. Events in, actions out, no sockets."""
+"""Evidence of a file's size: one answer, or two that agree. Events in, actions out, no sockets."""
 
 import pytest
 

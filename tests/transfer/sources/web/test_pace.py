@@ -1,4 +1,4 @@
-"""Who may ask a server when, on a clock that stands still."""
+"""Back-off from a server, on a clock that stands still."""
 
 from contextlib import ExitStack
 

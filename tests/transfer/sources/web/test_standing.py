@@ -1,4 +1,4 @@
-"""Whose fault a failure is, and which versions tell something."""
+"""Status of a server's files: whose fault a failure is, and which versions tell something."""
 
 from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.standing import MOST_FAILURES, MOST_WITNESSES, Standing
