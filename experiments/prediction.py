@@ -25,7 +25,7 @@ import numpy as np
 from datacollect.control.adaptive.outlook import PARTS
 from datacollect.methods.prediction import (
     MOSTLY_FREE,
-    Job,
+    RouteLoad,
     bare_adaptive_s,
     bare_makespan_s,
     free_part,
@@ -90,7 +90,9 @@ def runs(method: str, seeds: Iterable[int], engine: Engine, cache: str | None) -
 def of_run(method: str, outcome: Outcome) -> Found:
     """Return what a run took over what was predicted."""
     problem, end, makespan_s = outcome.problem, outcome.problem.destination, outcome.run.makespan_s
-    straight = [Job((s, end), n, STREAMS) for s, n in outcome.setting.backlog_bytes.items() if n]
+    straight = [
+        RouteLoad((s, end), n, STREAMS) for s, n in outcome.setting.backlog_bytes.items() if n
+    ]
     jobs = jobs_of(outcome.schedule, 1) if method == "coordinated" else straight
     if method == "adaptive":
         bare_s = bare_adaptive_s(problem, CONNECTIONS)

@@ -27,7 +27,7 @@ ALL_DAY = ("00:00", MIDNIGHT)
 
 
 @dataclass(frozen=True)
-class Hours:
+class WindowHours:
     """The windows of one host or link, or of all those that are open in the same hours.
 
     Attributes
@@ -41,10 +41,10 @@ class Hours:
     limits: tuple[OpenLinks, ...]
 
 
-def hours_of(problem: Problem) -> tuple[Hours, ...]:
+def hours_of(problem: Problem) -> tuple[WindowHours, ...]:
     """Return the windows that may be tried longer, those alike together, in the problem's order."""
     found = alike(() if problem.daily is None else problem.daily.windows)
-    return tuple(Hours(_name(limits), tuple(limits)) for limits in found.values())
+    return tuple(WindowHours(_name(limits), tuple(limits)) for limits in found.values())
 
 
 def _name(limits: list[OpenLinks]) -> str:

@@ -55,7 +55,7 @@ class Arrived:
 
 
 @dataclass(frozen=True)
-class Begun:
+class BegunRange:
     """A range of a file that is not whole yet.
 
     Attributes
@@ -95,7 +95,7 @@ def read_arrived(folder: str, manifest: Mapping[str, Files], host: str | None = 
     ProblemError
         It is no folder, or nothing says whose it is.
     """
-    place = Place.of(folder, host)
+    place = ScriptFolder.of(folder, host)
     ranges: dict[str, ByteRanges] = {}
     unproved_bytes = 0
     for source, files in manifest.items():
@@ -124,7 +124,7 @@ def read_arrived(folder: str, manifest: Mapping[str, Files], host: str | None = 
 
 
 @dataclass(frozen=True)
-class Place:
+class ScriptFolder:
     """A folder in which exported scripts work.
 
     Attributes
@@ -145,7 +145,7 @@ class Place:
     has_proof: bool
 
     @classmethod
-    def of(cls, folder: str, host: str | None) -> Place:
+    def of(cls, folder: str, host: str | None) -> ScriptFolder:
         """Return whose folder it is, as its scripts say, or else `host`.
 
         Raises
@@ -175,9 +175,9 @@ class Place:
         """Return where it lies before."""
         return self.root / self.folder / folder_of_host(source) / path
 
-    def begun(self, source: str, files: Files) -> dict[str, list[Begun]]:
+    def begun(self, source: str, files: Files) -> dict[str, list[BegunRange]]:
         """Return by path what has been begun of a source's files."""
-        found: dict[str, list[Begun]] = {}
+        found: dict[str, list[BegunRange]] = {}
         if not self.has_proof:
             return found
         sizes = dict(zip(files.paths, files.n_bytes.tolist(), strict=True))
@@ -196,26 +196,26 @@ class Place:
         return found
 
 
-def _begun(path: Path, offset_bytes: int, n_bytes: int, file_bytes: int) -> Begun | None:
+def _begun(path: Path, offset_bytes: int, n_bytes: int, file_bytes: int) -> BegunRange | None:
     """Read a mark, or look at what has come of a range; None where that proves nothing."""
     # What a relay sent is proved by the whole piece alone.
     if path.suffix in (".part", ".at") and path.with_suffix(".ready").exists():
         return None
     if path.suffix == ".part":
-        return Begun(path, offset_bytes, min(n_bytes, size_of(path)), None)
+        return BegunRange(path, offset_bytes, min(n_bytes, size_of(path)), None)
     if path.suffix == ".at":
         first, came = proved_bytes(path.with_suffix(""), offset_bytes, n_bytes, file_bytes)
-        return Begun(path, offset_bytes + first, came, None)
+        return BegunRange(path, offset_bytes + first, came, None)
     if path.suffix == ".tmp":
         sizes = [size_of(each) for each in path.iterdir() if each.suffix != ".aria2"]
-        return Begun(path, offset_bytes, min(n_bytes, max(sizes, default=0)), None, True)
+        return BegunRange(path, offset_bytes, min(n_bytes, max(sizes, default=0)), None, True)
     parsed = _MARK.fullmatch(path.read_text(encoding="ascii", errors="replace"))
     if parsed is None or (int(parsed[1]), int(parsed[2])) != (offset_bytes, n_bytes):
         return None
-    return Begun(path, offset_bytes, n_bytes, parsed[3])
+    return BegunRange(path, offset_bytes, n_bytes, parsed[3])
 
 
-def _is_there(whole: Path, begun: Begun) -> bool:
+def _is_there(whole: Path, begun: BegunRange) -> bool:
     """Return whether the data of a mark are there: not cut off, and no hole that a purge left."""
     end = begun.offset_bytes + begun.n_bytes
     if size_of(whole) < end:

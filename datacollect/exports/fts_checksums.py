@@ -11,7 +11,7 @@ from datacollect.exports.schemes import AS_IS, scheme_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.exports.jobs import Job
+    from datacollect.exports.jobs import FetchJob
     from datacollect.exports.templates import Templates
     from datacollect.problem.manifest import Files
 
@@ -36,7 +36,7 @@ class Checksums:
 
 
 def checksums_for_fts(
-    jobs: Sequence[Job],
+    jobs: Sequence[FetchJob],
     templates: Templates,
     manifest: Mapping[str, Files],
     algorithm: str | None = None,
@@ -49,7 +49,7 @@ def checksums_for_fts(
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of FetchJob
     templates : Templates
     manifest : mapping of str to Files
         By source.
@@ -84,12 +84,12 @@ def checksums_for_fts(
     return Checksums(values, len(cut))
 
 
-def file_of(job: Job) -> tuple[str, str]:
+def file_of(job: FetchJob) -> tuple[str, str]:
     """Return the source and the path of what a job moves."""
     return job.piece.source, job.piece.path
 
 
-def xrootd_at_ends(job: Job, templates: Templates) -> list[bool]:
+def xrootd_at_ends(job: FetchJob, templates: Templates) -> list[bool]:
     """Return of either end of a copy whether it is XRootD's."""
     return [
         scheme_of(templates.template(host, job.piece.source)) in AS_IS

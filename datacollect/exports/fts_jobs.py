@@ -25,7 +25,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.exports.formats import Written
 from datacollect.exports.fts_checksums import Checksums, checksums_for_fts, file_of, xrootd_at_ends
-from datacollect.exports.jobs import Job, Piece
+from datacollect.exports.jobs import FetchJob, FilePiece
 from datacollect.exports.schemes import why_not_for_fts
 from datacollect.exports.templates import folder_of_host
 from datacollect.files.units import counted
@@ -74,7 +74,7 @@ def _json(tree: dict[str, Any]) -> str:
 
 
 def fts_jobs(
-    jobs: Sequence[Job],
+    jobs: Sequence[FetchJob],
     templates: Templates,
     checksums: Checksums,
     streams: int,
@@ -86,7 +86,7 @@ def fts_jobs(
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of FetchJob
         Of whole files.
     templates : Templates
     checksums : Checksums
@@ -114,7 +114,7 @@ def fts_jobs(
 
 def empty_file_jobs(
     problem: Problem, schedule: ScheduleContents, manifest: Mapping[str, Files], first: int
-) -> list[Job]:
+) -> list[FetchJob]:
     """Return jobs for the files without bytes, which no plan speaks of.
 
     They go directly where a link leads to the destination, else by the plan's route of fewest hops.
@@ -133,17 +133,17 @@ def empty_file_jobs(
     ProblemError
         No link and no route leads to the destination.
     """
-    found: list[Job] = []
+    found: list[FetchJob] = []
     for source, files in manifest.items():
         empty = [i for i, size in enumerate(files.n_bytes.tolist()) if size == 0]
         if not empty or source == problem.destination:
             continue
         hosts = _way(problem, schedule, source, files.paths[empty[0]])
         for i in empty:
-            piece = Piece(source, files.paths[i], 0, 0, 0, files.sha256[i])
+            piece = FilePiece(source, files.paths[i], 0, 0, 0, files.sha256[i])
             for hop in range(len(hosts) - 1):
                 found.append(
-                    Job(
+                    FetchJob(
                         piece=piece,
                         host=hosts[hop + 1],
                         request_from=hosts[hop],
@@ -157,7 +157,9 @@ def empty_file_jobs(
     return found
 
 
-def notes_for_fts(jobs: Sequence[Job], templates: Templates, checksums: Checksums) -> Iterator[str]:
+def notes_for_fts(
+    jobs: Sequence[FetchJob], templates: Templates, checksums: Checksums
+) -> Iterator[str]:
     """Say what FTS decides itself, what it cannot compare, and which names may trip it."""
     yield (
         "FTS knows no start times and no rate limits by file: it chooses both itself; the "
@@ -218,10 +220,10 @@ def _way(problem: Problem, schedule: ScheduleContents, source: str, path: str) -
     return min(routes, key=len)
 
 
-def _chains(jobs: Sequence[Job]) -> list[list[Job]]:
+def _chains(jobs: Sequence[FetchJob]) -> list[list[FetchJob]]:
     """Return the hops of each file, by when its first begins."""
-    chains: list[list[Job]] = []
-    chain_of: dict[int, list[Job]] = {}
+    chains: list[list[FetchJob]] = []
+    chain_of: dict[int, list[FetchJob]] = {}
     for i, job in enumerate(jobs):
         if job.after is None:
             chain_of[i] = [job]
@@ -233,7 +235,7 @@ def _chains(jobs: Sequence[Job]) -> list[list[Job]]:
 
 
 def _tree(
-    jobs: Sequence[Job],
+    jobs: Sequence[FetchJob],
     templates: Templates,
     checksums: Checksums,
     streams: int,
@@ -253,7 +255,7 @@ def _tree(
     return {"files": [_file(job, templates, checksums) for job in jobs], "params": params}
 
 
-def _file(job: Job, templates: Templates, checksums: Checksums) -> dict[str, Any]:
+def _file(job: FetchJob, templates: Templates, checksums: Checksums) -> dict[str, Any]:
     source, path = file_of(job)
     tree: dict[str, Any] = {
         "sources": [templates.address(job.request_from, source, path)],
@@ -266,7 +268,7 @@ def _file(job: Job, templates: Templates, checksums: Checksums) -> dict[str, Any
     return tree
 
 
-def _require_sayable(jobs: Iterable[Job], templates: Templates) -> None:
+def _require_sayable(jobs: Iterable[FetchJob], templates: Templates) -> None:
     """Refuse what FTS would not find, or would write under another name."""
     refused: dict[tuple[str, str], str] = {}
     for job in jobs:

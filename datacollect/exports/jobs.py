@@ -50,7 +50,7 @@ class Cuts:
 
 
 @dataclass(frozen=True)
-class Piece:
+class FilePiece:
     """A range of a file that travels as one.
 
     Attributes
@@ -77,12 +77,12 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Job:
+class FetchJob:
     """What one host fetches from another.
 
     Attributes
     ----------
-    piece : Piece
+    piece : FilePiece
     host, request_from : str
         Who fetches, and from whom.
     forward_to : str or None
@@ -96,7 +96,7 @@ class Job:
         Index of the job that brings it to `request_from`.
     """
 
-    piece: Piece
+    piece: FilePiece
     host: str
     request_from: str
     forward_to: str | None
@@ -112,15 +112,15 @@ class Jobs:
 
     Attributes
     ----------
-    jobs : tuple of Job
+    jobs : tuple of FetchJob
     n_cut : int
         Files that the plan cuts, where the tool takes whole files only.
     """
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[FetchJob, ...]
     n_cut: int = 0
 
-    def of(self, host: str) -> list[Job]:
+    def of(self, host: str) -> list[FetchJob]:
         """Return what one host fetches."""
         return [job for job in self.jobs if job.host == host]
 
@@ -148,7 +148,7 @@ def jobs_of(
     cuts : Cuts, optional
         By default a piece that passes relays is a fiftieth of what its route carries.
     """
-    found: list[Job] = []
+    found: list[FetchJob] = []
     n_lanes = 0
     cut = _cut_files(schedule, manifest, may_cut)
     whole, direct = _whole_files(problem, schedule, manifest, cut)
@@ -166,7 +166,7 @@ def jobs_of(
                 start_s, rate = clock.when(hop, first, last)
                 if piece.is_whole and piece.n_bytes > last - first:
                     rate = clock.mean_rate(hop)
-                job = Job(
+                job = FetchJob(
                     piece=piece,
                     host=hosts[hop + 1],
                     request_from=hosts[hop],
@@ -249,7 +249,7 @@ class _Clock:
         return float((ends - first).sum() / max(float((finish_s - start_s).sum()), 1e-9))
 
 
-_Timed = tuple[int, int, Piece]
+_Timed = tuple[int, int, FilePiece]
 
 
 def _pieces(
@@ -280,7 +280,7 @@ def _pieces(
                 parts = max(parts, min(clock.streams, last - first))
             edges = [first + (last - first) * k // parts for k in range(parts + 1)]
             for a, b in pairwise(edges):
-                piece = Piece(route.source, path, a - begins, b - a, size, files.sha256[i])
+                piece = FilePiece(route.source, path, a - begins, b - a, size, files.sha256[i])
                 pieces.append((a, b, piece))
     return pieces
 
@@ -375,14 +375,14 @@ def _whole_files(
             for j, first, last in _by_file(files, low, high)
             if j == i
         )
-        piece = Piece(source, files.paths[i], 0, size, size, files.sha256[i])
+        piece = FilePiece(source, files.paths[i], 0, size, size, files.sha256[i])
         found.setdefault(index, []).append((low, high, piece))
     return found, direct
 
 
 def _direct_job(
     problem: Problem, source: str, i: int, manifest: Mapping[str, Files], lane: int
-) -> Job:
+) -> FetchJob:
     files, destination = manifest[source], problem.destination
     tail, head = problem.host_index[source], problem.destination_index
     row = np.flatnonzero((problem.link_from == tail) & (problem.link_to == head))
@@ -393,5 +393,5 @@ def _direct_job(
             f"files only, and no link leads from {source!r} to {destination!r}; use curl or rclone"
         )
     size = int(files.n_bytes[i])
-    piece = Piece(source, files.paths[i], 0, size, size, files.sha256[i])
-    return Job(piece, destination, source, None, 0.0, rate, lane)
+    piece = FilePiece(source, files.paths[i], 0, size, size, files.sha256[i])
+    return FetchJob(piece, destination, source, None, 0.0, rate, lane)

@@ -13,18 +13,18 @@ from datacollect.numbers.tolerances import SAME_INSTANT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.exports.jobs import Job
+    from datacollect.exports.jobs import FetchJob
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
 
-def finish_times_s(problem: Problem, jobs: Sequence[Job], *, timed: bool = True) -> FloatArray:
+def finish_times_s(problem: Problem, jobs: Sequence[FetchJob], *, timed: bool = True) -> FloatArray:
     """Return when each job ends if tools keep to their rate limits and share what is too little.
 
     Parameters
     ----------
     problem : Problem
-    jobs : sequence of Job
+    jobs : sequence of FetchJob
         None comes before what it waits for.
     timed : bool
         Whether jobs wait for the instant at which the plan has them begin.
@@ -40,7 +40,7 @@ def finish_times_s(problem: Problem, jobs: Sequence[Job], *, timed: bool = True)
 class _Run:
     """From event to event: a job begins, a job ends, a forecast's period begins."""
 
-    def __init__(self, problem: Problem, jobs: Sequence[Job], *, timed: bool) -> None:
+    def __init__(self, problem: Problem, jobs: Sequence[FetchJob], *, timed: bool) -> None:
         self._problem, self._jobs, self._timed = problem, jobs, timed
         self._done_s = np.full(len(jobs), math.inf)
         lanes: dict[int, list[int]] = {}

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.exports.arrived import Place, sha256_of_range, size_of
+from datacollect.exports.arrived import ScriptFolder, sha256_of_range, size_of
 from datacollect.files.stages import counting
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def recheck(folder: str, manifest: Mapping[str, Files], host: str | None = None)
     host : str, optional
         Whose folder it is, where no script has worked there: the destination.
     """
-    place = Place.of(folder, host)
+    place = ScriptFolder.of(folder, host)
     given_up = []
     others = {source: files for source, files in manifest.items() if source != place.host}
     n_files = sum(len(files.paths) for files in others.values())
@@ -63,7 +63,7 @@ def recheck(folder: str, manifest: Mapping[str, Files], host: str | None = None)
     return given_up
 
 
-def _wrong_ranges(place: Place, source: str, files: Files) -> Iterator[GivenUp]:
+def _wrong_ranges(place: ScriptFolder, source: str, files: Files) -> Iterator[GivenUp]:
     for path, ranges in place.begun(source, files).items():
         whole = place.partial(source, path)
         for each in ranges:
@@ -80,7 +80,7 @@ def _wrong_ranges(place: Place, source: str, files: Files) -> Iterator[GivenUp]:
 
 
 def _wrong_files(
-    place: Place, source: str, files: Files, step: Callable[[], None]
+    place: ScriptFolder, source: str, files: Files, step: Callable[[], None]
 ) -> Iterator[GivenUp]:
     for path, size, known in zip(files.paths, files.n_bytes.tolist(), files.sha256, strict=True):
         step()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from datacollect.exports.formats import ToWrite
-    from datacollect.exports.jobs import Job, Jobs
+    from datacollect.exports.jobs import FetchJob, Jobs
     from datacollect.files.clock import Clock
     from datacollect.problem.manifest import Files
 
@@ -89,7 +89,7 @@ def _script(tool: str, parts: Sequence[str], host: str, plan: str, given: ToWrit
         "destination": destination,
         "partial": PARTIAL if is_last else ".",
     }
-    lanes: dict[int, list[Job]] = {}
+    lanes: dict[int, list[FetchJob]] = {}
     for job in mine:
         lanes.setdefault(job.lane, []).append(job)
     numbers = _file_numbers(manifest) if is_last else {}
@@ -128,7 +128,13 @@ def _script(tool: str, parts: Sequence[str], host: str, plan: str, given: ToWrit
 
 
 def _head(
-    host: str, mine: Sequence[Job], n_lanes: int, tool: str, clock: Clock | None, *, is_last: bool
+    host: str,
+    mine: Sequence[FetchJob],
+    n_lanes: int,
+    tool: str,
+    clock: Clock | None,
+    *,
+    is_last: bool,
 ) -> list[str]:
     amount = format_bytes(sum(job.piece.n_bytes for job in mine))
     sources = counted(len({job.request_from for job in mine}), "host")
@@ -154,7 +160,7 @@ def _head(
     ]
 
 
-def _planned_times(mine: Sequence[Job], clock: Clock | None) -> list[str]:
+def _planned_times(mine: Sequence[FetchJob], clock: Clock | None) -> list[str]:
     """Say in a comment when the plan begins, and when this host does, by the clock."""
     if clock is None:
         return []
@@ -164,7 +170,7 @@ def _planned_times(mine: Sequence[Job], clock: Clock | None) -> list[str]:
 
 
 def _gets(
-    lane: Sequence[Job],
+    lane: Sequence[FetchJob],
     address: Callable[[str, str, str], str],
     numbers: Mapping[tuple[str, str], int],
     clock: Clock | None,
@@ -195,7 +201,7 @@ def _place(source: str, path: str) -> str:
 
 
 def _get(
-    job: Job, address: Callable[[str, str, str], str], numbers: Mapping[tuple[str, str], int]
+    job: FetchJob, address: Callable[[str, str, str], str], numbers: Mapping[tuple[str, str], int]
 ) -> list[str]:
     piece = job.piece
     where = address(job.request_from, piece.source, piece.path)
@@ -222,7 +228,7 @@ def _get(
 def _held(
     host: str,
     jobs: Jobs,
-    mine: Sequence[Job],
+    mine: Sequence[FetchJob],
     complete: Mapping[str, Files],
     address: Callable[[str, str, str], str],
 ) -> list[str]:
@@ -260,7 +266,7 @@ def _file_numbers(manifest: Mapping[str, Files]) -> dict[tuple[str, str], int]:
 
 
 def _files(
-    manifest: Mapping[str, Files], mine: Sequence[Job], numbers: Mapping[tuple[str, str], int]
+    manifest: Mapping[str, Files], mine: Sequence[FetchJob], numbers: Mapping[tuple[str, str], int]
 ) -> list[str]:
     """Return a function for each file, which moves it to its place once it is complete."""
     ranges: dict[tuple[str, str], list[str]] = {}
@@ -281,13 +287,13 @@ def _files(
     return [*lines, "files() {", "    bad=0", *every, '    return "$bad"', "}"]
 
 
-def summary_lines(jobs: Sequence[Job]) -> tuple[int, str, str]:
+def summary_lines(jobs: Sequence[FetchJob]) -> tuple[int, str, str]:
     """Return how many jobs, how much, and at which rate together at most, in words."""
     n_bytes = sum(job.piece.n_bytes for job in jobs)
     return len(jobs), format_bytes(n_bytes), format_rate(_most_bytes_per_s(jobs))
 
 
-def _most_bytes_per_s(jobs: Sequence[Job]) -> float:
+def _most_bytes_per_s(jobs: Sequence[FetchJob]) -> float:
     """The highest rate of all jobs together, as planned."""
     moving = [job for job in jobs if job.rate_bytes_per_s > 0]
     ends_s = [job.start_s + job.piece.n_bytes / job.rate_bytes_per_s for job in moving]
@@ -302,6 +308,6 @@ def _most_bytes_per_s(jobs: Sequence[Job]) -> float:
     return max(accumulate(change for _, change in sorted(changes)), default=0.0)
 
 
-def planned_start(jobs: Sequence[Job]) -> str:
+def planned_start(jobs: Sequence[FetchJob]) -> str:
     """Return when the first job begins, in words."""
     return format_duration(min((job.start_s for job in jobs), default=0.0))

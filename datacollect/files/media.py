@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 
-class Looks(Enum):
+class ContentKind(Enum):
     """What the first bytes of a file look like; the value is the word for it."""
 
     EMPTY = "empty"
@@ -24,19 +24,41 @@ class Looks(Enum):
     HTML = "HTML"
 
 
-DOCUMENTS = (Looks.HTML, Looks.XML, Looks.JSON)
+DOCUMENTS = (ContentKind.HTML, ContentKind.XML, ContentKind.JSON)
 # By the end of a file's name: which documents it promises.
 _NAMES = {
-    Looks.HTML: (".html", ".htm", ".xhtml", ".shtml"),
-    Looks.XML: (".xml", ".xhtml", ".svg", ".gml", ".gpx", ".kml", ".rdf", ".xsd", ".xsl", ".vtu"),
-    Looks.JSON: (".json", ".geojson", ".jsonl", ".ndjson", ".jsonld", ".ipynb"),
-    Looks.TEXT: (".txt", ".csv", ".tsv", ".md", ".rst", ".log", ".yaml", ".yml", ".toml", ".ini"),
+    ContentKind.HTML: (".html", ".htm", ".xhtml", ".shtml"),
+    ContentKind.XML: (
+        ".xml",
+        ".xhtml",
+        ".svg",
+        ".gml",
+        ".gpx",
+        ".kml",
+        ".rdf",
+        ".xsd",
+        ".xsl",
+        ".vtu",
+    ),
+    ContentKind.JSON: (".json", ".geojson", ".jsonl", ".ndjson", ".jsonld", ".ipynb"),
+    ContentKind.TEXT: (
+        ".txt",
+        ".csv",
+        ".tsv",
+        ".md",
+        ".rst",
+        ".log",
+        ".yaml",
+        ".yml",
+        ".toml",
+        ".ini",
+    ),
 }
 # Media types of documents, as regular expressions of a whole type that grep -E knows, too.
 TYPES = {
-    Looks.HTML: r"text/html|application/xhtml[+]xml",
-    Looks.XML: r"(text|application)/(xml|[a-z0-9.-]+[+]xml)",
-    Looks.JSON: r"(text|application)/(json|[a-z0-9.-]+[+]json)",
+    ContentKind.HTML: r"text/html|application/xhtml[+]xml",
+    ContentKind.XML: r"(text|application)/(xml|[a-z0-9.-]+[+]xml)",
+    ContentKind.JSON: r"(text|application)/(json|[a-z0-9.-]+[+]json)",
 }
 # What text may begin with: ASCII that is printed, blanks, the mark of an encoding.
 _TEXT_BEGINS = frozenset(b"\t\n\r\xef" + bytes(range(0x20, 0x7F)))
@@ -52,7 +74,7 @@ _POINTER = re.compile(
 POINTER_BYTES = 1024
 
 
-def looks_of(begins: bytes) -> Looks:
+def looks_of(begins: bytes) -> ContentKind:
     r"""Return what a file looks like that begins so.
 
     >>> [looks_of(each).name for each in (b"", b"\x93NUMPY", b"a,b\n1,2", b'{"error": 1}')]
@@ -61,18 +83,18 @@ def looks_of(begins: bytes) -> Looks:
     ('XML', 'HTML')
     """
     if not begins:
-        return Looks.EMPTY
+        return ContentKind.EMPTY
     if _CONTROLS.search(begins):
-        return Looks.DATA
+        return ContentKind.DATA
     text = begins.removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)
-    for looks, expected in ((Looks.HTML, _HTML), (Looks.XML, _XML)):
+    for looks, expected in ((ContentKind.HTML, _HTML), (ContentKind.XML, _XML)):
         if expected.match(text.lower()):
             return looks
     if not _is_utf8(begins):
-        return Looks.DATA
+        return ContentKind.DATA
     if _POINTER.match(text):
-        return Looks.POINTER
-    return Looks.JSON if _JSON.match(text) else Looks.TEXT
+        return ContentKind.POINTER
+    return ContentKind.JSON if _JSON.match(text) else ContentKind.TEXT
 
 
 def may_be_text(first_byte: bytes) -> bool:
@@ -84,20 +106,20 @@ def may_be_text(first_byte: bytes) -> bool:
     return not first_byte or first_byte[0] in _TEXT_BEGINS
 
 
-def looks_by_type(content_type: str) -> Looks | None:
+def looks_by_type(content_type: str) -> ContentKind | None:
     """Return which document a header Content-Type speaks of; None where of none.
 
     >>> looks_by_type("Application/Problem+JSON; charset=utf-8"), looks_by_type("text/plain")
-    (<Looks.JSON: 'JSON'>, None)
+    (<ContentKind.JSON: 'JSON'>, None)
     """
     media_type = content_type.partition(";")[0].strip().lower()
     return next((looks for looks, of in TYPES.items() if re.fullmatch(of, media_type)), None)
 
 
-def is_promised(name: str, looks: Looks) -> bool:
+def is_promised(name: str, looks: ContentKind) -> bool:
     """Whether a file's name says that it looks so.
 
-    >>> is_promised("a/index.HTML", Looks.HTML), is_promised("a.html.gz", Looks.HTML)
+    >>> is_promised("a/index.HTML", ContentKind.HTML), is_promised("a.html.gz", ContentKind.HTML)
     (True, False)
     """
     return name.lower().endswith(_NAMES.get(looks, ()))
@@ -168,11 +190,11 @@ def error_in(begins: bytes, n_bytes: int) -> str | None:
     if not 0 < n_bytes <= MOST_ERROR_BYTES:
         return None
     match looks_of(begins):
-        case Looks.JSON:
+        case ContentKind.JSON:
             return _error_in_json(begins)
-        case Looks.XML if _ROOTS.search(begins[:400]):
+        case ContentKind.XML if _ROOTS.search(begins[:400]):
             return said_in(begins)
-        case Looks.TEXT | Looks.HTML if _OF_ERRORS.search(said_in(begins) or ""):
+        case ContentKind.TEXT | ContentKind.HTML if _OF_ERRORS.search(said_in(begins) or ""):
             return said_in(begins)
     return None
 
@@ -196,13 +218,13 @@ def said_in(document: bytes) -> str | None:
     ('no such bucket', None)
     """
     match looks_of(document):
-        case Looks.JSON:
+        case ContentKind.JSON:
             parts = _parts_of_json(_json(document))
-        case Looks.XML:
+        case ContentKind.XML:
             parts = [_element(document, "code"), _element(document, "message|reason|faultstring")]
-        case Looks.HTML:
+        case ContentKind.HTML:
             parts = [_element(document, "title")]
-        case Looks.TEXT:
+        case ContentKind.TEXT:
             parts = [document.decode(errors="replace").strip().partition("\n")[0].strip()]
         case _:
             parts = []

@@ -27,7 +27,7 @@ _NEXT_DOCUMENT = re.compile(r"^\{", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Document:
+class JsonDocument:
     """One document of a text.
 
     Attributes
@@ -57,7 +57,7 @@ def holds_documents(text: str) -> bool:
     return bool(_BEGINS.search(text)) or text.lstrip().startswith("[[")
 
 
-def documents_of(text: str, other_lines: list[str]) -> Iterator[Document]:
+def documents_of(text: str, other_lines: list[str]) -> Iterator[JsonDocument]:
     r"""Yield the documents of a text, those of a list one by one.
 
     Parameters
@@ -92,13 +92,13 @@ def documents_of(text: str, other_lines: list[str]) -> Iterator[Document]:
         try:
             tree, position = decoder.raw_decode(text, position)
         except (json.JSONDecodeError, DuplicateKeyError, RecursionError) as error:
-            yield Document(number, line, None, _why(error))
+            yield JsonDocument(number, line, None, _why(error))
             following = _NEXT_DOCUMENT.search(text, position + 1)
             position = following.start() if following else len(text)
             continue
         trees = tree if isinstance(tree, list) and tree else [tree]
         for i, one in enumerate(trees):
-            yield Document(number + i, line, one)
+            yield JsonDocument(number + i, line, one)
         number += len(trees) - 1
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.numbers.containers import Axis
+from datacollect.numbers.containers import ArrayAxis
 from datacollect.problem.numbers import floats_of
 from datacollect.problem.other_rates import with_link_rates
 from datacollect.problem.with_units import PART, in_units, in_whole
@@ -58,7 +58,9 @@ def perturb(
     """
     chosen = _chosen_links(problem, links)
     names, tails, heads = problem.names, problem.link_from[chosen], problem.link_to[chosen]
-    pairs = Axis("link", lambda: ((names[a], names[b]) for a, b in zip(tails, heads, strict=True)))
+    pairs = ArrayAxis(
+        "link", lambda: ((names[a], names[b]) for a, b in zip(tails, heads, strict=True))
+    )
     factors = floats_of("factor", in_units(factor, PART, "factor", (pairs,)))
     if factors.ndim and factors.shape != chosen.shape:
         raise ProblemError(

@@ -23,7 +23,7 @@ from datacollect.errors import ProblemError
 from datacollect.methods.choice import plan
 from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 from datacollect.methods.planning_options import PlanningOptions
-from datacollect.methods.prediction import Job, jobs_of, predicted, predicted_adaptive
+from datacollect.methods.prediction import RouteLoad, jobs_of, predicted, predicted_adaptive
 from datacollect.methods.remaining_planner import RemainingPlanner
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def prediction(
         return predicted_adaptive(problem, carried.connections, in_packets=in_packets)
     if schedule.method == "direct":
         streams = _streams(problem, how)
-        jobs = [Job((host, end), n, streams[host]) for host, n in holders.items()]
+        jobs = [RouteLoad((host, end), n, streams[host]) for host, n in holders.items()]
     else:
         jobs = jobs_of(schedule, how.lanes)
     return predicted(problem, jobs, how.name, in_packets=in_packets)

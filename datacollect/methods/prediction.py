@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 
-class Job(NamedTuple):
+class RouteLoad(NamedTuple):
     """Data that take one route: hosts' names, bytes, connections: on each hop, or hop by hop."""
 
     hosts: tuple[str, ...]
@@ -85,7 +85,7 @@ IN_PACKETS = _factors("predictions_in_packets")
 
 
 def predicted(
-    problem: Problem, jobs: Sequence[Job], method: str, *, in_packets: bool = True
+    problem: Problem, jobs: Sequence[RouteLoad], method: str, *, in_packets: bool = True
 ) -> Prediction | None:
     """Predict when jobs end that are carried out side by side; None where wires are not known.
 
@@ -93,7 +93,7 @@ def predicted(
     ----------
     problem : Problem
         Bandwidths are what one connection got.
-    jobs : sequence of Job
+    jobs : sequence of RouteLoad
     method : str
     in_packets : bool
         As in networks; else at the fluid engine's max-min fair rates.
@@ -105,7 +105,7 @@ def predicted(
     >>> import datacollect as dc
     >>> host = dc.Host("S", 60, uplink_bytes_per_s=6.0)
     >>> problem = dc.Problem.from_hosts([host, dc.Host("D")], [dc.Link("S", "D", 3.0)], "D")
-    >>> bare_makespan_s(problem, [Job(("S", "D"), 60, 2)])
+    >>> bare_makespan_s(problem, [RouteLoad(("S", "D"), 60, 2)])
     15.0
     """
     bare_s = bare_makespan_s(problem, jobs)
@@ -167,7 +167,7 @@ def predicted_plan(problem: Problem, schedule: Schedule) -> Prediction | None:
     return predicted(problem, jobs, schedule.method)
 
 
-def jobs_of(schedule: Schedule, lanes: int | None = None) -> list[Job]:
+def jobs_of(schedule: Schedule, lanes: int | None = None) -> list[RouteLoad]:
     """Return what a schedule's routes carry, with their streams or `n` connections per hop."""
     columns = schedule.columns
     first = columns.hop == 0
@@ -176,7 +176,7 @@ def jobs_of(schedule: Schedule, lanes: int | None = None) -> list[Job]:
     found = []
     for number, (route, n_bytes) in enumerate(zip(schedule.routes, moved.tolist(), strict=True)):
         each = tuple(streams.get((number, hop), 1) for hop in range(route.n_hops))
-        found.append(Job(route.hosts, int(n_bytes), each if lanes is None else lanes))
+        found.append(RouteLoad(route.hosts, int(n_bytes), each if lanes is None else lanes))
     return found
 
 
@@ -261,7 +261,7 @@ def _with_range(bare_s: float, learned: tuple[Factors, Factors], free: float) ->
     return Prediction(bare_s * factors.middle, bare_s * factors.low, bare_s * factors.high)
 
 
-def bare_makespan_s(problem: Problem, jobs: Sequence[Job]) -> float | None:
+def bare_makespan_s(problem: Problem, jobs: Sequence[RouteLoad]) -> float | None:
     """Return when jobs end by 1/r = 1/b + (N - 1)/C; None where some hop's wires are not known."""
     jobs = [job for job in jobs if job.n_bytes > 0]
     if not jobs:
@@ -284,7 +284,7 @@ def bare_makespan_s(problem: Problem, jobs: Sequence[Job]) -> float | None:
 class _Wires:
     """The wires that jobs' hops cross: capacities, and what one connection got on each hop."""
 
-    def __init__(self, problem: Problem, jobs: Sequence[Job]) -> None:
+    def __init__(self, problem: Problem, jobs: Sequence[RouteLoad]) -> None:
         index = problem.host_index
         hosts = [[index[name] for name in job.hosts] for job in jobs]
         self.n_jobs = len(jobs)

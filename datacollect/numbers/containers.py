@@ -28,7 +28,7 @@ Order: TypeAlias = "list[int] | None"
 
 
 @dataclass(frozen=True)
-class Axis:
+class ArrayAxis:
     """What one dimension of an argument counts.
 
     Parameters
@@ -159,7 +159,7 @@ def by_name(value: Any, place: str) -> dict[Any, Any]:
     return dict(zip(map(_text, found.index), values_of(found), strict=True))
 
 
-def order_of(labels: Iterable[Any], axis: Axis | None, place: str) -> Order:
+def order_of(labels: Iterable[Any], axis: ArrayAxis | None, place: str) -> Order:
     """Return where among labels each name of an axis stands; None where they only count.
 
     Raises
@@ -169,9 +169,9 @@ def order_of(labels: Iterable[Any], axis: Axis | None, place: str) -> Order:
 
     Examples
     --------
-    >>> order_of(["D", "S"], Axis("host", lambda: ["S", "D"]), "backlog_bytes")
+    >>> order_of(["D", "S"], ArrayAxis("host", lambda: ["S", "D"]), "backlog_bytes")
     [1, 0]
-    >>> order_of([0, 1], Axis("host", lambda: ["S", "D"]), "backlog_bytes")
+    >>> order_of([0, 1], ArrayAxis("host", lambda: ["S", "D"]), "backlog_bytes")
     """
     listed = [_text(label) for label in labels]
     if _only_count(listed):

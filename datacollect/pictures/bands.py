@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from datacollect.numbers.arrays import FloatArray
     from datacollect.pictures.colours import Look
-    from datacollect.pictures.layout import Place
+    from datacollect.pictures.layout import BandPlace
     from datacollect.pictures.picture import Band, Picture
 
 
 def draw_band(
-    axes: Axes, picture: Picture, band: Band, place: Place, unit_s: float, width: float
+    axes: Axes, picture: Picture, band: Band, place: BandPlace, unit_s: float, width: float
 ) -> None:
     """Draw one host's areas and its storage, and write into areas what they are."""
     edges = (picture.edges_s - picture.begin_s) / unit_s
@@ -114,7 +114,7 @@ def _label_area(
         label.set_path_effects([withStroke(linewidth=3, foreground=look.colour)])
 
 
-def label_band(axes: Axes, band: Band, place: Place, name: str, role: str) -> None:
+def label_band(axes: Axes, band: Band, place: BandPlace, name: str, role: str) -> None:
     """Write a host's name and role to the left of its band, its highest rates to the right."""
     at = (0, place.middle)
     write_beside(axes, *at, name, (-10, 7 if role else 0), ha="right", size=10, weight="bold")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class BandPlace:
     """Where a band lies, in inches below the picture's top, and its scale.
 
     From `top` to `line` stands what the host sends, from `line` to `low` what it receives, and
@@ -31,7 +31,7 @@ class Place:
         return (self.top + self.low) / 2
 
 
-def lay_out(picture: Picture, top: float = 0.0) -> tuple[list[Place], bool]:
+def lay_out(picture: Picture, top: float = 0.0) -> tuple[list[BandPlace], bool]:
     """Place the bands below `top`; the second result tells whether all have one scale.
 
     One scale for all makes areas comparable: an area is an amount of data. Where rates differ too
@@ -57,7 +57,7 @@ def lay_out(picture: Picture, top: float = 0.0) -> tuple[list[Place], bool]:
         down += missing / 2 if up and down else missing if down else 0.0
         low = top + up + down
         bottom = low + (0.6 * half if band.shows_storage else 0.0)
-        places.append(Place(top, top + up, low, bottom, scale))
+        places.append(BandPlace(top, top + up, low, bottom, scale))
         top = bottom + gap
     return places, one_scale
 

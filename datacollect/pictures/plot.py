@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from datacollect.files.clock import Clock
-    from datacollect.pictures.layout import Place
+    from datacollect.pictures.layout import BandPlace
     from datacollect.pictures.marks import Marks
     from datacollect.pictures.picture import Picture
     from datacollect.problem.problem import Problem
@@ -252,7 +252,7 @@ def _draw_periods(axes: Axes, picture: Picture, marks: Marks, unit_s: float) -> 
         axes.axvline(when, color=FAINT, lw=1.0, ls=(0, (1, 2)), zorder=2.5, gid="period")
 
 
-def _draw_release(axes: Axes, place: Place, when: float) -> None:
+def _draw_release(axes: Axes, place: BandPlace, when: float) -> None:
     axes.plot(
         [max(when, 0.0)],
         [place.line],

@@ -10,7 +10,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import Clock
-from datacollect.numbers.containers import Axis, texts_of
+from datacollect.numbers.containers import ArrayAxis, texts_of
 from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
@@ -189,7 +189,7 @@ def contents_of_matrix(
     """
     names = texts_of(names, "names")
     n = len(names)
-    hosts = Axis("host", lambda: names)
+    hosts = ArrayAxis("host", lambda: names)
     of_pairs = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, **(rates or {})}
     of_hosts = {"backlog_bytes": backlog_bytes, "most_connections": most_connections, **limits}
     said = values_in_units(of_pairs, COUNTED, dict.fromkeys(of_pairs, (hosts, hosts)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from datacollect.numbers.containers import Axis, texts_of
+from datacollect.numbers.containers import ArrayAxis, texts_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
@@ -106,7 +106,7 @@ def counted(problem: ProblemContents, given: Mapping[str, Any]) -> dict[str, Any
         ends = (np.asarray(now(key)).tolist() for key in ("link_from", "link_to"))
         return [(names[a], names[b]) for a, b in zip(*ends, strict=True)]
 
-    hosts, links = (Axis("host", lambda: names),), (Axis("link", pairs),)
+    hosts, links = (ArrayAxis("host", lambda: names),), (ArrayAxis("link", pairs),)
     axes = dict.fromkeys((*HOST_COLUMNS, "most_connections", *PLACE_COLUMNS), hosts)
     axes |= dict.fromkeys(LINK_COLUMNS[2:], links)
     measured = {key: given[key] for key in ("measured_s",) if key in given}

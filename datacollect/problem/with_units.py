@@ -18,7 +18,7 @@ from datacollect.files import quantities
 from datacollect.files.kinds import Number, Whole, shown
 from datacollect.numbers.containers import (
     PLAIN,
-    Axis,
+    ArrayAxis,
     depth_of,
     is_frame,
     is_series,
@@ -49,14 +49,18 @@ COUNT = Whole(minimum=-(2**63), stop=None)
 
 @overload
 def in_units(
-    value: None, kind: Kind, place: str, axes: Sequence[Axis | None] = (), clock: Clock | None = ...
+    value: None,
+    kind: Kind,
+    place: str,
+    axes: Sequence[ArrayAxis | None] = (),
+    clock: Clock | None = ...,
 ) -> None: ...
 @overload
 def in_units(
     value: float | str,
     kind: Number,
     place: str,
-    axes: Sequence[Axis | None] = (),
+    axes: Sequence[ArrayAxis | None] = (),
     clock: Clock | None = ...,
 ) -> float: ...
 @overload
@@ -64,18 +68,22 @@ def in_units(
     value: int | str,
     kind: Whole,
     place: str,
-    axes: Sequence[Axis | None] = (),
+    axes: Sequence[ArrayAxis | None] = (),
     clock: Clock | None = ...,
 ) -> int: ...
 @overload
 def in_units(
-    value: Any, kind: Kind, place: str, axes: Sequence[Axis | None] = (), clock: Clock | None = ...
+    value: Any,
+    kind: Kind,
+    place: str,
+    axes: Sequence[ArrayAxis | None] = (),
+    clock: Clock | None = ...,
 ) -> Any: ...
 def in_units(
     value: Any,
     kind: Kind,
     place: str,
-    axes: Sequence[Axis | None] = (),
+    axes: Sequence[ArrayAxis | None] = (),
     clock: Clock | None = None,
 ) -> Any:
     """Return what a caller gives as numbers, in what `kind` counts and in the order of `axes`.
@@ -90,7 +98,7 @@ def in_units(
         What files read such a text as; it says what is counted, and what is allowed.
     place : str
         What the value is called in messages.
-    axes : sequence of Axis or None
+    axes : sequence of ArrayAxis or None
         What the last dimensions count, in their order: labels are brought into it. Without any,
         mappings stay mappings.
     clock : Clock, optional
@@ -108,7 +116,7 @@ def in_units(
     6000000000000
     >>> in_units([[0, "10 Mbit/s"], [5.0, 0]], Number("bytes per second"), "bandwidth_bytes_per_s")
     [[0, 1250000.0], [5.0, 0]]
-    >>> hosts = [Axis("host", lambda: ["S", "D"])]
+    >>> hosts = [ArrayAxis("host", lambda: ["S", "D"])]
     >>> in_units({"D": np.timedelta64(1, "m"), "S": "5 s"}, INSTANT, "release_s", hosts)
     [5.0, 60.0]
     """
@@ -133,7 +141,7 @@ def converted(
     items: Sequence[Any],
     kind: Kind,
     where: _Where,
-    axes: Sequence[Axis | None] = (),
+    axes: Sequence[ArrayAxis | None] = (),
     clock: Clock | None = None,
 ) -> list[Any]:
     """Return a list's items as numbers, one by one.
@@ -213,7 +221,7 @@ def _of_mapping(
     value: Mapping[Any, Any],
     kind: Kind,
     place: str,
-    axes: Sequence[Axis | None],
+    axes: Sequence[ArrayAxis | None],
     clock: Clock | None,
 ) -> Any:
     if not axes:
@@ -229,7 +237,7 @@ def _of_mapping(
 
 
 def _of_series(
-    value: Any, kind: Kind, place: str, axes: Sequence[Axis | None], clock: Clock | None
+    value: Any, kind: Kind, place: str, axes: Sequence[ArrayAxis | None], clock: Clock | None
 ) -> Any:
     own, inner = _split(axes, 1)
     order = order_of(value.index, own, place)
@@ -239,7 +247,7 @@ def _of_series(
 
 
 def _of_frame(
-    value: Any, kind: Kind, place: str, axes: Sequence[Axis | None], clock: Clock | None
+    value: Any, kind: Kind, place: str, axes: Sequence[ArrayAxis | None], clock: Clock | None
 ) -> Any:
     if not value.columns.is_unique:
         twice = value.columns[value.columns.duplicated()][0]
@@ -268,7 +276,9 @@ class _Below:
         return f"{self._column}, row {row}"
 
 
-def _require_both(place: str, axis: Axis, down: list[int] | None, across: list[int] | None) -> None:
+def _require_both(
+    place: str, axis: ArrayAxis, down: list[int] | None, across: list[int] | None
+) -> None:
     """Refuse a matrix whose labels reorder one side only: the other may have been meant alike."""
     in_order = list(range(len(axis.names)))
     for labelled, other in ((down, across), (across, down)):
@@ -280,7 +290,9 @@ def _require_both(place: str, axis: Axis, down: list[int] | None, across: list[i
             )
 
 
-def _split(axes: Sequence[Axis | None], depth: int) -> tuple[Axis | None, Sequence[Axis | None]]:
+def _split(
+    axes: Sequence[ArrayAxis | None], depth: int
+) -> tuple[ArrayAxis | None, Sequence[ArrayAxis | None]]:
     """Return the axis of the first of so many dimensions, and those of the dimensions below."""
     if depth > len(axes):
         return None, axes
@@ -288,7 +300,7 @@ def _split(axes: Sequence[Axis | None], depth: int) -> tuple[Axis | None, Sequen
     return axes[first], axes[first + 1 :]
 
 
-def _where(place: str, axis: Axis | None, order: list[int] | None, *, flat: bool) -> _Where:
+def _where(place: str, axis: ArrayAxis | None, order: list[int] | None, *, flat: bool) -> _Where:
     """Return what says where an item is: by its name, where there are names."""
     if axis is None or order is None:
         return lambda i: f"{place}[{i}]"
@@ -301,7 +313,7 @@ def _of_array(
     array: np.ndarray[Any, Any],
     kind: Kind,
     where: _Where,
-    axes: Sequence[Axis | None],
+    axes: Sequence[ArrayAxis | None],
     clock: Clock | None,
 ) -> Any:
     """Return an array of numbers; there may be millions, and most are numbers already."""
@@ -342,7 +354,7 @@ def counted_fields(*tables: Table) -> dict[str, Kind]:
 def values_in_units(
     values: Mapping[str, Any],
     kinds: Mapping[str, Kind],
-    axes: Mapping[str, Sequence[Axis | None]] | None = None,
+    axes: Mapping[str, Sequence[ArrayAxis | None]] | None = None,
     clock: Clock | None = None,
 ) -> dict[str, Any]:
     """Return values by name, those that count something as numbers.
@@ -351,7 +363,7 @@ def values_in_units(
     ----------
     values : mapping of str to object
     kinds : mapping of str to Number or Whole
-    axes : mapping of str to sequence of Axis, optional
+    axes : mapping of str to sequence of ArrayAxis, optional
         What the dimensions of each value count, for labels.
     clock : Clock, optional
         As for `in_units`.

@@ -67,7 +67,7 @@ FOLDERS = ("parts", "probes")
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeptRuns:
     """What a folder has.
 
     Attributes
@@ -171,7 +171,7 @@ class RunStore:
         """Return measurements by their files' names."""
         return dict(measurements_in(self.folder))
 
-    def read(self) -> Kept:
+    def read(self) -> KeptRuns:
         """Return rows and failures, whether the sweep runs, was killed, or has ended."""
         import pandas as pd
 
@@ -197,7 +197,7 @@ class RunStore:
             tables.append(table_of(rows, self.axes))
         found = pd.concat(tables) if len(tables) > 1 else tables[0]
         found = found.drop_duplicates("key").sort_values("key", ignore_index=True)
-        return Kept(found, self._failures(added, found), tuple(unreadable))
+        return KeptRuns(found, self._failures(added, found), tuple(unreadable))
 
     # When it ends ---------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class RunStore:
             file.unlink(missing_ok=True)
         return kept.table
 
-    def require_rows(self, kept: Kept) -> None:
+    def require_rows(self, kept: KeptRuns) -> None:
         """Refuse to go on where the file of all rows is damaged: it would be written over."""
         if ROWS_FILE in kept.unreadable:
             raise ProblemError(

@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager
 
 from datacollect.transfer.agent.shell.files import Folder
-from datacollect.transfer.agent.shell.listing import Inventory
+from datacollect.transfer.agent.shell.listing import FolderInventory
 from datacollect.transfer.protocol.messages import parse_page
 
 REAL_SCANDIR = os.scandir
@@ -16,7 +16,7 @@ REAL_SCANDIR = os.scandir
 def listed(root, most=10_000, patterns=None, *, afresh=False, folder=None):
     """Return all files, and what is left out, page by page, as old collectors ask for them."""
     folder = folder or Folder(root)
-    inventory, files, left_out, after = Inventory(folder), [], [], None
+    inventory, files, left_out, after = FolderInventory(folder), [], [], None
     while True:
         page = parse_page(inventory.page(after, most, patterns))
         assert len(page.files) + len(page.left_out) <= most
@@ -27,19 +27,19 @@ def listed(root, most=10_000, patterns=None, *, afresh=False, folder=None):
             folder.close()
             return files, left_out
         if afresh:
-            inventory = Inventory(folder)
+            inventory = FolderInventory(folder)
 
 
 def detailed(folder, most=10_000, patterns=None, *, afresh=False):
     """Return all pages, as collectors ask for them that know of folders, modes and holes."""
-    inventory, pages, after = Inventory(folder), [], None
+    inventory, pages, after = FolderInventory(folder), [], None
     while not pages or after is not None:
         page = parse_page(inventory.page(after, most, patterns, detail=True))
         assert page.after is None or after is None or page.after > after
         pages.append(page)
         after = page.after
         if afresh:
-            inventory = Inventory(folder)
+            inventory = FolderInventory(folder)
     return pages
 
 

@@ -6,7 +6,7 @@ import datacollect as dc
 from datacollect.methods.prediction import (
     AT_FAIR_RATES,
     IN_PACKETS,
-    Job,
+    RouteLoad,
     bare_adaptive_s,
     bare_makespan_s,
     predicted,
@@ -24,13 +24,13 @@ def two(wire=None, **host):
 
 def test_ours_share_with_what_left_one_its_rate():
     """Of 12 bytes/s beside 3 others one got 3; 2 of ours get 12/5 each: 1/r = 1/3 + 1/12."""
-    jobs = [Job(("A", "D"), 60, 1), Job(("B", "D"), 60, 1)]
+    jobs = [RouteLoad(("A", "D"), 60, 1), RouteLoad(("B", "D"), 60, 1)]
     assert bare_makespan_s(two(12.0), jobs) == pytest.approx(60 / 2.4)
 
 
 def test_what_has_ended_leaves_room():
     """A's 24 bytes end after 10 s at 2.4; B has 36 left, alone at 3: 12 s more."""
-    jobs = [Job(("A", "D"), 24, 1), Job(("B", "D"), 60, 1)]
+    jobs = [RouteLoad(("A", "D"), 24, 1), RouteLoad(("B", "D"), 60, 1)]
     assert bare_makespan_s(two(12.0), jobs) == pytest.approx(22.0)
 
 
@@ -47,14 +47,14 @@ def test_a_hop_has_the_connections_that_the_plan_gives_it():
         dc.Link("B", "D", 4.0, capacity_bytes_per_s=12.0),
     ]
     problem = dc.Problem.from_hosts(hosts, links, "D")
-    job = [Job(("A", "B", "D"), 60, (2, 1))]
+    job = [RouteLoad(("A", "B", "D"), 60, (2, 1))]
     assert bare_makespan_s(problem, job) == pytest.approx(15.0)
-    assert bare_makespan_s(problem, [Job(("A", "B", "D"), 60, (1, 2))]) == pytest.approx(20.0)
+    assert bare_makespan_s(problem, [RouteLoad(("A", "B", "D"), 60, (1, 2))]) == pytest.approx(20.0)
 
 
 def test_the_narrowest_of_several_wires_counts():
     """Uplinks of 6 allow two of A's 1/r = 1/3 + 1/6; the wire allows three 1/r = 1/3 + 2/12."""
-    jobs = [Job(("A", "D"), 40, 2), Job(("B", "D"), 10, 1)]
+    jobs = [RouteLoad(("A", "D"), 40, 2), RouteLoad(("B", "D"), 10, 1)]
     problem = two(12.0, uplink_bytes_per_s=6.0)
     # B ends after 5 s at 2; A's two go on at 2 each, by the uplink.
     assert bare_makespan_s(problem, jobs) == pytest.approx(10.0)
@@ -63,18 +63,20 @@ def test_the_narrowest_of_several_wires_counts():
 def test_a_link_may_know_its_own_wire():
     hosts, link = [dc.Host("S", 60), dc.Host("D")], dc.Link("S", "D", 3.0, competitors=3)
     problem = dc.Problem.from_hosts(hosts, [link], "D")
-    assert bare_makespan_s(problem, [Job(("S", "D"), 60, 4)]) == pytest.approx(60 / 4 / 12 * 7)
+    assert bare_makespan_s(problem, [RouteLoad(("S", "D"), 60, 4)]) == pytest.approx(
+        60 / 4 / 12 * 7
+    )
 
 
 def test_without_capacities_nothing_is_predicted():
-    assert bare_makespan_s(two(), [Job(("A", "D"), 60, 1)]) is None
-    assert predicted(two(), [Job(("A", "D"), 60, 1)], "direct") is None
+    assert bare_makespan_s(two(), [RouteLoad(("A", "D"), 60, 1)]) is None
+    assert predicted(two(), [RouteLoad(("A", "D"), 60, 1)], "direct") is None
 
 
 @pytest.mark.parametrize(("in_packets", "learned"), [(True, IN_PACKETS), (False, AT_FAIR_RATES)])
 def test_wires_that_others_use_are_told_from_wires_that_are_free(in_packets, learned):
     """3 of 12 bytes/s is little of them, 7 of 12 is most; packets have factors of their own."""
-    jobs = [Job(("A", "D"), 60, 1)]
+    jobs = [RouteLoad(("A", "D"), 60, 1)]
     found = predicted(two(12.0), jobs, "coordinated", in_packets=in_packets)
     bare_s = bare_makespan_s(two(12.0), jobs)
     assert found == tuple(bare_s * factor for factor in _in_order(learned["coordinated"][False]))

@@ -344,7 +344,7 @@ class Start:
     def _tick(self) -> None:
         self._at(self.now_s + TICK_S, self._tick)
         arrived = {n: t.received_bytes for n, t in self.threads.items() if not t.is_over}
-        self._tell(messages.Ticked(self.now_s, arrived))
+        self._tell(messages.CollectorTicked(self.now_s, arrived))
 
     def _trouble(self) -> None:
         """Something happens to a source or a relay; more of it later."""

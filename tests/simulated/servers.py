@@ -20,7 +20,7 @@ from datacollect.transfer.sources.web.core.urls import Target, file_below, targe
 from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.entries import ServerFile
 from datacollect.transfer.sources.web.listing import WebListing
-from datacollect.transfer.sources.web.pace import Pace
+from datacollect.transfer.sources.web.pace import ServerPace
 from datacollect.transfer.sources.web.peer import WebPeer
 from datacollect.transfer.sources.web.standing import Standing
 
@@ -96,7 +96,7 @@ class WebSource(Source):
         return any(data[offset_bytes:][: len(part)] == part for data in sent)
 
 
-class NoPace(Pace):
+class NoPace(ServerPace):
     """Time is the driver's."""
 
     def busy(self, wait_s: float, number: int) -> None:

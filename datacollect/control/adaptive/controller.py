@@ -18,7 +18,7 @@ from datacollect.control.adaptive.chain_moves import best_chain_move
 from datacollect.control.adaptive.market import Market
 from datacollect.control.adaptive.moves import Feeding, Move, best_move
 from datacollect.control.adaptive.opening import first_links
-from datacollect.control.adaptive.outlook import Forecast, Outlook
+from datacollect.control.adaptive.outlook import EndForecast, Outlook
 from datacollect.control.connections import Piece, Recovery
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Close, Decision, Open, Send
@@ -96,7 +96,7 @@ class AdaptiveController(Controller):
     ----------
     answer : dict
         ``most_connections`` at a time, ``connections_opened`` in all, ``sent_twice_bytes``, and
-        ``forecasts``: a `Forecast` for each tenth that had arrived.
+        ``forecasts``: a `EndForecast` for each tenth that had arrived.
 
     Raises
     ------
@@ -152,7 +152,7 @@ class AdaptiveController(Controller):
         }
 
     @property
-    def forecast(self) -> Forecast | None:
+    def forecast(self) -> EndForecast | None:
         """When all will be there, as it looked at the last tick; None before there was one."""
         return self._outlook.forecast
 

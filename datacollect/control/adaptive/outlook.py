@@ -36,7 +36,7 @@ EXPECTED_HIGH: Sequence[float] = _LEARNED["expected_high"]
 TENTHS = 10
 
 
-class Forecast(NamedTuple):
+class EndForecast(NamedTuple):
     """When all will be there, as it looks at an instant.
 
     Attributes
@@ -95,7 +95,7 @@ class Outlook:
 
     Attributes
     ----------
-    forecast : Forecast or None
+    forecast : EndForecast or None
         The last one; None before there is anything to judge by.
     noted : list of dict
         A forecast for each tenth that had arrived, for files: times to the millisecond.
@@ -104,7 +104,7 @@ class Outlook:
     def __init__(self, total_bytes: int, expected_s: float | None = None) -> None:
         self._total_bytes, self._expected_s = total_bytes, expected_s
         self._end_s: float | None = None
-        self.forecast: Forecast | None = None
+        self.forecast: EndForecast | None = None
         self.noted: list[dict[str, float]] = []
 
     def look(self, now_s: float, there_bytes: int, views: Sequence[HostView]) -> None:
@@ -122,7 +122,7 @@ class Outlook:
         left_s = max(0.0, end_s - now_s)
         factors = (LOW, HIGH) if self._expected_s is None else (EXPECTED_LOW, EXPECTED_HIGH)
         between_s = (now_s + factor[row] * left_s for factor in factors)
-        self.forecast = Forecast(now_s, done, now_s + left_s, *between_s)
+        self.forecast = EndForecast(now_s, done, now_s + left_s, *between_s)
         if done >= (len(self.noted) + 1) / TENTHS:
             self.noted.append({k: round(v, 3) for k, v in self.forecast._asdict().items()})
 

@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Use:
+class CapacityUse:
     """Which constant capacities are crossed by which routes: arrays of one length.
 
     Attributes
@@ -194,7 +194,7 @@ class Hops:
         # A route may cross a capacity twice.
         cell, times = np.unique(limit * len(self.candidates) + route, return_counts=True)
         limit, route = np.divmod(cell, max(1, len(self.candidates)))
-        self.use = Use(limit, route, times.astype(float))
+        self.use = CapacityUse(limit, route, times.astype(float))
         self._use_by_limit = Groups(limit, len(used))
         self._use_by_route = Groups(route, len(self.candidates))
         self._use_by_pool = Groups(self.pool[route], len(self.pools))

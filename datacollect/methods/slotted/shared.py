@@ -18,7 +18,7 @@ from datacollect.flow.shared.network import SharedNetwork, arcs_to_sink
 from datacollect.flow.shared.pricing import cheapest, largest_share
 from datacollect.methods.slotted.graph import slot_costs
 from datacollect.methods.slotted.pricing import attractive, least_cost_flow, most_worth, priced
-from datacollect.methods.slotted.whole_bytes import Bottlenecks, Whole
+from datacollect.methods.slotted.whole_bytes import Bottlenecks, WholeFlow
 from datacollect.methods.timing.slots import whole_slot_bytes
 from datacollect.methods.timing.tolerances import TOLERATED
 
@@ -123,7 +123,7 @@ def _some_whole(
     network: SharedNetwork,
     found: PricedFlow,
     budget: Budget,
-) -> Whole:
+) -> WholeFlow:
     """Return a flow of whole bytes where the program has one that splits them.
 
     That it is decided means: there is one, or it is proved that there is none.
@@ -131,14 +131,14 @@ def _some_whole(
     limits = _bottlenecks(problem, part.graph, network)
     flow = _rounded(problem, part.graph, cost, found, budget)
     if limits.respected_by(flow):
-        return Whole(flow, is_proved=True)
+        return WholeFlow(flow, is_proved=True)
     near = limits.shared_out(found.flow_bytes, cost, budget)
     if near is not None:
-        return Whole(near, is_proved=True)
+        return WholeFlow(near, is_proved=True)
     best = limits.best(cost, budget)
     if best.flow is None and not best.is_proved:
-        return Whole(limits.by_turns(cost, budget), is_proved=False)
-    return Whole(best.flow, best.is_proved and part.is_complete)
+        return WholeFlow(limits.by_turns(cost, budget), is_proved=False)
+    return WholeFlow(best.flow, best.is_proved and part.is_complete)
 
 
 def _bottlenecks(problem: Problem, graph: TimeExpandedGraph, network: SharedNetwork) -> Bottlenecks:

@@ -34,7 +34,7 @@ MOST_BYTES = 10**8
 PROVED_COST = 1e-9
 
 
-class Whole(NamedTuple):
+class WholeFlow(NamedTuple):
     """A whole flow, if one was found, and whether it, or that there is none, is proved best."""
 
     flow: IntArray | None
@@ -64,11 +64,11 @@ class Bottlenecks:
         np.add.at(used, self.network.member_row, flow[self.network.member_arc])
         return bool((used <= self.room_bytes).all())
 
-    def best(self, cost: IntArray, budget: Budget) -> Whole:
+    def best(self, cost: IntArray, budget: Budget) -> WholeFlow:
         """Return the cheapest whole flow, or the proof that there is none, where that is quick."""
         network = self.network
         if network.n_arcs > MOST_ARCS or network.total_bytes > MOST_BYTES:
-            return Whole(None, is_proved=False)
+            return WholeFlow(None, is_proved=False)
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
 
@@ -97,10 +97,10 @@ class Bottlenecks:
             },
         )
         if found.x is None:
-            return Whole(None, is_proved=found.status == _INFEASIBLE)
+            return WholeFlow(None, is_proved=found.status == _INFEASIBLE)
         # Rounded to whole bytes, and a flow again whatever the solver's tolerances.
         flow = self._within(np.rint(found.x).astype(np.int64), cost, budget)
-        return Whole(flow, is_proved=flow is not None and found.status == _OPTIMAL)
+        return WholeFlow(flow, is_proved=flow is not None and found.status == _OPTIMAL)
 
     def shared_out(self, flow_bytes: FloatArray, cost: IntArray, budget: Budget) -> IntArray | None:
         """Return a whole flow near one that splits bytes; None if none was found.

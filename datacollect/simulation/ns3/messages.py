@@ -56,7 +56,7 @@ LogEntry: TypeAlias = "ConnectionAsked | ConnectionOpened | ConnectionStalled | 
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunResult:
     """What came of a run.
 
     Attributes
@@ -94,14 +94,14 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RunRefused:
     """The controller decided what cannot be done."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RunFailed:
     """The controller, or what drives it, raised an exception."""
 
     words: str

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from datacollect.errors import SimulationError
 from datacollect.installation import command_for_extra
-from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Result
+from datacollect.simulation.ns3.messages import Died, Heartbeat, RunFailed, RunRefused, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def check_installed() -> None:
         )
 
 
-class Worker:
+class Ns3Process:
     """A process that has loaded ns-3 and forks for every run."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Worker:
         """True while the process is there."""
         return self._process.poll() is None
 
-    def run(self, request: RunRequest, what: str, progress: OnProgress | None = None) -> Result:
+    def run(self, request: RunRequest, what: str, progress: OnProgress | None = None) -> RunResult:
         """Have a request carried out.
 
         Raises
@@ -113,7 +113,7 @@ class Worker:
                     case Heartbeat(time_s, collected_bytes):
                         if progress is not None:
                             progress(time_s, collected_bytes)
-                    case Result():
+                    case RunResult():
                         return message
                     case _:
                         raise _failure(what, message, stderr)
@@ -137,11 +137,13 @@ def _main_script(request: RunRequest) -> str | None:
     return None if path is None else os.path.abspath(path)  # noqa: PTH100 - no symlinks resolved
 
 
-def _failure(what: str, message: Refused | Failed | Died, stderr: IO[bytes]) -> SimulationError:
+def _failure(
+    what: str, message: RunRefused | RunFailed | Died, stderr: IO[bytes]
+) -> SimulationError:
     match message:
-        case Refused(words):
+        case RunRefused(words):
             return SimulationError(f"{what}: {words}")
-        case Failed(words, traceback):
+        case RunFailed(words, traceback):
             error = SimulationError(f"{what}: the controller or engine failed: {words}")
             error.add_note(traceback)
             return error
@@ -166,20 +168,20 @@ def _last_words(stderr: IO[bytes]) -> str:
     return f"its last output: {words[-1000:]}" if words else "it printed nothing"
 
 
-_worker: tuple[int, Worker] | None = None
+_worker: tuple[int, Ns3Process] | None = None
 _start = threading.Lock()
 
 
-def worker() -> Worker:
+def worker() -> Ns3Process:
     """Return this process's worker; start it when there is none."""
     global _worker  # noqa: PLW0603 - one per process, however many runs
     with _start:
         if _worker is None or _worker[0] != os.getpid() or not _worker[1].runs:
-            _worker = (os.getpid(), Worker())
+            _worker = (os.getpid(), Ns3Process())
             atexit.register(_stop, *_worker)
         return _worker[1]
 
 
-def _stop(pid: int, started: Worker) -> None:
+def _stop(pid: int, started: Ns3Process) -> None:
     if pid == os.getpid():
         started.stop()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.simulation.network import SimulatedNetwork
-    from datacollect.simulation.ns3.messages import LogEntry, Result
+    from datacollect.simulation.ns3.messages import LogEntry, RunResult
     from datacollect.simulation.run import Run
 
 
@@ -37,7 +37,7 @@ def run_of(
     network: SimulatedNetwork,
     backlog_bytes: Mapping[str, int],
     destination: str,
-    result: Result,
+    result: RunResult,
     settings: Mapping[str, Any],
     what: str,
 ) -> Run:

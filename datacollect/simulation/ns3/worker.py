@@ -26,7 +26,14 @@ from datacollect.control.controller import Controller
 from datacollect.control.decisions import Open, Send, WakeMe
 from datacollect.errors import SimulationError
 from datacollect.simulation.ns3.driver import Ns3Driver
-from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Result, RunRequest
+from datacollect.simulation.ns3.messages import (
+    Died,
+    Heartbeat,
+    RunFailed,
+    RunRefused,
+    RunRequest,
+    RunResult,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +121,7 @@ def rehearse(collect: Any) -> None:
 # A run ---------------------------------------------------------------------------------------
 
 
-def simulate(collect: Any, request: RunRequest, beat: OnProgress) -> Result:
+def simulate(collect: Any, request: RunRequest, beat: OnProgress) -> RunResult:
     """Carry out one request."""
     simulation = collect.Simulation(request.scenario)
     driver = Ns3Driver(
@@ -133,7 +140,7 @@ def simulate(collect: Any, request: RunRequest, beat: OnProgress) -> Result:
     if not stopped:
         driver.cool_down(request.cool_down_s, report)
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Result(
+    return RunResult(
         stopped=stopped,
         end_s=simulation.Now(),
         log=driver.log,
@@ -172,9 +179,9 @@ def run_child(collect: Any, channel: Connection, stderr: int) -> None:
     except (BrokenPipeError, ConnectionResetError):
         return
     except SimulationError as error:
-        channel.send(Refused(str(error)))
+        channel.send(RunRefused(str(error)))
     except Exception as error:  # noqa: BLE001 - a controller may raise anything
-        channel.send(Failed(str(error) or repr(error), traceback.format_exc()))
+        channel.send(RunFailed(str(error) or repr(error), traceback.format_exc()))
 
 
 # The process ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.store.path_lookup import Displaced
-    from datacollect.transfer.store.source_check import Compared
+    from datacollect.transfer.store.source_check import ComparedWithSource
     from datacollect.transfer.store.state.state import State
 
 # The most files of a source given up that are named, each with its reason; others are counted.
@@ -30,7 +30,7 @@ NOT_YET = "not fetched yet"
 
 
 @dataclass
-class Use:
+class StartUse:
     """What a start has used so far: time, routes, connections, bytes received twice.
 
     Attributes
@@ -68,9 +68,9 @@ def answer_of(
     sources: Mapping[str, Source],
     ended: Mapping[str, str],
     method: str,
-    use: Use,
+    use: StartUse,
     displaced: Sequence[Displaced],
-    compared: Mapping[str, Compared] | None = None,
+    compared: Mapping[str, ComparedWithSource] | None = None,
 ) -> Pulled:
     """Return the answer of a start that is over.
 
@@ -82,10 +82,10 @@ def answer_of(
     ended : mapping of str to str
         Sources that were given up, and why.
     method : str
-    use : Use
+    use : StartUse
     displaced : sequence of Displaced
         What came and does not lie there now, as it was placed.
-    compared : mapping of str to Compared, optional
+    compared : mapping of str to ComparedWithSource, optional
         What came of comparing what was there with its source, where that was wanted.
     """
     done = [each[FileState.DONE] for each in state.counts().values() if FileState.DONE in each]
@@ -112,7 +112,7 @@ def answer_of(
     )
 
 
-def _with_source(state: State, compared: Mapping[str, Compared]) -> WithSource:
+def _with_source(state: State, compared: Mapping[str, ComparedWithSource]) -> WithSource:
     """Return what came of comparing with sources; of one that was not reached, that it was not."""
     return WithSource(
         sum(each.n_files for each in compared.values()),

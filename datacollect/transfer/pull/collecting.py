@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from datacollect.control.chained.learning import LearningController
 from datacollect.files.units import counted, format_bytes
 from datacollect.net.fan_out import LOOK_S
-from datacollect.transfer.pull.answering import Use, answer_of
+from datacollect.transfer.pull.answering import StartUse, answer_of
 from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.planner import Planner
 from datacollect.transfer.pull.rounds import Round
@@ -44,7 +44,8 @@ NOT_AS_WRITTEN = "not as it was written"
 class Collecting:
     """One start of a collection, by stages: what is listed, planned, under way, done.
 
-    Each has an owner of what is known there: `Hosts`, `Planner`, the `Round` and its core, `Use`.
+    Each has an owner of what is known there: `Hosts`, `Planner`, the `Round` and its core, and
+    `StartUse`.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class Collecting:
         # When hours change next, in seconds since 1970; what was said of them.
         self._changes_s = math.inf
         self._told: set[str] = set()
-        self._use = Use()
+        self._use = StartUse()
         self._n_regroups, self._has_told_rereads = 0, False
         self._unpromised: set[str] = set()
         time_s = hosts.collection.limits.time_s

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.folder.log import Log
-    from datacollect.transfer.store.source_check import Compared
+    from datacollect.transfer.store.source_check import ComparedWithSource
     from datacollect.transfer.store.store import Store
 
 # So often in one start a source whose files have changed is listed and fetched again.
@@ -71,7 +71,7 @@ class Hosts:
         Of them those that no round has been planned with.
     ended : dict of str to str
         Sources that were given up, and why.
-    compared : dict of str to Compared, optional
+    compared : dict of str to ComparedWithSource, optional
         What came of comparing what is done with its source; None: nothing is compared.
     """
 
@@ -89,7 +89,7 @@ class Hosts:
     ready: set[str] = field(default_factory=set)
     new: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
-    compared: dict[str, Compared] | None = None
+    compared: dict[str, ComparedWithSource] | None = None
     _telling: Notices = field(init=False)
     _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
     _preparing: dict[str, Begun[bool]] = field(default_factory=dict)

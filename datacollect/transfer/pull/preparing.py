@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.notices import Notices
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.folder.log import Log
-    from datacollect.transfer.store.source_check import Compared
+    from datacollect.transfer.store.source_check import ComparedWithSource
     from datacollect.transfer.store.store import Store
 
 # Between two tries, at least and at most.
@@ -129,7 +129,7 @@ class Preparation:
         Takes what the source has said, as soon as it is reached.
     notices : Notices
         Takes why a try has failed, and what a user wants to know at once.
-    compared : dict of str to Compared, optional
+    compared : dict of str to ComparedWithSource, optional
         Takes what came of comparing what is done with the source; None: nothing is compared.
     is_closed : callable
         Whether nothing can come from a host now, by its hours: that it does not answer then is no
@@ -144,7 +144,7 @@ class Preparation:
     gate: Gate
     reached: dict[str, Reached]
     notices: Notices
-    compared: dict[str, Compared] | None = None
+    compared: dict[str, ComparedWithSource] | None = None
     is_closed: Callable[[str], bool] = lambda _: False
     # How far it got, at most: pages, answers about its files.
     _furthest: Counter[str] = field(default_factory=Counter)

@@ -20,6 +20,7 @@ from datacollect.transfer.pull.core.messages import (
     Action,
     Ask,
     CloseSession,
+    CollectorTicked,
     Event,
     Finish,
     Interrupted,
@@ -34,7 +35,6 @@ from datacollect.transfer.pull.core.messages import (
     SessionEnded,
     SetAside,
     StoreFailed,
-    Ticked,
     Unreadable,
     Wake,
     Woken,
@@ -169,7 +169,7 @@ class Round:
                     self._has_regrouped = True
                     return RegroupAsked(now_s)
                 waiting = self._sessions.waiting()
-                return Ticked(now_s, self._arrived(now_s), waiting, self._held())
+                return CollectorTicked(now_s, self._arrived(now_s), waiting, self._held())
             first_s = min(
                 self._next_tick_s, *(time_s for time_s, _ in self._timers[:1]), self._most_s
             )

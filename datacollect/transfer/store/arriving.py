@@ -28,7 +28,7 @@ from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.failures import not_written
 from datacollect.transfer.store.state.holes import is_hole, written_parts
 from datacollect.transfer.store.state.pieces import piece_range, recorded_bytes
-from datacollect.transfer.store.state.recording import PieceKey, PieceRecorder, Written
+from datacollect.transfer.store.state.recording import PieceKey, PieceRecorder, WrittenPiece
 from datacollect.transfer.store.state.state import FileState, Settled, SpanHash
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _Source:
         return bisect_right(self.layout.pieces, at) - 1
 
 
-class Lost(NamedTuple):
+class LostBytes(NamedTuple):
     """What had come of a file and was not there any more as it was written."""
 
     source: str
@@ -113,7 +113,7 @@ class Arriving:
             self._note_reread,
             self._recorder.fail,
         )
-        self._lost: deque[Lost] = deque()
+        self._lost: deque[LostBytes] = deque()
         self._doubted: set[tuple[str, int]] = set()
         self._noted: set[int] = set()  # files of which the state says how they were left
         self._n_writing, self._is_closed, self._awaits_rereads = 0, False, False
@@ -205,7 +205,7 @@ class Arriving:
             with self._books:
                 known.taken.add(piece)
                 hashes = self._write(name, known, spans, memoryview(data), digest)
-                self._carry_on([Written(PieceKey(name, piece), digest, hashes, len(data))], [])
+                self._carry_on([WrittenPiece(PieceKey(name, piece), digest, hashes, len(data))], [])
 
     def put_off(self, name: str, why: str) -> None:
         """Let a source's files wait, with the reason."""
@@ -242,7 +242,7 @@ class Arriving:
         """How many unfinished files are still to be read again before they can be used."""
         return self._rereading.n_left
 
-    def take_lost(self) -> list[Lost]:
+    def take_lost(self) -> list[LostBytes]:
         """Return what was found not to be there any more since this was asked before."""
         lost = []
         with suppress(IndexError):
@@ -286,7 +286,7 @@ class Arriving:
     ) -> None:
         """Have parts of a file fetched again; the books are held."""
         self.state.forget_parts(file, [offset for offset, _ in wrong])
-        self._lost.append(Lost(source, path, sum(n_bytes for _, n_bytes in wrong)))
+        self._lost.append(LostBytes(source, path, sum(n_bytes for _, n_bytes in wrong)))
         known.n_lost[file] += 1
         known.left[known.row_of[file]] += len(wrong)
         with self._recorder.cond:
@@ -356,7 +356,7 @@ class Arriving:
                 self._n_writing -= 1
                 if self._is_closed:
                     recorder.cond.notify_all()
-        recorder.add(Written(key, digest, hashes, len(data)))
+        recorder.add(WrittenPiece(key, digest, hashes, len(data)))
         return True
 
     def retire(self, source: str, files: Iterable[int], why: str) -> None:
@@ -450,7 +450,7 @@ class Arriving:
             self._is_closed = True
             self._recorder.cond.wait_for(lambda: self._n_writing == 0)
 
-    def _carry_on(self, group: list[Written], whole: list[tuple[str, int]]) -> None:
+    def _carry_on(self, group: list[WrittenPiece], whole: list[tuple[str, int]]) -> None:
         """Sync and record a group, and give the files names that are whole then."""
         with self._books:
             counted = [each for written in group for each in self._count(written)]
@@ -485,7 +485,7 @@ class Arriving:
             doubted, self._doubted = self._doubted, set()
             self._rereading.add(doubted)
 
-    def _count(self, written: Written) -> list[tuple[str, int]]:
+    def _count(self, written: WrittenPiece) -> list[tuple[str, int]]:
         """Take the parts of a piece off their files; return those that are whole with it."""
         source, piece = written.key
         known = self._sources[source]

@@ -62,7 +62,7 @@ class Differing(NamedTuple):
         return sum(part.n_bytes for part in self.parts)
 
 
-class Compared(NamedTuple):
+class ComparedWithSource(NamedTuple):
     """What came of comparing a source's files with it.
 
     Attributes
@@ -93,7 +93,7 @@ def compared_with_source(
     name: str,
     digests: Digests,
     go_on: Callable[[], None],
-) -> Compared:
+) -> ComparedWithSource:
     """Compare all files of a source that are done and listed with what the source has.
 
     Bytes here are those whose hashes are recorded: whoever calls this has made sure of it.
@@ -111,7 +111,7 @@ def compared_with_source(
         Called between questions; ends it by raising something.
     """
     folders = Folders(root_fd)
-    found = Compared(0, 0, [], [])
+    found = ComparedWithSource(0, 0, [], [])
     n_files = n_bytes = 0
     try:
         for row, verdict in _verdicts(_Own(folders, state, name), number, digests, go_on):

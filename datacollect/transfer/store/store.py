@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.folder.paths import Folding
-    from datacollect.transfer.store.source_check import Compared, Differing
+    from datacollect.transfer.store.source_check import ComparedWithSource, Differing
     from datacollect.transfer.store.state.state import FileRow
     from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
@@ -234,7 +234,7 @@ class Store(Arriving):
 
     def check_with_source(
         self, name: str, digests: Digests, go_on: Callable[[], None] = lambda: None
-    ) -> Compared:
+    ) -> ComparedWithSource:
         """Compare a source's files that are done with the source; what differs is fetched again.
 
         What is right of such a file is taken from what lies there, once its source is known.

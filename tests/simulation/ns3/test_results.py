@@ -9,7 +9,7 @@ from instances.small_networks import line_network
 from datacollect.control.events import ConnectionClosed, ConnectionOpened, ConnectionStalled
 from datacollect.errors import SimulationError
 from datacollect.simulation.network import BackgroundFlow
-from datacollect.simulation.ns3.messages import ConnectionAsked, Result
+from datacollect.simulation.ns3.messages import ConnectionAsked, RunResult
 from datacollect.simulation.ns3.results import run_of
 
 # S sends 10 bytes to K from 1 to 3 s, K on to D from 2 to 4 s; 3 of them travel twice.
@@ -30,7 +30,7 @@ wire 1 inf 0
 flow 0 before 12.5
 flow 0 during 6.25
 """
-RESULT = Result("", 4.0, LOG, TEXT, events=99, cpu_s=0.1, peak_memory_bytes=1, answer=None)
+RESULT = RunResult("", 4.0, LOG, TEXT, events=99, cpu_s=0.1, peak_memory_bytes=1, answer=None)
 NETWORK = line_network(
     [5.0, 5.0], {"S": 0, "K": 1, "D": 2}, background=[BackgroundFlow("tcp", 0, 2)]
 )

@@ -10,7 +10,7 @@ import pytest
 from instances.inventories import as_nobody
 
 from datacollect.transfer.agent.shell.files import ENDS_EARLY, Folder, SegmentReader
-from datacollect.transfer.agent.shell.listing import Inventory
+from datacollect.transfer.agent.shell.listing import FolderInventory
 from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
@@ -284,6 +284,6 @@ def test_a_file_number_beyond_63_bits_travels(folder, tmp_path, monkeypatch):
         return type("Found", (), fields | {"st_ino": 2**63 + 77})()
 
     monkeypatch.setattr(os, "fstat", fstat)
-    [file] = parse_page(Inventory(folder).page(None, 1, None)).files
+    [file] = parse_page(FolderInventory(folder).page(None, 1, None)).files
     assert file.inode == 77
     assert folder.confirm([file]) == WireConfirmation()

@@ -14,7 +14,7 @@ from instances.inventories import OddFolder, as_nobody, detailed, listed
 
 from datacollect.transfer.agent.shell import listing
 from datacollect.transfer.agent.shell.files import Folder
-from datacollect.transfer.agent.shell.listing import Inventory
+from datacollect.transfer.agent.shell.listing import FolderInventory
 from datacollect.transfer.protocol.messages import (
     FileEntry,
     FolderEntry,
@@ -98,7 +98,7 @@ def test_a_page_ends_where_it_would_be_too_large(tmp_path, monkeypatch):
     for i in range(9):
         (tmp_path / f"{i}").write_text("x")
     folder = Folder(tmp_path)
-    page = Inventory(folder).page(None, 10_000, None)
+    page = FolderInventory(folder).page(None, 10_000, None)
     folder.close()
     assert len(parse_page(page).files) < 4
     assert listed(tmp_path)[0] == list("012345678")
@@ -143,7 +143,7 @@ def test_a_served_folder_that_is_lost_never_looks_empty(tmp_path, is_back):
         (served / "b").write_text("x")
     else:
         held.rmdir()
-    page = parse_page(listing.Inventory(folder).page(None, 100, ("run7/**",)))
+    page = parse_page(listing.FolderInventory(folder).page(None, 100, ("run7/**",)))
     [left_out] = page.left_out
     assert (page.files, left_out.name, page.after) == ((), ".", None)
     assert left_out.why.startswith("the folder that is served is ")
@@ -153,7 +153,7 @@ def test_a_served_folder_that_is_lost_never_looks_empty(tmp_path, is_back):
         served.rmdir()
         held.rename(served)
         (served / "c").write_text("x")
-        page = parse_page(listing.Inventory(folder).page(None, 100, None))
+        page = parse_page(listing.FolderInventory(folder).page(None, 100, None))
         assert ([file.path for file in page.files], page.left_out) == (["c"], ())
     folder.close()
 
@@ -162,7 +162,7 @@ def test_a_served_folder_that_is_lost_never_looks_empty(tmp_path, is_back):
 def test_a_file_whose_size_the_kernel_makes_up_is_left_out_by_name():
     """Such as those in /proc: 0 bytes by its size, and something in it: never an empty file."""
     folder = Folder(KERNELS_OWN)
-    page = parse_page(listing.Inventory(folder).page(None, 100, ("uuid",), detail=True))
+    page = parse_page(listing.FolderInventory(folder).page(None, 100, ("uuid",), detail=True))
     assert (page.files, [tuple(each)[:2] for each in page.left_out]) == (
         (),
         [("uuid", listing.NO_SIZE)],
@@ -180,7 +180,7 @@ def test_a_file_that_grows_while_it_is_looked_at_is_listed_as_it_is_then(served,
         return real(number, n_bytes, offset)
 
     monkeypatch.setattr(os, "pread", pread)
-    [file] = parse_page(listing.Inventory(folder).page(None, 100, ("a",))).files
+    [file] = parse_page(listing.FolderInventory(folder).page(None, 100, ("a",))).files
     assert file.n_bytes == 3
 
 
@@ -282,7 +282,7 @@ def test_an_unreadable_file_is_named_with_the_systems_words(served, detail):
         (root / name).write_text("x")
     (root / "b").chmod(0)
     with as_nobody():
-        page = parse_page(Inventory(folder).page(None, 100, None, detail=detail))
+        page = parse_page(FolderInventory(folder).page(None, 100, None, detail=detail))
     assert page.left_out == (LeftOut("b", "cannot be read: Permission denied"),)
     assert [file.path for file in page.files] == ["a", "c"]
 
@@ -305,7 +305,7 @@ def test_names_that_are_not_utf_8_are_told_in_hexadecimal(served):
         LeftOut("bad\\xff", listing.NO_UTF_8, b"bad\xff".hex())
     ]
     assert [file.path for page in pages for file in page.files] == ["bad\\xff"]
-    assert b"hex" not in Inventory(folder).page(None, 100, None)
+    assert b"hex" not in FolderInventory(folder).page(None, 100, None)
 
 
 def test_a_link_says_where_it_leads_whatever_that_is(served):
@@ -366,7 +366,7 @@ def test_holes_are_told_where_there_are_any(served):
     assert any(
         offset <= 2**20 and offset + length >= 2**20 + 4096 for offset, length in sparse.extents
     )
-    assert b"extents" not in Inventory(folder).page(None, 100, None)
+    assert b"extents" not in FolderInventory(folder).page(None, 100, None)
 
 
 def test_a_file_with_too_many_holes_counts_in_full(served, monkeypatch):
@@ -411,7 +411,7 @@ def test_old_collectors_get_what_they_know(served):
     (root / os.fsdecode(b"bad\xff")).write_text("x")
     with (root / "d/sparse").open("wb") as file:
         file.truncate(2**20)
-    inventory, files, left_out, after = Inventory(folder), [], [], None
+    inventory, files, left_out, after = FolderInventory(folder), [], [], None
     while True:
         some, others, after = old_parse_page(inventory.page(after, 1, None))
         files += some

@@ -8,7 +8,7 @@ import pytest
 from instances.inventories import Clock, OddFolder, SlowEntries, detailed, listed
 
 from datacollect.transfer.agent.shell.files import Folder
-from datacollect.transfer.agent.shell.listing import Inventory
+from datacollect.transfer.agent.shell.listing import FolderInventory
 from datacollect.transfer.protocol.messages import LeftOut, parse_page
 
 
@@ -19,7 +19,7 @@ def test_a_slow_file_system_is_listed_in_many_pages_each_soon_there(tmp_path, de
         (tmp_path / f"{i:05}").touch()
     clock = Clock()
     folder = OddFolder(tmp_path, clock=clock, slow_s=0.03)
-    inventory, after, names, took_s = Inventory(folder, clock), None, [], []
+    inventory, after, names, took_s = FolderInventory(folder, clock), None, [], []
     while after is not None or not names:
         began_s = clock.now_s
         page = parse_page(inventory.page(after, 10_000, None, detail=detail))
@@ -42,7 +42,9 @@ def test_a_page_ends_in_time_also_where_nothing_matches(tmp_path):
     after, n_pages = None, 0
     while n_pages == 0 or after is not None:
         # By sessions of their own: nothing is remembered but the place.
-        page = parse_page(Inventory(folder, clock).page(after, 100, ("**/*.tar",), detail=True))
+        page = parse_page(
+            FolderInventory(folder, clock).page(after, 100, ("**/*.tar",), detail=True)
+        )
         assert (page.files, page.folders, page.left_out) == ((), (), ())
         assert after is None or page.after is None or page.after > after
         after, n_pages = page.after, n_pages + 1
@@ -65,7 +67,7 @@ def test_a_page_ends_in_time_also_within_a_folder_that_is_slow_to_look_through(
             (tmp_path / folder / f"{i:04}").touch()
     clock, folder = Clock(), Folder(tmp_path)
     monkeypatch.setattr(os, "scandir", lambda number: SlowEntries(clock, number))
-    inventory, pages, began_s = Inventory(folder, clock), [], []
+    inventory, pages, began_s = FolderInventory(folder, clock), [], []
     for _ in range(60):
         began_s.append(clock.now_s)
         after = pages[-1].after if pages else None
@@ -76,7 +78,7 @@ def test_a_page_ends_in_time_also_within_a_folder_that_is_slow_to_look_through(
         if pages[-1].after is None:
             break
         if afresh:
-            inventory = Inventory(folder, clock)
+            inventory = FolderInventory(folder, clock)
     if n == 3000 and afresh:
         assert [page.files for page in pages] == [()] * 60
     else:

@@ -10,6 +10,7 @@ from datacollect.transfer.pull.core.messages import (
     Answered,
     Ask,
     CloseSession,
+    CollectorTicked,
     Confirmed,
     OpenSession,
     Plan,
@@ -18,7 +19,6 @@ from datacollect.transfer.pull.core.messages import (
     Retire,
     SessionEnded,
     SessionOpened,
-    Ticked,
     Wake,
     Woken,
 )
@@ -79,7 +79,7 @@ class World:
             if self._is_down(session["hosts"]):
                 self._end(number, "broken")
         arrived = {n: int(s["bytes"]) for n, s in self.sessions.items() if s["open"]}
-        self._do(self.core.handle(Ticked(self.now_s, arrived)))
+        self._do(self.core.handle(CollectorTicked(self.now_s, arrived)))
         self._at(self.now_s + 0.25, None)
 
     def _opened(self, number):

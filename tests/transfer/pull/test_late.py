@@ -7,7 +7,7 @@ from transfer.pull.fake_sources import World
 from transfer.pull.test_core import MB, core_of
 
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.core.messages import CloseSession, RegroupAsked, Ticked
+from datacollect.transfer.pull.core.messages import CloseSession, CollectorTicked, RegroupAsked
 from datacollect.transfer.pull.core.patience import Patience
 from datacollect.transfer.pull.core.todo import Remains, Todo
 from datacollect.transfer.pull.core.under_way import Session
@@ -173,7 +173,7 @@ def test_a_wait_that_a_new_plan_cuts_off_is_no_silence():
     core = core_of(LINK, {"S": 1}, connections=1)
     world.run(core, until_s=9.0)
     core.handle(RegroupAsked(9.0))
-    core.handle(Ticked(12.0, dict.fromkeys(world.sessions, 0)))
+    core.handle(CollectorTicked(12.0, dict.fromkeys(world.sessions, 0)))
     assert core.finished == "more is to be planned"
     core.leave(remains := Remains())
     silence = remains.silences["S"]

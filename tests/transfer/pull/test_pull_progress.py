@@ -12,7 +12,7 @@ import datacollect as dc
 from datacollect.numbers.pace import Pace
 from datacollect.transfer.pull import notices
 from datacollect.transfer.pull.config.file import Limits
-from datacollect.transfer.pull.core.messages import SessionEnded, Ticked
+from datacollect.transfer.pull.core.messages import CollectorTicked, SessionEnded
 from datacollect.transfer.pull.core.patience import Patience
 from datacollect.transfer.pull.notices import SILENT_S, Notices
 from datacollect.transfer.pull.pull_progress import PullProgress
@@ -132,7 +132,7 @@ def told_in(world, core):
     handle = core.handle
 
     def watched(event):
-        if isinstance(event, Ticked):
+        if isinstance(event, CollectorTicked):
             now_s[0] = event.time_s
             notices.look(core)
         return handle(event)

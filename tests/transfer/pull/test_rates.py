@@ -12,7 +12,7 @@ import datacollect as dc
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.core import CollectorCore
-from datacollect.transfer.pull.core.messages import Ticked
+from datacollect.transfer.pull.core.messages import CollectorTicked
 from datacollect.transfer.pull.core.patience import Patience
 from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.route_limits import RouteLimits
@@ -159,7 +159,7 @@ def test_a_core_gives_up_who_is_silent_and_not_whom_limits_hold_back():
     core = CollectorCore(work, _Idle(), patience_s=10.0)
     core.start()
     for now_s in range(120):
-        core.handle(Ticked(float(now_s), held=frozenset("T")))
+        core.handle(CollectorTicked(float(now_s), held=frozenset("T")))
     assert [*core.todo.given_up] == ["S"]
 
 

@@ -51,7 +51,7 @@ NAMES_AT_ONCE = 16
 _SOME_NAME = "\0"
 
 
-class Inventory:
+class FolderInventory:
     """Pages of one walk through the folder; a walk goes on where the last page ended.
 
     Patterns leave out files, and what is no file only where a pattern could mean it. A folder is

@@ -21,7 +21,7 @@ from datacollect.net.tcp_info import tcp_info
 from datacollect.net.tls import say_goodbye
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.shell.files import SegmentReader
-from datacollect.transfer.agent.shell.listing import Inventory
+from datacollect.transfer.agent.shell.listing import FolderInventory
 from datacollect.transfer.agent.shell.whole_files import FileAnswer
 from datacollect.transfer.protocol.messages import (
     TAIL_BYTES,
@@ -135,7 +135,7 @@ class TlsSession:
         self._number = number
         self._plain = connection
         self._folder = folder
-        self._inventory = Inventory(folder) if folder is not None else None
+        self._inventory = FolderInventory(folder) if folder is not None else None
         self._tls: ssl.SSLSocket | None = None
         self._http: h11.Connection | None = None
         self._buffer: bytearray | None = None

@@ -27,6 +27,7 @@ from datacollect.transfer.pull.core.messages import (
     Answered,
     Ask,
     CloseSession,
+    CollectorTicked,
     Confirmed,
     Event,
     Finish,
@@ -42,7 +43,6 @@ from datacollect.transfer.pull.core.messages import (
     SessionOpened,
     SetAside,
     StoreFailed,
-    Ticked,
     Unreadable,
     Wake,
     Woken,
@@ -150,7 +150,7 @@ class CollectorCore:
         match event:
             case Answered():
                 self._answered(event)
-            case Ticked():
+            case CollectorTicked():
                 self._ticked(event)
             case Confirmed():
                 self._confirmed(event)
@@ -286,7 +286,7 @@ class CollectorCore:
         if session.drains and not session.ranges:
             self._close(session)
 
-    def _ticked(self, event: Ticked) -> None:
+    def _ticked(self, event: CollectorTicked) -> None:
         for source in event.held:
             self._patience.stand_still(source, self._now_s - self._ticked_s)
         self._ticked_s = self._now_s

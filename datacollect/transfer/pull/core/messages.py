@@ -79,7 +79,7 @@ class Confirmed:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked:
+class CollectorTicked:
     """Time has passed; all bytes that have arrived on each session since it was opened.
 
     ``waiting``: sessions that do not wait for an answer. ``held``: sources of which more could be
@@ -144,7 +144,7 @@ Event: TypeAlias = (
     | SessionEnded
     | Answered
     | Confirmed
-    | Ticked
+    | CollectorTicked
     | Woken
     | Recorded
     | Planned

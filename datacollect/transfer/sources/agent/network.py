@@ -49,7 +49,7 @@ class Contact:
     clock_ahead_s: float
 
 
-class Opened(NamedTuple):
+class OpenedSession(NamedTuple):
     """A session with a source, the ticket for its files, and when that was written."""
 
     session: SourceSession
@@ -141,7 +141,7 @@ class Network:
         patterns: Sequence[str] | None,
         flow: Flow | None = None,
         pacer: Pacer | None = None,
-    ) -> Opened:
+    ) -> OpenedSession:
         """Open a session with a source; return it with the ticket for its files.
 
         `flow`: of what it is opened for, which counts the time of the contact. `pacer`: limits that
@@ -149,7 +149,7 @@ class Network:
         """
         session = self._connect(name, relays, Deadline(self._timeout_s, flow=flow), pacer)
         try:
-            return Opened(session, *self._source_ticket(name, relays, patterns))
+            return OpenedSession(session, *self._source_ticket(name, relays, patterns))
         except BaseException:
             session.close()
             raise

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.kind import PacerOf
     from datacollect.transfer.protocol.messages import InventoryPage
     from datacollect.transfer.protocol.source import Assurance, Known
-    from datacollect.transfer.sources.agent.network import Network, Opened
+    from datacollect.transfer.sources.agent.network import Network, OpenedSession
 
 
 class AgentSource:
@@ -112,7 +112,7 @@ class AgentSource:
         refused = partial(self._network.refused, self.name, relays, issue)
         return AgentPeer(session, ticket, self._network.features(self.name), refused)
 
-    def _open(self, relays: tuple[str, ...], flow: Flow | None = None) -> Opened:
+    def _open(self, relays: tuple[str, ...], flow: Flow | None = None) -> OpenedSession:
         pacer = self._pacer_of(relays)
         return self._network.open(self.name, relays, self._patterns, flow, pacer)
 

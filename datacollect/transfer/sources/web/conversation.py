@@ -106,7 +106,7 @@ class Conversation:
         """Put the ranges that follow here, each behind the one before."""
         self._view, self.taken, self._wanted = view, 0, 0
 
-    def exchange(self, asked: messages.Event) -> messages.Answer:
+    def exchange(self, asked: messages.Event) -> messages.FileAnswer:
         """Let the core talk until it has an answer.
 
         Raises
@@ -124,7 +124,7 @@ class Conversation:
 
     def leave(self) -> None:
         """End the connection; the next question opens another."""
-        for action in self._core.handle(messages.Lost("")):
+        for action in self._core.handle(messages.ConnectionLost("")):
             self._do(action)
 
     def abort(self) -> None:
@@ -143,13 +143,13 @@ class Conversation:
             self._connection.close()
             self._connection = None
 
-    def _talk(self, asked: messages.Event) -> messages.Answer:
+    def _talk(self, asked: messages.Event) -> messages.FileAnswer:
         """Let the core talk until it has an answer."""
         event = asked
         while True:
             actions = self._core.handle(event)
             for action in actions:
-                if isinstance(action, messages.Answer):
+                if isinstance(action, messages.FileAnswer):
                     return action
                 self._do(action)
             if any(isinstance(action, messages.Connect) for action in actions):
@@ -161,7 +161,7 @@ class Conversation:
         if isinstance(action, messages.Take | messages.Fill) and self.on_bytes is not None:
             tell, self.on_bytes = self.on_bytes, None
             tell()
-        if self._is_question and isinstance(action, messages.Connect | messages.Send):
+        if self._is_question and isinstance(action, messages.Connect | messages.SendBytes):
             # A step of its own, of which a question has several where it is led on, or asked twice.
             self._deadline = Deadline(self._timeout_s)
         match action:
@@ -169,7 +169,7 @@ class Conversation:
                 self._view[self.taken : self.taken + len(data)] = data
                 self.taken += len(data)
                 self.received_bytes += len(data)
-            case messages.Send(data):
+            case messages.SendBytes(data):
                 self._send(data)
             case messages.Fill(n_bytes):
                 self._wanted = n_bytes
@@ -232,7 +232,7 @@ class Conversation:
     def _lost(self, error: TransferError) -> messages.Event:
         # What it was before it was put into words.
         is_late = isinstance(error.__context__, TimeoutError)
-        return messages.Lost(str(error).removeprefix(f"{self._name}: "), is_late)
+        return messages.ConnectionLost(str(error).removeprefix(f"{self._name}: "), is_late)
 
     def _fill(self) -> messages.Event:
         """Receive what is wanted directly into its place."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from datacollect.net.fan_out import Outcome
     from datacollect.transfer.protocol.source import Copy, Known
-    from datacollect.transfer.sources.web.core.messages import Answer
+    from datacollect.transfer.sources.web.core.messages import FileAnswer
     from datacollect.transfer.sources.web.entries import ServerFile
     from datacollect.transfer.sources.web.peer import WebPeer
 
@@ -275,7 +275,7 @@ class WebListing:
         self._held = {}
 
     def _judged(
-        self, file: ServerFile, first: Answer, peer: WebPeer
+        self, file: ServerFile, first: FileAnswer, peer: WebPeer
     ) -> tuple[_Found, Claim | None]:
         """Judge an answer; ask another question, too, where it contradicts what is known.
 
@@ -304,7 +304,7 @@ class WebListing:
         claim = replace(first, n_bytes=answer.n_bytes, version=answer.version)
         return found, Claim(file.path, file.target, claim, copy)
 
-    def _settled(self, file: ServerFile, answer: Answer, known: Listed | None) -> _Found:
+    def _settled(self, file: ServerFile, answer: FileAnswer, known: Listed | None) -> _Found:
         if answer.worth in (Worth.REFUSED, Worth.UNREADABLE):
             return self._later(file, answer.why)
         if answer.worth is not Worth.GOOD:

@@ -30,7 +30,7 @@ LOOK_S = 0.25
 LATER_OR_LONGER = "start again later, or write a longer patience_s in [limits]"
 
 
-class Pace:
+class ServerPace:
     """What all sessions of one server keep to; for any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

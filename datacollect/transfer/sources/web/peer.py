@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from datacollect.transfer.rates.pacer import Pacer
     from datacollect.transfer.sources.web.core.core import WebCore
     from datacollect.transfer.sources.web.core.urls import Target
-    from datacollect.transfer.sources.web.pace import Pace
+    from datacollect.transfer.sources.web.pace import ServerPace
     from datacollect.transfer.sources.web.standing import Standing
 
 # Before a file that fails is asked for again, doubled each time.
 SHORT_S = 0.05
 
 
-def contradicts(answer: messages.Answer, file: Listed) -> bool:
+def contradicts(answer: messages.FileAnswer, file: Listed) -> bool:
     """Whether an answer says other things of a file than are known; a known hash is no version."""
     if answer.worth is Worth.GONE:
         return True
@@ -52,7 +52,7 @@ OTHER_DIGEST = (
 )
 
 
-def _is_as_said(view: memoryview, answer: messages.Answer) -> bool:
+def _is_as_said(view: memoryview, answer: messages.FileAnswer) -> bool:
     """Whether a range has the hash that its server says, where one answer has brought all of it."""
     if answer.worth is not Worth.GOOD or answer.sha256 is None:
         return True
@@ -71,7 +71,7 @@ class WebPeer:
         Takes what the core wants to be connected to, and the deadline of the contact or None.
     target_of : callable
         Says where a path lies.
-    pace : Pace
+    pace : ServerPace
     standing : Standing
         What all sessions of the server have seen.
     is_told : callable
@@ -90,7 +90,7 @@ class WebPeer:
         core: WebCore,
         dial: Callable[[messages.Connect, Deadline | None], socket.socket],
         target_of: Callable[[str], Target],
-        pace: Pace,
+        pace: ServerPace,
         standing: Standing,
         is_told: Callable[[str], bool] = lambda _: False,
         *,
@@ -170,7 +170,7 @@ class WebPeer:
 
     def size(
         self, path: str, *, is_doubted: bool = False, others_first: bool = False
-    ) -> messages.Answer:
+    ) -> messages.FileAnswer:
         """Ask for a file's size and version.
 
         Parameters
@@ -234,7 +234,7 @@ class WebPeer:
 
     # One question, until it is answered -------------------------------------------------------
 
-    def _range(self, span: Span, file: Listed) -> messages.Answer:
+    def _range(self, span: Span, file: Listed) -> messages.FileAnswer:
         """Fetch a span, once it is known that ranges of the file come."""
         if span.n_bytes == file.n_bytes:
             return self._fetched(span, file)
@@ -244,7 +244,7 @@ class WebPeer:
             self._is_left_alone = False
             failures = self._standing.failures(file.path)
             if was_in_vain and failures.n:
-                return messages.Answer(Worth.LATER, failures.why)
+                return messages.FileAnswer(Worth.LATER, failures.why)
             talk.on_bytes = lambda: self._standing.lanes.proved(file.path)
             try:
                 answer = self._fetched(span, file)
@@ -254,14 +254,14 @@ class WebPeer:
                 self._standing.refuse(file.path, answer.why)  # no other is to ask for it in vain
             return answer
 
-    def _fetched(self, span: Span, file: Listed) -> messages.Answer:
+    def _fetched(self, span: Span, file: Listed) -> messages.FileAnswer:
         """Fetch a span; what has come of it is kept where a connection ends in between."""
         version = Version.of_tag(file.tag)
         target, mark = self._target_of(file.path), self._standing.mark(file.path)
         begins: list[int] = []
         why = self._standing.why_not(file.path, is_hashed=version.sha256 is not None)
         if why is not None:
-            return messages.Answer(Worth.REFUSED, why)
+            return messages.FileAnswer(Worth.REFUSED, why)
 
         def rest() -> AskRange:
             begins.append(self._talk.taken)
@@ -279,7 +279,7 @@ class WebPeer:
                 return replace(answer, worth=Worth.REFUSED, why=why)
         return answer
 
-    def _note(self, file: Listed, answer: messages.Answer) -> str | None:
+    def _note(self, file: Listed, answer: messages.FileAnswer) -> str | None:
         """Note another version than was listed; return why, where versions alternate."""
         path = file.path
         was = Version.of_tag(file.tag)
@@ -292,7 +292,7 @@ class WebPeer:
         *,
         may_wait: bool = False,
         others_first: bool = False,
-    ) -> messages.Answer:
+    ) -> messages.FileAnswer:
         """Ask until there is an answer; a file that fails while others do not is refused.
 
         Parameters
@@ -333,19 +333,19 @@ class WebPeer:
             is_quick = time.monotonic() - begun_s < self._timeout_s / 2
             if others_first and not is_quick:
                 self._standing.failed(path, str(failure).removeprefix(f"{self._name}: "))
-                return messages.Answer(Worth.LATER, self._standing.failures(path).why)
+                return messages.FileAnswer(Worth.LATER, self._standing.failures(path).why)
             if (refusal := self._blame(path, failure, is_quick=is_quick)) is not None:
                 return refusal
             failures = self._standing.failures(path)
             if may_wait and (failures.n > 1 or failure.status or not is_quick):
-                return messages.Answer(Worth.LATER, failures.why)
+                return messages.FileAnswer(Worth.LATER, failures.why)
 
-    def _refusal(self, path: str) -> messages.Answer | None:
+    def _refusal(self, path: str) -> messages.FileAnswer | None:
         """Return why a file is given up; None as long as it is not."""
         failures = self._standing.failures(path)
-        return messages.Answer(Worth.REFUSED, failures.text) if failures.are_too_many else None
+        return messages.FileAnswer(Worth.REFUSED, failures.text) if failures.are_too_many else None
 
-    def _blame(self, path: str, failure: Failed, *, is_quick: bool) -> messages.Answer | None:
+    def _blame(self, path: str, failure: Failed, *, is_quick: bool) -> messages.FileAnswer | None:
         """Find out who has failed: the file, which is given up in the end, or the server.
 
         Parameters
@@ -357,7 +357,7 @@ class WebPeer:
 
         Returns
         -------
-        Answer or None
+        FileAnswer or None
             None: ask once more.
 
         Raises
@@ -377,7 +377,7 @@ class WebPeer:
                 self._pace.busy(failure.wait_s, failure.turn)
                 raise failure
             if not may_be_waited_for:
-                return messages.Answer(Worth.REFUSED, self._standing.failures(path).why)
+                return messages.FileAnswer(Worth.REFUSED, self._standing.failures(path).why)
         elif n_failures == 1 and is_quick:
             return None
         elif not self._is_up(path):
@@ -407,7 +407,7 @@ class WebPeer:
                     return True
         return False
 
-    def _in_turn(self, ask: Callable[[], messages.Event]) -> messages.Answer:
+    def _in_turn(self, ask: Callable[[], messages.Event]) -> messages.FileAnswer:
         talk = self._talk
         self._is_left_alone = True
         with self._pace.turn(self._name, self._patience_s, lambda: talk.is_aborted) as turn:

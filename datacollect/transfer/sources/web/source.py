@@ -17,7 +17,7 @@ from datacollect.transfer.sources.web.core.core import WebCore
 from datacollect.transfer.sources.web.core.redirects import RedirectRule
 from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.listing import WebListing
-from datacollect.transfer.sources.web.pace import Pace
+from datacollect.transfer.sources.web.pace import ServerPace
 from datacollect.transfer.sources.web.peer import WebPeer
 from datacollect.transfer.sources.web.standing import Standing
 
@@ -60,7 +60,7 @@ class WebSource:
         self._pacer_of = pacer_of
         self._entry, self._network = entry, network
         self._timeout_s, self._patience_s = timeout_s, patience_s
-        self._pace = Pace()
+        self._pace = ServerPace()
         self._files = [file for file in entry.files if matches(file.path, patterns)]
         self.named = tuple(file.path for file in self._files)
         self._standing = Standing(self.named)

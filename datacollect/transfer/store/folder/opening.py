@@ -22,7 +22,7 @@ INCOMING = "incoming"
 LOCK_S = 1.0
 
 
-class Opened(NamedTuple):
+class OpenedFolder(NamedTuple):
     """Descriptors of the folder, of its state's folder, and of the lock that is held."""
 
     root_fd: int
@@ -41,7 +41,7 @@ def let_go(fd: int) -> None:
         os.close(fd)
 
 
-def open_folder(folder: Path) -> Opened:
+def open_folder(folder: Path) -> OpenedFolder:
     """Open the folder, made where it is absent, and hold its lock.
 
     Raises
@@ -65,7 +65,7 @@ def open_folder(folder: Path) -> Opened:
         if isinstance(error, OSError):
             raise unusable(folder, error) from None
         raise
-    return Opened(*fds)
+    return OpenedFolder(*fds)
 
 
 def unusable(folder: Path, error: OSError) -> NotWrittenError:

@@ -27,7 +27,7 @@ class PieceKey(NamedTuple):
     piece: int
 
 
-class Written(NamedTuple):
+class WrittenPiece(NamedTuple):
     """A piece that is written: its hash, and those of its parts."""
 
     key: PieceKey
@@ -59,13 +59,13 @@ class PieceRecorder:
     def __init__(
         self,
         folder: Path,
-        carry_on: Callable[[list[Written], list[tuple[str, int]]], None],
+        carry_on: Callable[[list[WrittenPiece], list[tuple[str, int]]], None],
         is_busy: Callable[[], bool],
     ) -> None:
         self._folder, self._carry_on, self._is_busy = folder, carry_on, is_busy
         self.cond = threading.Condition()
         self.failure: Exception | None = None
-        self._pending: list[Written] = []
+        self._pending: list[WrittenPiece] = []
         self._pending_bytes = self._unrecorded_bytes = 0
         self._first_pending_s = 0.0
         self._whole: list[tuple[str, int]] = []
@@ -128,7 +128,7 @@ class PieceRecorder:
         """Count bytes that are about to be written; the condition is held."""
         self._unrecorded_bytes += n_bytes
 
-    def add(self, written: Written) -> None:
+    def add(self, written: WrittenPiece) -> None:
         """Take in what was written."""
         with self.cond:
             is_first = not self._pending

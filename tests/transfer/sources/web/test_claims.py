@@ -2,10 +2,10 @@
 
 import pytest
 
-from datacollect.files.media import Looks
+from datacollect.files.media import ContentKind
 from datacollect.transfer.protocol.source import BEGIN_BYTES, Copy
 from datacollect.transfer.sources.web.core.genuine import SAMPLE, Claim, Claims
-from datacollect.transfer.sources.web.core.messages import Answer, Worth
+from datacollect.transfer.sources.web.core.messages import FileAnswer, Worth
 from datacollect.transfer.sources.web.core.urls import target_of
 from datacollect.transfer.sources.web.core.versions import Version
 
@@ -13,9 +13,9 @@ BASE = "https://x.example/"
 LOGIN = "https://x.example/login?next="
 
 
-def page(etag=None, landed=None, n_bytes=700, begins=b"<", media=Looks.HTML):
+def page(etag=None, landed=None, n_bytes=700, begins=b"<", media=ContentKind.HTML):
     where = None if landed is None else target_of(landed)
-    return Answer(Worth.GOOD, "", n_bytes, Version(etag), where, media=media, begins=begins)
+    return FileAnswer(Worth.GOOD, "", n_bytes, Version(etag), where, media=media, begins=begins)
 
 
 def claim(path, answer, copy=None):
@@ -196,7 +196,7 @@ def test_few_are_looked_at_unless_some_are_equal():
 
 def test_what_cannot_be_looked_at_is_judged_by_its_media_type():
     claims = Claims()
-    answer = page(n_bytes=len(ERROR), begins=b"{", media=Looks.JSON)
+    answer = page(n_bytes=len(ERROR), begins=b"{", media=ContentKind.JSON)
     claims.add(claim("a.bin", answer, Copy(1000, DATA[0])))
     assert claims.to_look_at() == ["a.bin"]
     claims.looked("a.bin", None)

@@ -4,22 +4,22 @@ import copy
 
 import pytest
 
-from datacollect.files.media import Looks
+from datacollect.files.media import ContentKind
 from datacollect.transfer.sources.web.core.core import MOST_PARTS, MOST_REDIRECTS, WebCore
 from datacollect.transfer.sources.web.core.messages import (
-    Answer,
     AskRange,
     AskSize,
     Connect,
     Connected,
+    ConnectionLost,
     Disconnect,
     Fail,
+    FileAnswer,
     Fill,
     Filled,
     Greet,
-    Lost,
     Received,
-    Send,
+    SendBytes,
     Take,
     Worth,
 )
@@ -49,7 +49,7 @@ def connected(rule=NOWHERE):
 def asked(event=RANGE, rule=NOWHERE):
     core = connected(rule)
     (send,) = core.handle(event)
-    assert isinstance(send, Send)
+    assert isinstance(send, SendBytes)
     return core
 
 
@@ -84,24 +84,24 @@ def test_weak_tags_and_dates_are_no_condition():
 def test_an_answer_may_come_in_any_parts(cut):
     whole = http(206, GOOD, b"12345").data
     parts = [Received(part) for part in (whole[:cut], whole[cut:]) if part]
-    assert answered(*parts) == (b"12345", [Answer(Worth.GOOD)])
+    assert answered(*parts) == (b"12345", [FileAnswer(Worth.GOOD)])
 
 
 def test_a_connection_is_used_again():
     core = asked()
     core.handle(http(206, GOOD, b"12345"))
     (send,) = core.handle(RANGE)
-    assert isinstance(send, Send)
+    assert isinstance(send, SendBytes)
 
 
 def test_a_server_that_closes_is_connected_to_again():
     core = asked()
     *_, gone, answer = core.handle(http(206, GOOD | {"Connection": "close"}, b"12345"))
-    assert (gone, answer) == (Disconnect(), Answer(Worth.GOOD))
+    assert (gone, answer) == (Disconnect(), FileAnswer(Worth.GOOD))
     assert core.handle(RANGE) == [Connect(TARGET.origin)]
 
 
-@pytest.mark.parametrize("end", [Received(b""), Lost("reset")])
+@pytest.mark.parametrize("end", [Received(b""), ConnectionLost("reset")])
 def test_a_connection_that_was_idle_too_long_is_replaced_once(end):
     core = asked()
     core.handle(http(206, GOOD, b"12345"))
@@ -111,7 +111,7 @@ def test_a_connection_that_was_idle_too_long_is_replaced_once(end):
     assert isinstance(core.handle(end)[-1], Fail)
 
 
-@pytest.mark.parametrize("end", [Received(b""), Lost("reset")])
+@pytest.mark.parametrize("end", [Received(b""), ConnectionLost("reset")])
 def test_a_body_that_is_cut_short_fails(end):
     data, actions = answered(http(206, GOOD, b"123"), end)
     assert data == b"123"
@@ -122,16 +122,16 @@ def test_large_ranges_are_put_where_they_belong_and_the_connection_goes_on():
     core = asked()
     taken, fill = core.handle(http(206, GOOD, b"12"))
     assert (taken, fill) == (Take(b"12"), Fill(3))
-    assert core.handle(Filled(3)) == [Answer(Worth.GOOD)]
+    assert core.handle(Filled(3)) == [FileAnswer(Worth.GOOD)]
     (send,) = core.handle(RANGE)
-    assert isinstance(send, Send)
-    assert core.handle(http(206, GOOD, b"12345")) == [Take(b"12345"), Answer(Worth.GOOD)]
+    assert isinstance(send, SendBytes)
+    assert core.handle(http(206, GOOD, b"12345")) == [Take(b"12345"), FileAnswer(Worth.GOOD)]
 
 
 def test_a_server_that_closes_after_a_large_range_is_connected_to_again():
     core = asked()
     core.handle(http(206, GOOD | {"Connection": "close"}, b"12"))
-    assert core.handle(Filled(3)) == [Disconnect(), Answer(Worth.GOOD)]
+    assert core.handle(Filled(3)) == [Disconnect(), FileAnswer(Worth.GOOD)]
     assert core.handle(RANGE) == [Connect(TARGET.origin)]
 
 
@@ -154,7 +154,7 @@ def test_chunks_are_never_put_anywhere_unread():
 def test_a_body_in_chunks_is_read():
     headers = {"Content-Range": "bytes 10-14/100", "Transfer-Encoding": "chunked"}
     body = b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"
-    assert answered(http(206, headers, body)) == (b"12345", [Answer(Worth.GOOD)])
+    assert answered(http(206, headers, body)) == (b"12345", [FileAnswer(Worth.GOOD)])
     _, (*_, failed) = answered(http(206, headers, b"6\r\n123456\r\n"))
     assert "sends more" in failed.why
     _, (*_, failed) = answered(http(206, headers, b"2\r\n12\r\n0\r\n\r\n"))
@@ -202,7 +202,7 @@ def test_what_answers_are_worth(status, changes, worth, words):
 def test_a_whole_file_is_as_good_where_all_of_it_is_wanted():
     ask = AskRange("a", TARGET, 5, Version(ETAG), 0, 5)
     headers = {"Content-Length": "5", "ETag": ETAG}
-    assert answered(http(200, headers, b"12345"), asks=ask) == (b"12345", [Answer(Worth.GOOD)])
+    assert answered(http(200, headers, b"12345"), asks=ask) == (b"12345", [FileAnswer(Worth.GOOD)])
 
 
 def test_sizes_come_with_what_tells_pages_from_files():
@@ -213,7 +213,7 @@ def test_sizes_come_with_what_tells_pages_from_files():
     core.handle(Connected())
     (answer,) = core.handle(http(206, page, b"<"))
     assert (answer.worth, answer.n_bytes, answer.version) == (Worth.GOOD, 100, Version(ETAG))
-    assert (answer.media, answer.begins) == (Looks.HTML, b"<")
+    assert (answer.media, answer.begins) == (ContentKind.HTML, b"<")
     assert answer.landed.path == "/login?next=/a"
 
 
@@ -228,7 +228,7 @@ def test_a_server_that_sends_less_at_a_time_is_asked_for_the_rest():
     assert b"range: bytes=13-14\r\n" in send.data.lower()
     assert b'if-range: "v1"\r\n' in send.data.lower()
     rest = http(206, {"Content-Range": "bytes 13-14/100", "Content-Length": 2}, b"45")
-    assert core.handle(rest) == [Take(b"45"), Answer(Worth.GOOD)]
+    assert core.handle(rest) == [Take(b"45"), FileAnswer(Worth.GOOD)]
 
 
 def test_the_rest_of_a_range_is_asked_for_by_another_connection_where_one_ends():
@@ -269,12 +269,12 @@ def test_where_a_hash_is_known_versions_need_not_agree():
     (send,) = connected().handle(HASHED)
     assert b"if-range" not in send.data.lower()
     answer = http(206, GOOD | {"ETag": '"another node\'s"'}, b"12345")
-    assert answered(answer, asks=HASHED) == (b"12345", [Answer(Worth.GOOD)])
+    assert answered(answer, asks=HASHED) == (b"12345", [FileAnswer(Worth.GOOD)])
 
 
 def test_what_is_stored_encoded_is_proved_by_its_hash():
     stored = http(206, GOOD | {"Content-Encoding": "gzip"}, b"12345")
-    assert answered(stored, asks=HASHED) == (b"12345", [Answer(Worth.GOOD)])
+    assert answered(stored, asks=HASHED) == (b"12345", [FileAnswer(Worth.GOOD)])
     other = GOOD | {"Content-Encoding": "gzip", "Content-Range": "bytes 10-14/70"}
     _, (answer,) = answered(http(206, other, b"12345"), asks=HASHED)
     assert "encoded (gzip)" in answer.why
@@ -424,7 +424,7 @@ def test_what_is_no_http_fails(data):
 
 def test_a_long_page_instead_of_the_file_is_not_waited_for():
     _, actions = answered(http(404, {"Content-Length": str(10**9)}, b"sorry"))
-    assert [type(action) for action in actions] == [Disconnect, Answer]
+    assert [type(action) for action in actions] == [Disconnect, FileAnswer]
 
 
 def test_a_copy_goes_on_as_the_original():
@@ -432,7 +432,7 @@ def test_a_copy_goes_on_as_the_original():
     core.handle(http(206, GOOD, b"12"))
     twin = copy.deepcopy(core)
     for one in (core, twin):
-        assert one.handle(Received(b"345")) == [Take(b"345"), Answer(Worth.GOOD)]
+        assert one.handle(Received(b"345")) == [Take(b"345"), FileAnswer(Worth.GOOD)]
 
 
 @pytest.mark.parametrize("asks", [RANGE, AskSize("a", TARGET)])
@@ -457,7 +457,7 @@ def test_a_head_without_end_is_asked_for_once(asks):
 def test_units_of_ranges_are_the_same_in_any_case(units):
     """RFC 9110, 14.1: range units are case-insensitive."""
     found = GOOD | {"Content-Range": f"{units} 10-14/100"}
-    assert answered(http(206, found, b"12345")) == (b"12345", [Answer(Worth.GOOD)])
+    assert answered(http(206, found, b"12345")) == (b"12345", [FileAnswer(Worth.GOOD)])
     _, (*_, answer) = answered(
         http(206, {"Content-Range": f"{units} 0-0/100", "Content-Length": 1}, b"x"),
         asks=AskSize("a", TARGET),
@@ -472,7 +472,7 @@ def test_transfer_encoding_identity_is_none(before, cut):
     headers = {"transfer-encoding": "Identity"} | GOOD
     data = before + http(206, headers, b"12345").data
     parts = [Received(data[:cut]), Received(data[cut:])]
-    assert answered(*parts) == (b"12345", [Answer(Worth.GOOD)])
+    assert answered(*parts) == (b"12345", [FileAnswer(Worth.GOOD)])
 
 
 def test_another_transfer_encoding_is_refused_as_before():
@@ -540,7 +540,9 @@ def test_what_a_server_says_shows_no_secret_and_nothing_that_a_terminal_obeys():
     assert len(answer.why) < 500
 
 
-@pytest.mark.parametrize("end", [Lost("nothing moves", is_late=True), Lost("reset"), Received(b"")])
+@pytest.mark.parametrize(
+    "end", [ConnectionLost("nothing moves", is_late=True), ConnectionLost("reset"), Received(b"")]
+)
 def test_a_refusal_stands_whatever_becomes_of_its_body(end):
     begun = http(403, {"Content-Length": 100}, b"<Error>")
     _, (*_, answer) = answered(begun, end, asks=AskSize("a", TARGET))

@@ -4,14 +4,14 @@ import pytest
 
 from datacollect.transfer.sources.web.core.core import WebCore
 from datacollect.transfer.sources.web.core.messages import (
-    Answer,
     AskSize,
     Connect,
     Connected,
     Disconnect,
+    FileAnswer,
     Greet,
     Received,
-    Send,
+    SendBytes,
     Worth,
 )
 from datacollect.transfer.sources.web.core.redirects import RedirectRule
@@ -30,7 +30,7 @@ def asked(event):
     core.handle(Greet(TARGET.origin))
     core.handle(Connected())
     (send,) = core.handle(event)
-    assert isinstance(send, Send)
+    assert isinstance(send, SendBytes)
     return core
 
 
@@ -45,10 +45,10 @@ def two_ways(first, whole, asks=None):
         assert b"range:" not in send.data.lower()
         actions = core.handle(whole)
         assert actions[0] == Disconnect(), "all of it may be large"
-    (answer,) = [each for each in actions if isinstance(each, Answer)]
+    (answer,) = [each for each in actions if isinstance(each, FileAnswer)]
     # The next file is asked for by its first byte again.
     actions = core.handle(AskSize("b", TARGET))
-    again = actions if isinstance(actions[0], Send) else core.handle(Connected())
+    again = actions if isinstance(actions[0], SendBytes) else core.handle(Connected())
     assert b"range: bytes=0-0" in again[0].data.lower()
     return answer, is_asked_again
 

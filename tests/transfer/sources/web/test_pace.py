@@ -10,7 +10,7 @@ from datacollect.transfer.sources.web.pace import (
     LONGEST_DISTANCE_S,
     SHORTEST_RUN,
     SPREAD_S,
-    Pace,
+    ServerPace,
 )
 
 
@@ -18,7 +18,7 @@ class WaitsError(Exception):
     """Somebody waits, until then."""
 
 
-class StoppedPace(Pace):
+class StoppedPace(ServerPace):
     """A pace on a clock of ours: who would wait says until when."""
 
     def __init__(self):

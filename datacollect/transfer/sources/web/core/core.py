@@ -24,20 +24,20 @@ from datacollect.transfer.sources.web.core.evidence import (
 from datacollect.transfer.sources.web.core.heads import TOO_MANY, Head, HeadBytes, head_of, wait_s
 from datacollect.transfer.sources.web.core.messages import (
     Action,
-    Answer,
     AskRange,
     AskSize,
     Connect,
     Connected,
+    ConnectionLost,
     Disconnect,
     Event,
     Fail,
+    FileAnswer,
     Fill,
     Filled,
     Greet,
-    Lost,
     Received,
-    Send,
+    SendBytes,
     Take,
     Worth,
 )
@@ -63,7 +63,7 @@ REDIRECTS = (301, 302, 303, 307, 308)
 class WebCore:
     """Ask a server for ranges of files, and judge what it answers.
 
-    Tell it `AskRange` or `AskSize`, then what happens, until it says `Answer` or `Fail`; after
+    Tell it `AskRange` or `AskSize`, then what happens, until it says `FileAnswer` or `Fail`; after
     `Fail` it is of no use any more.
 
     Parameters
@@ -85,7 +85,7 @@ class WebCore:
         self._first_evidence: Evidence | None = None  # then the size is asked for without a range
         self._is_first_use = True
         self._has_heard = False
-        self._answer: Answer | None = None
+        self._answer: FileAnswer | None = None
         # Of a range: what has come, where the answer under way ends, answers so far.
         self._taken = self._part_end = self._n_parts = self._needless = 0
         self._begins = b""  # of a body that is no part of the range
@@ -113,7 +113,7 @@ class WebCore:
                 return self._received(event)
             case Filled(n_bytes):
                 return self._filled(n_bytes)
-            case Lost(why, is_late):
+            case ConnectionLost(why, is_late):
                 if self._asked is None:
                     return self._disconnect()
                 if self._is_error:  # what its head says stands
@@ -165,7 +165,7 @@ class WebCore:
         request = h11.Request(method="GET", target=self._target.path, headers=headers)
         data = (self._view.send(request) or b"") + (self._view.send(h11.EndOfMessage()) or b"")
         self._head_bytes = HeadBytes()
-        return [Send(data)]
+        return [SendBytes(data)]
 
     def _range_headers(self) -> list[tuple[str, str]]:
         asked = self._asked
@@ -303,7 +303,7 @@ class WebCore:
         self._answer = self._described(evidence.answer, head)
         return self._needless_body(head)
 
-    def _described(self, answer: Answer, head: Head) -> Answer:
+    def _described(self, answer: FileAnswer, head: Head) -> FileAnswer:
         """Return an answer with what distinguishes pages from files."""
         assert self._target is not None
         assert self._asked is not None
@@ -384,7 +384,7 @@ class WebCore:
         """Answer, or ask for the remainder of a range of which the server has sent a part."""
         gone = [] if can_go_on else self._disconnect()
         if self._taken == asked.n_bytes:
-            return [*gone, self._answered(Answer(Worth.GOOD, sha256=self._sha256))]
+            return [*gone, self._answered(FileAnswer(Worth.GOOD, sha256=self._sha256))]
         self._n_parts += 1
         if self._n_parts >= MOST_PARTS:
             why = (
@@ -399,7 +399,7 @@ class WebCore:
         why = f"the server was asked for {asked.n_bytes} bytes, and ends after {self._taken}"
         return [*self._disconnect(), Fail(why)]
 
-    def _answered(self, answer: Answer | None = None) -> Answer:
+    def _answered(self, answer: FileAnswer | None = None) -> FileAnswer:
         answer = answer or self._answer
         assert answer is not None
         assert self._asked is not None
@@ -414,8 +414,8 @@ class WebCore:
         self._answer = self._asked = None
         return answer
 
-    def _refused(self, why: str) -> Answer:
-        return self._answered(Answer(Worth.REFUSED, why))
+    def _refused(self, why: str) -> FileAnswer:
+        return self._answered(FileAnswer(Worth.REFUSED, why))
 
     # Ends -------------------------------------------------------------------------------------
 

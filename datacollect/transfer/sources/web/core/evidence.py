@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.files.kinds import BYTES_STOP
-from datacollect.files.media import Looks, is_promised
+from datacollect.files.media import ContentKind, is_promised
 from datacollect.net.safe_text import safe_text
-from datacollect.transfer.sources.web.core.messages import Answer, AskRange, AskSize, Worth
+from datacollect.transfer.sources.web.core.messages import AskRange, AskSize, FileAnswer, Worth
 from datacollect.transfer.sources.web.core.refusals import (
     MISDIRECTED,
     NO_RANGES,
@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
 
     Attributes
     ----------
-    answer : Answer
+    answer : FileAnswer
         What it is worth by itself.
     n_bytes : int or None
         The size that it speaks of; None: of none.
@@ -74,7 +74,7 @@ class Evidence(NamedTuple):
         Whether no other question is needed.
     """
 
-    answer: Answer
+    answer: FileAnswer
     n_bytes: int | None = None
     is_proof: bool = True
 
@@ -107,10 +107,10 @@ def by_first_byte(asked: AskSize, head: Head, target: Target, now_unix_s: float)
             return Evidence(_good(0, head), 0, is_proof=False)
         says = "" if total is None else f"says that it has {total} bytes, and "
         why = f"the server {says}refuses the first (416): it {NO_RANGES}"
-        return Evidence(Answer(Worth.REFUSED, why), total, is_proof=False)
+        return Evidence(FileAnswer(Worth.REFUSED, why), total, is_proof=False)
     if head.length in (0, 1):
         return Evidence(_good(head.length, head), head.length, is_proof=False)
-    return Evidence(Answer(Worth.REFUSED, f"the server {NO_RANGES}", head.length or 0))
+    return Evidence(FileAnswer(Worth.REFUSED, f"the server {NO_RANGES}", head.length or 0))
 
 
 def by_whole(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> Evidence:
@@ -119,11 +119,11 @@ def by_whole(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> E
         return Evidence(answer)
     if head.status != 200:
         why = f"the server answers with status {head.status}, though no range was asked for"
-        return Evidence(Answer(Worth.REFUSED, why))
+        return Evidence(FileAnswer(Worth.REFUSED, why))
     return Evidence(_good(head.length or 0, head), head.length)
 
 
-def settled(first: Evidence, whole: Evidence) -> Answer:
+def settled(first: Evidence, whole: Evidence) -> FileAnswer:
     """Return what two questions prove together: nothing where they contradict each other."""
     one, other = first.answer, whole.answer
     if Worth.GONE in (one.worth, other.worth) and one.worth is not Worth.REFUSED:
@@ -134,21 +134,21 @@ def settled(first: Evidence, whole: Evidence) -> Answer:
         return _contradiction(first, whole)
     if whole.n_bytes is None:
         # Where a part has come of a file that has more, this is no contradiction.
-        return one if first.is_proof else Answer(Worth.REFUSED, SIZE_UNKNOWN)
+        return one if first.is_proof else FileAnswer(Worth.REFUSED, SIZE_UNKNOWN)
     return one if first.n_bytes == whole.n_bytes else _contradiction(first, whole)
 
 
 SIZE_UNKNOWN = "the server does not say how many bytes it has"
 
 
-def _judged_by_whole(first: Evidence, whole: Evidence) -> Answer:
+def _judged_by_whole(first: Evidence, whole: Evidence) -> FileAnswer:
     """Judge where a first byte was refused, or came of a file of no known size."""
     has_come = first.answer.n_bytes == 1
     if whole.answer.worth is not Worth.GOOD:
         both = f"{first.answer.why}; {whole.answer.why}"
-        return Answer(whole.answer.worth, whole.answer.why if has_come else both)
+        return FileAnswer(whole.answer.worth, whole.answer.why if has_come else both)
     if whole.n_bytes is None:
-        return Answer(Worth.REFUSED, SIZE_UNKNOWN)
+        return FileAnswer(Worth.REFUSED, SIZE_UNKNOWN)
     if has_come:
         return whole.answer if whole.n_bytes else _contradiction(first, whole)
     if first.n_bytes not in (None, whole.n_bytes):
@@ -156,19 +156,19 @@ def _judged_by_whole(first: Evidence, whole: Evidence) -> Answer:
     if whole.n_bytes == 0:
         return whole.answer
     why = f"the server has {whole.n_bytes} bytes, and refuses the first (416): it {NO_RANGES}"
-    return Answer(Worth.REFUSED, why)
+    return FileAnswer(Worth.REFUSED, why)
 
 
 def _by_part(head: Head) -> Evidence:
     found = content_range(head)
     is_first = found is not None and (found.first, found.last) == (0, 0)
     if found is None or not is_first or found.total == 0 or head.length not in (None, 1):
-        return Evidence(Answer(Worth.REFUSED, _wrong_range(head, "0-0")))
+        return Evidence(FileAnswer(Worth.REFUSED, _wrong_range(head, "0-0")))
     if found.total is None:  # it need not know (14.4): the whole may show it
-        return Evidence(Answer(Worth.REFUSED, SIZE_UNKNOWN, 1), is_proof=False)
+        return Evidence(FileAnswer(Worth.REFUSED, SIZE_UNKNOWN, 1), is_proof=False)
     if found.total >= BYTES_STOP:
         return Evidence(
-            Answer(
+            FileAnswer(
                 Worth.REFUSED,
                 f"the server says that it has {found.total} bytes, more than a file can have",
             )
@@ -177,10 +177,10 @@ def _by_part(head: Head) -> Evidence:
     return Evidence(_good(found.total, head), found.total, is_proof=found.total > 1)
 
 
-def _contradiction(first: Evidence, whole: Evidence) -> Answer:
+def _contradiction(first: Evidence, whole: Evidence) -> FileAnswer:
     both = f"{_in_short(first)} when asked for its first byte, {_in_short(whole)} for all of it"
     why = f"the server contradicts itself: {both}"
-    return Answer(Worth.REFUSED, why, version=whole.answer.version)
+    return FileAnswer(Worth.REFUSED, why, version=whole.answer.version)
 
 
 def _in_short(evidence: Evidence) -> str:
@@ -190,14 +190,14 @@ def _in_short(evidence: Evidence) -> str:
     return f"{evidence.n_bytes} bytes" + ("" if etag is None else f" of version {safe_text(etag)}")
 
 
-def _good(n_bytes: int, head: Head) -> Answer:
-    return Answer(Worth.GOOD, "", n_bytes, head.version)
+def _good(n_bytes: int, head: Head) -> FileAnswer:
+    return FileAnswer(Worth.GOOD, "", n_bytes, head.version)
 
 
 # Ranges ---------------------------------------------------------------------------------------
 
 
-def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> Answer:
+def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> FileAnswer:
     """Return what an answer to a request for a range is worth; it still has to bring its bytes.
 
     `n_bytes` of a good one are those that its body has: fewer than were asked for where the server
@@ -206,16 +206,16 @@ def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> 
     if (answer := _refusal(asked, head, target, now_unix_s)) is not None:
         return answer
     if head.status in (412, 416):
-        return Answer(Worth.CHANGED, f"the server does not have these bytes ({head.status})")
+        return FileAnswer(Worth.CHANGED, f"the server does not have these bytes ({head.status})")
     # A known hash shows every change; nodes of a farm may call the same bytes by other names.
     if asked.version.sha256 is None and asked.version.is_other(head.version):
         why = "the server has another version by now"
-        return Answer(Worth.CHANGED, why, version=head.version)
+        return FileAnswer(Worth.CHANGED, why, version=head.version)
     total, found = _total(head), content_range(head)
     if found and found.last is not None and total is not None and found.last >= total:
         return _unfit(asked, head)  # a part that ends behind the whole is of nothing
     if total not in (None, asked.file_bytes):
-        return Answer(Worth.CHANGED, f"it has {total} bytes by now, not {asked.file_bytes}")
+        return FileAnswer(Worth.CHANGED, f"it has {total} bytes by now, not {asked.file_bytes}")
     if head.status == 200:
         return _by_whole_file(asked, head)
     last = asked.offset_bytes + asked.n_bytes - 1
@@ -224,22 +224,22 @@ def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> 
     n_bytes = found.last + 1 - found.first
     if not asked.offset_bytes <= found.last <= last or head.length not in (None, n_bytes):
         return _unfit(asked, head)
-    return Answer(Worth.GOOD, "", n_bytes)
+    return FileAnswer(Worth.GOOD, "", n_bytes)
 
 
-def _unfit(asked: AskRange, head: Head) -> Answer:
+def _unfit(asked: AskRange, head: Head) -> FileAnswer:
     last = asked.offset_bytes + asked.n_bytes - 1
-    return Answer(Worth.UNREADABLE, _wrong_range(head, f"{asked.offset_bytes}-{last}"))
+    return FileAnswer(Worth.UNREADABLE, _wrong_range(head, f"{asked.offset_bytes}-{last}"))
 
 
-def _by_whole_file(asked: AskRange, head: Head) -> Answer:
+def _by_whole_file(asked: AskRange, head: Head) -> FileAnswer:
     """Judge a whole file where a range was wanted: as good, if the range is all of it."""
     if asked.n_bytes == asked.file_bytes == head.length:
-        return Answer(Worth.GOOD, "", asked.n_bytes)
+        return FileAnswer(Worth.GOOD, "", asked.n_bytes)
     version = asked.version
     if version.sha256 is None and version.strong_etag is not None and head.version.etag is None:
-        return Answer(Worth.CHANGED, "the server has another version by now")
-    return Answer(Worth.REFUSED, f"the server {NO_RANGES}")
+        return FileAnswer(Worth.CHANGED, "the server has another version by now")
+    return FileAnswer(Worth.REFUSED, f"the server {NO_RANGES}")
 
 
 def _wrong_range(head: Head, wanted: str) -> str:
@@ -253,26 +253,26 @@ def _wrong_range(head: Head, wanted: str) -> str:
 
 def _refusal(
     asked: AskRange | AskSize, head: Head, target: Target, now_unix_s: float
-) -> Answer | None:
+) -> FileAnswer | None:
     """Return what an answer is worth that has nothing of a file; None where it may have."""
     status = head.status
     if status in (404, 410):
-        return Answer(Worth.GONE, f"the server has no such file ({status})")
+        return FileAnswer(Worth.GONE, f"the server has no such file ({status})")
     if status in (401, 403, 407) or (status == 400 and expiry_unix_s(target) is not None):
-        return Answer(Worth.REFUSED, not_allowed(status, target, now_unix_s))
+        return FileAnswer(Worth.REFUSED, not_allowed(status, target, now_unix_s))
     if status in (301, 302, 303, 307, 308):
-        return Answer(Worth.REFUSED, moved_without_a_word(head))
+        return FileAnswer(Worth.REFUSED, moved_without_a_word(head))
     if status in (200, 206):
         if head.encoding is not None and not _is_proved_by_hash(asked, head):
-            return Answer(Worth.REFUSED, encoded(head, head.encoding))
+            return FileAnswer(Worth.REFUSED, encoded(head, head.encoding))
         if isinstance(asked, AskRange) and _is_page(asked, head, target):
-            return Answer(Worth.REFUSED, login_page(target))
+            return FileAnswer(Worth.REFUSED, login_page(target))
         return None
     if status == 416 or (status == 412 and isinstance(asked, AskRange)):
         return None
     if status == MISDIRECTED:
-        return Answer(Worth.UNREADABLE, not_relayed())
-    return Answer(Worth.UNREADABLE, f"the server answers with status {status}")
+        return FileAnswer(Worth.UNREADABLE, not_relayed())
+    return FileAnswer(Worth.UNREADABLE, f"the server answers with status {status}")
 
 
 def _is_proved_by_hash(asked: AskRange | AskSize, head: Head) -> bool:
@@ -286,9 +286,9 @@ def _is_proved_by_hash(asked: AskRange | AskSize, head: Head) -> bool:
 
 def _is_page(asked: AskRange, head: Head, target: Target) -> bool:
     """Whether redirects have led to HTML of another name and size, where none is called so."""
-    if head.media is not Looks.HTML or name_in(target) == name_in(asked.target):
+    if head.media is not ContentKind.HTML or name_in(target) == name_in(asked.target):
         return False
-    return not is_promised(asked.path, Looks.HTML) and _total(head) != asked.file_bytes
+    return not is_promised(asked.path, ContentKind.HTML) and _total(head) != asked.file_bytes
 
 
 def _total(head: Head) -> int | None:

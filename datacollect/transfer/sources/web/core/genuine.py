@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from datacollect.files.media import (
     DOCUMENTS,
     POINTER_BYTES,
-    Looks,
+    ContentKind,
     error_in,
     is_promised,
     looks_of,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from datacollect.transfer.protocol.source import Copy
-    from datacollect.transfer.sources.web.core.messages import Answer
+    from datacollect.transfer.sources.web.core.messages import FileAnswer
     from datacollect.transfer.sources.web.core.urls import Target
 
 _Key: TypeAlias = tuple[object, ...]
@@ -50,10 +50,10 @@ _OVERWRITE = (
 )
 
 
-def is_page(path: str, answer: Answer) -> bool:
+def is_page(path: str, answer: FileAnswer) -> bool:
     """Whether an answer is HTML, for a file that is not called so."""
-    is_html = answer.media is Looks.HTML and answer.begins in _PAGE_BEGINS
-    return is_html and not is_promised(path, Looks.HTML)
+    is_html = answer.media is ContentKind.HTML and answer.begins in _PAGE_BEGINS
+    return is_html and not is_promised(path, ContentKind.HTML)
 
 
 class Claim(NamedTuple):
@@ -61,7 +61,7 @@ class Claim(NamedTuple):
 
     path: str
     target: Target
-    answer: Answer
+    answer: FileAnswer
     copy: Copy | None = None
 
 
@@ -192,7 +192,7 @@ class Claims:
 
     def pointers(self) -> list[str]:
         """Return files that are pointers, and taken as such, of those that were looked at."""
-        found = [path for path in self._claims if self._looks(path) is Looks.POINTER]
+        found = [path for path in self._claims if self._looks(path) is ContentKind.POINTER]
         return [path for path in found if self.why(path) is None]
 
     def _why_page(self, claim: Claim, found: _Together) -> str | None:
@@ -217,10 +217,10 @@ class Claims:
             return f"the server has the same {n_bytes} for {n_files} files that differed"
         was, now = looks_of(copy.begins), self._looks(claim.path) or answer.media
         says = quoted(error_in(begins, answer.n_bytes), claim.target)
-        is_new = now is not was and now in (*DOCUMENTS, Looks.POINTER)
-        is_text = now is Looks.TEXT and was is Looks.DATA
+        is_new = now is not was and now in (*DOCUMENTS, ContentKind.POINTER)
+        is_text = now is ContentKind.TEXT and was is ContentKind.DATA
         if now is not None and (is_text or (is_new and not is_promised(claim.path, now))):
-            question = ": a login page?" if now is Looks.HTML and not says else ""
+            question = ": a login page?" if now is ContentKind.HTML and not says else ""
             return f"it is {now.value} now{says}, and was {was.value} when it came{question}"
         if says and error_in(copy.begins, copy.n_bytes) is None:
             return f"it speaks of an error now{says}"
@@ -238,7 +238,7 @@ class Claims:
         self._found = found = _Together()
         for claim in self._claims.values():
             found.count(claim, self._content(claim), self._address(claim))
-        paths = [path for path in self._claims if self._looks(path) is Looks.POINTER]
+        paths = [path for path in self._claims if self._looks(path) is ContentKind.POINTER]
         is_only = len({self._begins[path] for path in paths}) == 1
         for claim in self._claims.values():
             key = self._content(claim)
@@ -265,21 +265,23 @@ class Claims:
     def _sign(self, claim: Claim, found: _Together, *, is_only: bool) -> _Sign | None:
         """Return what says that equal answers are no files, at a first start, too."""
         begins, n_bytes = self._begins.get(claim.path) or b"", claim.answer.n_bytes
-        looks = self._looks(claim.path) or Looks.EMPTY
+        looks = self._looks(claim.path) or ContentKind.EMPTY
         address = self._address(claim)
         where = "" if claim.answer.landed is None else f" at {claim.answer.landed.shown}"
         says = quoted(error_in(begins, n_bytes), claim.target)
-        if looks is Looks.POINTER:
+        if looks is ContentKind.POINTER:
             return _Sign(looks.value.removeprefix("a "), where, "", _FROM_LFS) if is_only else None
         is_own = is_promised(claim.path, looks)
         # A page may well speak of logging in where pages are what is wanted.
-        if (looks in DOCUMENTS and not is_own) or (says and not (is_own and looks is Looks.HTML)):
+        if (looks in DOCUMENTS and not is_own) or (
+            says and not (is_own and looks is ContentKind.HTML)
+        ):
             return _Sign(looks.value, where, says, LET_IN)
         if address is not None and found.addresses[address] > 1:
             return _Sign("answer", where, "", LET_IN)
         return None
 
-    def _looks(self, path: str) -> Looks | None:
+    def _looks(self, path: str) -> ContentKind | None:
         begins = self._begins.get(path)
         return None if begins is None else looks_of(begins)
 

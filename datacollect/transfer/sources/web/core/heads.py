@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import h11
 
-    from datacollect.files.media import Looks
+    from datacollect.files.media import ContentKind
 
 # To wait where a server says that it cannot now, and not how long.
 BUSY_S, LONGEST_RETRY_S = 2.0, 24 * 3600.0
@@ -52,7 +52,7 @@ class Head(NamedTuple):
         return Version(self.headers.get("etag"), self.headers.get("last-modified"))
 
     @property
-    def media(self) -> Looks | None:
+    def media(self) -> ContentKind | None:
         """Which document it calls itself; None: none."""
         return looks_by_type(self.headers.get("content-type", ""))
 

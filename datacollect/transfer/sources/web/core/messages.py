@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from datacollect.transfer.sources.web.core.versions import UNKNOWN, Version
 
 if TYPE_CHECKING:
-    from datacollect.files.media import Looks
+    from datacollect.files.media import ContentKind
     from datacollect.transfer.sources.web.core.urls import Origin, Target
 
 
@@ -81,14 +81,14 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class ConnectionLost:
     """The connection failed; `is_late`: nothing came for too long, which another does not mend."""
 
     why: str
     is_late: bool = False
 
 
-Event: TypeAlias = Greet | AskRange | AskSize | Connected | Received | Filled | Lost
+Event: TypeAlias = Greet | AskRange | AskSize | Connected | Received | Filled | ConnectionLost
 
 
 # Actions --------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Connect:
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class SendBytes:
     """Send bytes."""
 
     data: bytes
@@ -135,7 +135,7 @@ class Disconnect:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FileAnswer:
     """What was asked for is answered.
 
     `n_bytes` and `version` are the file's, by `AskSize`. So are, to distinguish files from pages:
@@ -148,7 +148,7 @@ class Answer:
     n_bytes: int = 0
     version: Version = UNKNOWN
     landed: Target | None = None
-    media: Looks | None = None
+    media: ContentKind | None = None
     begins: bytes = b""
     sha256: bytes | None = None
 
@@ -167,4 +167,4 @@ class Fail:
     is_asked: bool = False
 
 
-Action: TypeAlias = Connect | Send | Take | Fill | Disconnect | Answer | Fail
+Action: TypeAlias = Connect | SendBytes | Take | Fill | Disconnect | FileAnswer | Fail
