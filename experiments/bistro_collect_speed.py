@@ -86,7 +86,7 @@ def make_event(recipient: str) -> Event:
 
 
 class Served:
-    """What a bistro serves, written as it would."""
+    """Folder of a bistro, written as it would."""
 
     def __init__(self, event: Event, name: str, folder: Path) -> None:
         self._event, self._name, self._folder = event, name, folder

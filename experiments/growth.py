@@ -43,7 +43,7 @@ LINKS_PER_HOST = 8
 
 
 class Series(NamedTuple):
-    """What grows, in which problem, drawn how.
+    """Series of problems that grow, and how they are drawn.
 
     ``prepare`` takes the size and returns a problem and the options to plan it with.
     """

@@ -53,7 +53,7 @@ http {{
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it.
+    """Outcome of the scripts.
 
     Attributes
     ----------

@@ -113,7 +113,7 @@ def measured_hosts(
 
 
 class Counters:
-    """What a wire has carried, read ten times a second while a test runs."""
+    """Bytes that a wire has carried, read ten times a second while a test runs."""
 
     def __init__(self, bed: Bed, wire: int) -> None:
         self._bed, self._wire = bed, wire

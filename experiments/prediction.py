@@ -56,7 +56,7 @@ TENTH = 0.1
 
 
 class Found(NamedTuple):
-    """What one run took: over what wires say, over the prediction; how free wires were."""
+    """Result of one run: over what wires say, over the prediction; how free wires were."""
 
     over_bare: float
     over_prediction: float

@@ -44,7 +44,7 @@ LINKS = (("S1", "D"), ("S2", "D"), ("S1", "R"), ("S2", "R"), ("R", "D"))
 
 
 class World:
-    """What is killed: agents at ports that stay theirs, and a collector."""
+    """Processes to be killed: agents at ports that stay theirs, and a collector."""
 
     def __init__(self, folder: Path, n_bytes: int, seed: int) -> None:
         self.folder, self.into = folder, folder / "into"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Budget:
-    """Which solver one call uses, and until when; create with `begin`.
+    """Budget of one call: its solver, and its end; create with `begin`.
 
     Attributes
     ----------

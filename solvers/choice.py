@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Backend(NamedTuple):
-    """Where a solver lives: imported on first use only."""
+    """Location of a solver: imported on first use only."""
 
     module: str
     class_name: str

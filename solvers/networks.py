@@ -101,7 +101,7 @@ class FlowNetwork:
 
 
 class FlowSolver(Protocol):
-    """What a flow solver offers. Instances keep no state between calls: threads may share one."""
+    """Protocol of flow solvers. Instances keep no state between calls: threads may share one."""
 
     @property
     def name(self) -> str:

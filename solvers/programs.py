@@ -74,7 +74,7 @@ class LinearSolution:
 
 
 class LinearSolver(Protocol):
-    """What a linear solver offers. Instances keep no state between calls."""
+    """Protocol of linear solvers. Instances keep no state between calls."""
 
     @property
     def name(self) -> str:

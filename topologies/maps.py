@@ -80,7 +80,7 @@ class Line:
 
 @dataclass(frozen=True)
 class MapOptions:
-    """What a map leaves open, and what to take from it.
+    """Options of a map: what it leaves open, and what to take from it.
 
     Parameters
     ----------

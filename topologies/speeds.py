@@ -35,7 +35,7 @@ _SAME = 1e-3
 
 @dataclass(frozen=True)
 class Speed:
-    """What is known of an edge's speed.
+    """Knowledge of an edge's speed.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ _MAX_DRAWN = 10_000_000
 
 @dataclass(frozen=True)
 class WireClass:
-    """What all wires of one kind have in common: rate of each direction, delay, queue."""
+    """Common parameters of all wires of one kind: rate of each direction, delay, queue."""
 
     rate_bytes_per_s: float
     delay_s: float

@@ -41,7 +41,7 @@ def emit(text: str) -> None:
 
 @dataclass(frozen=True)
 class Loudness:
-    """How much a command says beside its answer and its errors.
+    """Amount that a command says beside its answer and its errors.
 
     Attributes
     ----------

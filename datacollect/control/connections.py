@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """What a connection is for: a hop, of one route or of all, and which of parallel ones."""
+    """Purpose of a connection: a hop, of one route or of all, and which of parallel ones."""
 
     from_host: str
     to_host: str
@@ -32,7 +32,7 @@ class Lane(NamedTuple):
 
 
 class RouteHop(NamedTuple):
-    """Why a piece was sent: a hop of a route."""
+    """Cause of sending a piece: a hop of a route."""
 
     route: int
     hop: int
@@ -44,7 +44,7 @@ RESCUE = -2  # directly from where the data first lay, after a relay was lost
 
 @dataclass(frozen=True)
 class Recovery:
-    """What to do about connections that are stuck or gone.
+    """Policy for connections that are stuck or gone.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Controller(Protocol):
-    """What decides. One instance carries out one collection.
+    """Protocol of controllers, which decide. One instance carries out one collection.
 
     Attributes
     ----------

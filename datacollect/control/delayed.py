@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ControlDelays:
-    """How long messages take between the host that decides and others, in seconds.
+    """Delays of messages between the host that decides and others, in seconds.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ class ConnectionOpened:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionStalled:
-    """Nothing has moved on the connection for the driver's stall time although data wait."""
+    """Connection without progress for the driver's stall time although data wait."""
 
     time_s: float
     connection: int

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeadlineSaving:
-    """What a plan with a deadline saves by ending later than it could.
+    """Saving of a plan with a deadline by ending later than it could.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class DeadlineSaving:
 
 @dataclass(frozen=True)
 class ConnectionGain:
-    """What more connections save.
+    """Gain of more connections.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ConnectionGain:
 
 @dataclass(frozen=True)
 class PlanExplanation:
-    """What a plan is, when its constraints bind, and what relaxing them gains.
+    """Explanation of a plan: when its constraints bind, and what relaxing them gains.
 
     All is predicted: as the plan says, not measured.
 
@@ -145,7 +145,7 @@ class PlanExplanation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """What `explain` found; ``str()`` is its text.
+    """Result of `explain`; ``str()`` is its text.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ def together(limits: Sequence[Limit]) -> Limit:
 
 @dataclass(frozen=True)
 class SourceLimits:
-    """What holds back one source's data.
+    """Limits that hold back one source's data.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class SourceLimits:
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """What holds back whom in a plan, and when.
+    """Limits of a plan: whose data each holds back, and when.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ AS_THE_BOUND = (
 
 @dataclass(frozen=True)
 class PlanRelaxation(RelaxedTogether):
-    """What relaxing one constraint, or several together, gains in a plan.
+    """Gain of relaxing one constraint, or several together, in a plan.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class PlanRelaxation(RelaxedTogether):
 
 @dataclass(frozen=True)
 class PlanAdvice:
-    """What was tried, best first.
+    """Relaxations that were tried, best first.
 
     Attributes
     ----------

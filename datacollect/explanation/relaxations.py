@@ -59,7 +59,7 @@ STEPS = dict.fromkeys(RATES, bytes_per_s_from_mbit_per_s(1.0)) | {
 
 @dataclass(frozen=True)
 class Relaxation(RelaxedTogether):
-    """What relaxing one constraint, or two together, gains.
+    """Gain of relaxing one constraint, or two together.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Relaxation(RelaxedTogether):
 
 @dataclass(frozen=True)
 class Advice:
-    """What was tried, best first.
+    """Relaxations that were tried, best first.
 
     Attributes
     ----------

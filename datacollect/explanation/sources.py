@@ -36,7 +36,7 @@ MOST_RIVALS, MOST_EARLIER = 20, 2
 
 @dataclass(frozen=True)
 class BindingInterval:
-    """What binds between two instants, if as much as possible arrives at every instant."""
+    """Binding constraint between two instants, if as much as possible arrives at every instant."""
 
     from_s: float
     to_s: float
@@ -46,7 +46,7 @@ class BindingInterval:
 
 @dataclass(frozen=True)
 class SourceExplanation:
-    """When one source finishes, and why not sooner.
+    """Finish of one source, and why it is not sooner.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def explain_sources(
 
 
 class _Intervals:
-    """What binds when; of many sources each is looked up in no time."""
+    """Intervals in which constraints bind; of many sources each is looked up in no time."""
 
     def __init__(self, binds: Sequence[BindingInterval]) -> None:
         self.binds = binds

@@ -32,7 +32,7 @@ _MARK = re.compile(r"datacollect-piece/1 (\d+) (\d+) ([0-9a-f]{64})\n")
 
 @dataclass(frozen=True, eq=False)
 class Arrived:
-    """What a host has of others' data.
+    """Others' data at a host.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """What has been made of a schedule.
+    """Result of an export.
 
     Attributes
     ----------

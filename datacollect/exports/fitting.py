@@ -40,7 +40,7 @@ SMALLER, MOST_TRIES = 4, 8
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What tools are to carry out, and what comes of it.
+    """Jobs for tools to carry out, and their outcome.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class FormatOption:
 
 @dataclass(frozen=True, eq=False)
 class ToWrite:
-    """What a format gets to write.
+    """Input of a format.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ToWrite:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """What a format has written.
+    """Output of a format.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ BY_PREFERENCE = ("adler32", "md5", "sha256")
 
 @dataclass(frozen=True)
 class Checksums:
-    """What FTS compares.
+    """Checksums that FTS compares.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ class NotListed(NamedTuple):
 
 @dataclass(frozen=True)
 class Inventory:
-    """What has become a manifest.
+    """Result of making a manifest.
 
     Attributes
     ----------
@@ -347,7 +347,7 @@ def _digest(number: int, size: int, reading: Callable[[int], None]) -> str | Non
 
 
 class _Known:
-    """What earlier starts have hashed, asked for in the order of the walk."""
+    """Hashes of earlier starts, looked up in the order of the walk."""
 
     def __init__(self, notes: IO[bytes]) -> None:
         begins, at = [0], 0

@@ -78,7 +78,7 @@ class FilePiece:
 
 @dataclass(frozen=True)
 class FetchJob:
-    """What one host fetches from another.
+    """Piece that one host fetches from another.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ def jobs_of(
 
 
 class _Clock:
-    """When the bytes of one route cross its hops, by their place in the backlog."""
+    """Times at which the bytes of one route cross its hops, by their place in the backlog."""
 
     def __init__(self, schedule: ScheduleContents, route: int) -> None:
         columns = schedule.columns

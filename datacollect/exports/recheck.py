@@ -20,7 +20,7 @@ WRONG = ".datacollect-wrong"
 
 @dataclass(frozen=True)
 class GivenUp:
-    """What was there, but is not what it was.
+    """Range that was there, and has changed.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ _HOURS = re.compile(HOUR, re.ASCII)
 
 @dataclass(frozen=True)
 class Clock:
-    """What a clock shows in a time zone while a plan is carried out.
+    """Clock of a time zone while a plan is carried out.
 
     Parameters
     ----------

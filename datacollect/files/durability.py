@@ -46,7 +46,7 @@ def sync(fd: int, *, only_data: bool = False) -> bool:
 
 
 class Promise(NamedTuple):
-    """What a file system promises of a loss of power: that files outlast it, and their names."""
+    """Durability that a file system promises at a loss of power: of files, and of their names."""
 
     of_files: bool
     of_names: bool

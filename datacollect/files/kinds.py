@@ -33,7 +33,7 @@ Schema: TypeAlias = dict[str, Any]
 
 
 class Kind(Protocol):
-    """What a value may be."""
+    """Kind of a value: what it may be."""
 
     def read(self, value: Any, place: str) -> Any:
         """Return the value in the type used inside; raise `ProblemError` where it does not fit."""

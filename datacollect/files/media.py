@@ -13,7 +13,7 @@ from typing import Any
 
 
 class ContentKind(Enum):
-    """What the first bytes of a file look like; the value is the word for it."""
+    """Kind of a file's content by its first bytes; the value is the word for it."""
 
     EMPTY = "empty"
     DATA = "data"

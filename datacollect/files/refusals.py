@@ -19,7 +19,7 @@ UNSUPPORTED = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EN
 
 
 class Refusal(NamedTuple):
-    """What the system refuses, and what mends that; None where it is not known."""
+    """Error of the system, and what mends it; None where it is not known."""
 
     reason: str
     remedy: str | None

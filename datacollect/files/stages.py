@@ -23,7 +23,7 @@ LOG = logging.getLogger("datacollect")
 
 
 class _Solved:
-    """What solvers did within a stage."""
+    """Work of solvers within a stage."""
 
     def __init__(self) -> None:
         self.n, self.took_s = 0, 0.0

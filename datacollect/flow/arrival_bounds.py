@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """What some resources let through: a line in every piece of time, never below the curve.
+    """Capacity of some resources: a line in every piece of time, never below the curve.
 
     Attributes
     ----------

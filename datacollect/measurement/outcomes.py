@@ -34,7 +34,7 @@ class FailedTestError(ProblemError):
 
 @dataclass(frozen=True)
 class TestLimit:
-    """What a tester sets for a test, and how fast it can be at most by that.
+    """Limit that a tester sets for a test, and the greatest rate by it.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def rate_of_window(window_bytes: float, round_trip_s: float, streams: int) -> fl
 
 @dataclass(frozen=True)
 class Sample:
-    """What one test measured from one host to another.
+    """Measurement of one test from one host to another.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one output says of a test.
+    """Outcome of a test by one output.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableKind:
-    """What the columns of one program's tables are here.
+    """Columns of one program's tables, and what they are here.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class TableKind:
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """What one program's results look like, and what reads them.
+    """Reader of one program's results, with what they look like.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class _NoResultError(ProblemError):
 
 @dataclass(frozen=True)
 class Measurements:
-    """What was measured, and what is to be said of it.
+    """Samples that were read, and notes on them.
 
     Attributes
     ----------

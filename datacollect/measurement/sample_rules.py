@@ -43,7 +43,7 @@ _Apply: TypeAlias = "Callable[[pd.DataFrame, float], tuple[pd.DataFrame, list[st
 
 @dataclass(frozen=True)
 class Rule:
-    """What is asked of samples, and what becomes of those that do not comply.
+    """Rule for samples, and what becomes of those that do not comply.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ _TEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 @dataclass(frozen=True)
 class StoredSamples:
-    """What a folder of samples holds.
+    """Contents of a folder of samples.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ NO_VALUE = ("", "none", "null", "nan", "na", "n/a")
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are to be read, see `datacollect.measurement.samples.read_samples`."""
+    """Options for reading tables, see `datacollect.measurement.samples.read_samples`."""
 
     columns: Mapping[str, str] | None = None
     only: Mapping[str, str] | None = None

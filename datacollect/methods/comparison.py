@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` found.
+    """Result of `compare`.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExecutionOptions(PlanningOptions):
-    """How a collection is planned, and how the plan is carried out.
+    """Options for planning a collection, and for carrying the plan out.
 
     Names and meanings are those of a scenario's [method] (`datacollect.scenario.fields`); only
     whether links are known is said elsewhere, by [estimates].
@@ -110,7 +110,7 @@ PULLS = ExecutionOptions(
 
 
 class Execution(NamedTuple):
-    """What carries a collection out.
+    """Means by which a collection is carried out.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class RouteLoad(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """When all has arrived, predicted before the start.
+    """Predicted end of a collection, before the start.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Prediction(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """What simulated runs took over what wires say: 5 %, 50 % and 95 % of them."""
+    """Factors of simulated runs over what wires say: 5 %, 50 % and 95 % of them."""
 
     low: float
     middle: float

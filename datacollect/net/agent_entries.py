@@ -39,7 +39,7 @@ AGENT = Table(
 
 @dataclass(frozen=True)
 class AgentEntry:
-    """Where an agent is, and how to know that it is the one.
+    """Address of an agent, and how to know that it is the one.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ LEAST_BYTES_PER_S, LEAST_NAMES_PER_S = 512.0, 1.0
 
 
 class Flow:
-    """Whether enough comes of a list whose end nobody knows, over each `patience_s` of waiting.
+    """Test that enough comes of a list of unknown length, over each `patience_s` of waiting.
 
     Only the time within `waiting` counts: who waits may be slow himself in between.
 

@@ -21,7 +21,7 @@ LOOK_S = 1.0
 
 
 class Outcome(NamedTuple, Generic[T]):
-    """What became of one call: its value, or the exception that ended it, whatever it is."""
+    """Outcome of one call: its value, or the exception that ended it, whatever it is."""
 
     name: str
     value: T | None

@@ -33,7 +33,7 @@ GOODBYE_S = 2.0
 
 
 class Answer(NamedTuple):
-    """What a server has answered; `retry_after_s`: when it wants to be asked again.
+    """Response of a server; `retry_after_s`: when it wants to be asked again.
 
     `headers` has their names in lowercase.
     """

@@ -36,7 +36,7 @@ LONGEST_S = 3600.0
 
 @dataclass(frozen=True)
 class MeasureTicket:
-    """What a ticket for measuring says.
+    """Contents of a ticket for measuring.
 
     Attributes
     ----------

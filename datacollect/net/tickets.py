@@ -46,7 +46,7 @@ def new_nonce() -> str:
 
 @dataclass(frozen=True)
 class Ticket:
-    """What a ticket says.
+    """Contents of a ticket.
 
     Attributes
     ----------

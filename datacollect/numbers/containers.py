@@ -29,7 +29,7 @@ Order: TypeAlias = "list[int] | None"
 
 @dataclass(frozen=True)
 class ArrayAxis:
-    """What one dimension of an argument counts.
+    """Dimension of an argument: the things that it counts.
 
     Parameters
     ----------

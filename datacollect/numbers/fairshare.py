@@ -95,7 +95,7 @@ def max_min_fair_rates(
 
 
 class FairShare:
-    """Who uses what, prepared once, for max-min fair rates again and again.
+    """Use of resources by flows, prepared once, for max-min fair rates again and again.
 
     Parameters
     ----------

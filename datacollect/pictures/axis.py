@@ -24,7 +24,7 @@ _LOOK_EACH_S, _MOST_LOOKS = 7 * _DAY_S, 4000
 
 
 class Offset(NamedTuple):
-    """From an instant of a plan on, clocks are this many seconds ahead of UTC."""
+    """Offset of clocks: from an instant of a plan on, so many seconds ahead of UTC."""
 
     at_s: float
     ahead_s: float

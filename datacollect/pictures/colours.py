@@ -26,7 +26,7 @@ OTHERS = "#BBBBBB"
 
 @dataclass(frozen=True)
 class Look:
-    """How the data of one source look."""
+    """Style of the data of one source."""
 
     colour: str
     hatch: str

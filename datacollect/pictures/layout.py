@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BandPlace:
-    """Where a band lies, in inches below the picture's top, and its scale.
+    """Position of a band, in inches below the picture's top, and its scale.
 
     From `top` to `line` stands what the host sends, from `line` to `low` what it receives, and
     from `low` to `bottom` what it stores.

@@ -22,7 +22,7 @@ MOST_TRANSFERS = 20_000
 
 @dataclass(frozen=True)
 class Binding:
-    """What holds data back, and when.
+    """Limit that holds data back, and when.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked.
+    """Marks in a picture.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ class Area:
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """What one host does over time.
+    """Activity of one host over time.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """All that a picture shows.
+    """Contents of a picture.
 
     Attributes
     ----------

@@ -337,7 +337,7 @@ def _write_head(figure: Figure, title: str, lines: list[str]) -> None:
 
 
 class _Foot:
-    """What stands below the axis: legends, and notes on how to read the picture."""
+    """Texts below the axis: legends, and notes on how to read the picture."""
 
     def __init__(self, picture: Picture, marks: Marks, *, one_scale: bool) -> None:
         self.picture = picture

@@ -63,7 +63,7 @@ class ProblemContents:
 
 
 class ProblemChanges(TypedDict, total=False):
-    """What `Problem.replace` takes: any of the attributes, arrays as whatever becomes one."""
+    """Arguments of `Problem.replace`: any of the attributes, arrays as whatever becomes one."""
 
     names: Sequence[str]
     destination: str

@@ -38,7 +38,7 @@ _A_BYTE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Pattern:
-    """What is open at once for a while.
+    """Set of links that are open at once for a while.
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ class SharedBottleneck:
 
 @dataclass(frozen=True)
 class DailyPeriods:
-    """What recurs: hours of the day at which a forecast's periods start, windows of links.
+    """Recurrence: hours of the day at which a forecast's periods start, windows of links.
 
     Attributes
     ----------

@@ -180,7 +180,7 @@ def backlogs_of_files(
 
 
 class _Backlogs(Protocol):
-    """What files are checked against."""
+    """Backlogs that files are checked against."""
 
     @property
     def names(self) -> tuple[str, ...]: ...

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NominalRates:
-    """What links carry while they are open; a row for each hour at which rates change.
+    """Rates of links while they are open; a row for each hour at which rates change.
 
     Attributes
     ----------

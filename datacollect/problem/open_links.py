@@ -27,7 +27,7 @@ class OpenLinks:
 
 
 class Links(Protocol):
-    """What links join."""
+    """Ends of links."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -275,7 +275,7 @@ def _reject_bad_links(
 
 
 class _Links(Protocol):
-    """What shared bottlenecks are checked against."""
+    """Links that shared bottlenecks are checked against."""
 
     @property
     def host_index(self) -> Mapping[str, int]: ...
@@ -322,7 +322,7 @@ def _reject_bad_members(
 
 
 class _Hosts(Protocol):
-    """What held data are checked against."""
+    """Hosts that held data are checked against."""
 
     @property
     def host_index(self) -> Mapping[str, int]: ...

@@ -58,7 +58,7 @@ class SharedWire:
 
 @dataclass(frozen=True)
 class EstimateOptions:
-    """What [estimates] says, which only a scenario with a topology has.
+    """Values of [estimates], which only a scenario with a topology has.
 
     `datacollect.scenario.fields` says what each key means.
     """
@@ -91,7 +91,7 @@ class EstimateOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What [run] says; `datacollect.scenario.fields` says what each key means."""
+    """Values of [run]; `datacollect.scenario.fields` says what each key means."""
 
     time_limit_s: float
     relay_buffer_bytes: int | None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replanning:
-    """How often the remainder was planned again, and what came of it.
+    """Number of replannings, and what came of them.
 
     Attributes
     ----------

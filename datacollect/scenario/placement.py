@@ -39,7 +39,7 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Who is where, and holds what.
+    """Placement of hosts, and what each holds.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """All that a scenario's runs have in common, whatever the method.
+    """Common part of a scenario's runs, whatever the method.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Progress(ProgressContents):
-    """How far a collection has got at one instant, and what has been learned since.
+    """State of a collection at one instant, and what has been learned since.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class RateChange:
 
 @dataclass(frozen=True)
 class Transport:
-    """How TCP is set up; every value is recorded with the result.
+    """Parameters of TCP; every value is recorded with the result.
 
     Attributes
     ----------

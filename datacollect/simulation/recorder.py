@@ -24,7 +24,7 @@ NOTHING_BYTES = 1e-3
 
 @dataclass(slots=True)
 class ConnectionLog:
-    """What happened to a connection; times are NaN until they come."""
+    """History of a connection; times are NaN until they come."""
 
     hosts: tuple[str, ...]
     asked_s: float

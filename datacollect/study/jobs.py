@@ -63,7 +63,7 @@ class SweepJob:
 
 @dataclass
 class Finished:
-    """What a job has made.
+    """Result of a job.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Record:
-    """What one line keeps: a name without blanks, and a text without line breaks."""
+    """Contents of one line: a name without blanks, and a text without line breaks."""
 
     name: str
     text: str
@@ -36,7 +36,7 @@ class Record:
 
 @dataclass(frozen=True)
 class RecordLine:
-    """Where a record stands in a part: which line, counted from 1, and which bytes."""
+    """Position of a record in a part: which line, counted from 1, and which bytes."""
 
     number: int
     offset: int

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Seeds:
-    """How often each setting is drawn again; seeds are added in whole batches."""
+    """Number of seeds of each setting; seeds are added in whole batches."""
 
     first: int
     batch: int

@@ -68,7 +68,7 @@ FOLDERS = ("parts", "probes")
 
 @dataclass(frozen=True, eq=False)
 class KeptRuns:
-    """What a folder has.
+    """Runs in the folder of a sweep.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ REPORT_S = 1.0
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far a sweep is.
+    """Progress of a sweep.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found on one part of a claim.
+    """Finding on one part of a claim.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Shown:
-    """Which of several settings stands for all of them.
+    """Setting that stands for several others.
 
     Attributes
     ----------

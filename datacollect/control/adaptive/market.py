@@ -35,7 +35,7 @@ WORTH_OPENING_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """What is known of a host now.
+    """Present knowledge of a host.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def mean_remaining_s(views: Iterable[HostView]) -> float:
 
 
 class Market:
-    """What is known now of links, hosts, connections and queues.
+    """Present knowledge of links, hosts, connections and queues.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def adds(view: HostView, gateway: HostView, rates: LinkRates) -> bool:
 
 
 class Feeding:
-    """Who should feed which gateway: of those to whom it adds the one with most time left.
+    """Hosts to feed each gateway: of those to whom it adds the one with most time left.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def next_hosts(
 
 
 class NextHops:
-    """Which links there are, and which of them each host uses towards the destination.
+    """Links that exist, and those that each host uses towards the destination.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ TENTHS = 10
 
 
 class EndForecast(NamedTuple):
-    """When all will be there, as it looks at an instant.
+    """Forecast of the end, made at an instant.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ObservedRates:
-    """What has moved over each link since the last planning."""
+    """Bytes moved over each link since the last planning."""
 
     def __init__(self) -> None:
         self._since_s = 0.0

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class _ScheduleController(Controller):
-    """What planned and asap have in common: lanes, arrivals, losses.
+    """Common part of planned and asap: lanes, arrivals, losses.
 
     A subclass says in `_is_due` whether a relay's row may leave once it is entirely there.
     """

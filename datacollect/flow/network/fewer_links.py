@@ -34,7 +34,7 @@ FEW = 16
 
 
 class ArcCosts(NamedTuple):
-    """What a unit costs on each arc, and what one unit of the first wish weighs in that."""
+    """Costs of a unit on each arc, and the weight of one unit of the first wish in that."""
 
     every: IntArray
     first_weight: int

@@ -72,7 +72,7 @@ class Costs:
 
 
 class Expansion(Protocol):
-    """What costs need to know of a network expanded over time."""
+    """Properties of a network expanded over time that costs depend on."""
 
     @property
     def sink(self) -> int:

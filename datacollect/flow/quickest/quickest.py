@@ -95,7 +95,7 @@ class Quickest:
 
 
 class NeverArrives(Exception):
-    """No length of the last piece suffices; carries the cut that nothing more crosses."""
+    """Infeasibility for every length of the last piece; carries a cut that nothing more crosses."""
 
     def __init__(self, network: LayeredNetwork, cut: BoolArray) -> None:
         super().__init__()

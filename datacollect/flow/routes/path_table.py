@@ -171,7 +171,7 @@ def _followed(network: Expanded, step: IntArray, flow: IntArray) -> PathTable | 
 
 @dataclass(frozen=True, eq=False)
 class Passing:
-    """What passes nodes, sorted by node, then by time: all that comes, or all that goes.
+    """Flow through nodes, sorted by node, then by time: all that comes, or all that goes.
 
     ``bounds`` counts amounts in this order; what stands at ``order[i]`` has the range from
     ``bounds[i]`` to ``bounds[i + 1]``. What comes to a node and what goes has the same range.

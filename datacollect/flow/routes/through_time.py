@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Hops(NamedTuple):
-    """What moves over links: from which host to which, in which piece, how many units."""
+    """Moves over links: from which host to which, in which piece, how many units."""
 
     tail: IntArray
     head: IntArray
@@ -35,7 +35,7 @@ class _Hops(NamedTuple):
 
 
 class _Entries(NamedTuple):
-    """What pools let in: at which host, in which piece, how many units."""
+    """Entries from pools: at which host, in which piece, how many units."""
 
     pool: IntArray
     host: IntArray

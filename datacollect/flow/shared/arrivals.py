@@ -44,7 +44,7 @@ def grid_s(starts_s: FloatArray, end_s: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LateLimits:
-    """What may arrive after the first pieces of time, at most.
+    """Limits on arrivals after the first pieces of time.
 
     Attributes
     ----------

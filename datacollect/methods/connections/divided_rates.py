@@ -31,7 +31,7 @@ STEPS = 4
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """What pools need, by their prices, is no more than what routes and constants may carry.
+    """Bound by pools' prices: their need is no more than what routes and constants may carry.
 
     Attributes
     ----------

@@ -159,7 +159,7 @@ def every_allocation(hops: Hops, connections: int) -> IntArray:
 
 
 class _Opened(NamedTuple):
-    """How many connections in all, and the hops that have some, each with its number."""
+    """Number of connections in all, and the hops that have some, each with its number."""
 
     total: int
     numbers: tuple[tuple[int, int], ...]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Groups:
-    """Which columns belong to which group.
+    """Groups of columns.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CapacityUse:
-    """Which constant capacities are crossed by which routes: arrays of one length.
+    """Routes that cross each constant capacity: arrays of one length.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class CapacityUse:
 
 @dataclass(frozen=True, eq=False)
 class Brought:
-    """What numbers of connections bring.
+    """Rates that numbers of connections bring.
 
     Attributes
     ----------

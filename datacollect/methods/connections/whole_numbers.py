@@ -72,7 +72,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What numbers are sought for.
+    """Task of finding numbers of connections.
 
     Attributes
     ----------

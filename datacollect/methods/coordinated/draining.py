@@ -43,7 +43,7 @@ MUCH_SHORTER = 1 / 16
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a pipelined plan is asked for; see `datacollect.methods.coordinated.coordinated`."""
+    """Options of a pipelined plan; see `datacollect.methods.coordinated.coordinated`."""
 
     prefer: Preference
     deadline_s: float | None

@@ -74,7 +74,7 @@ class AllAtOnce:
 
 @dataclass(frozen=True, eq=False)
 class Capacities:
-    """What jobs share, as resources: links, finite host limits and shared bottlenecks.
+    """Resources that jobs share: links, finite host limits and shared bottlenecks.
 
     Attributes
     ----------

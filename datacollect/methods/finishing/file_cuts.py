@@ -223,7 +223,7 @@ def _scaled(place: IntArray, ratio: float, share: int, size: int) -> IntArray:
 
 
 class _Places:
-    """Where bytes of a source's backlog lie among those of one route, in the backlog's order."""
+    """Positions of a source's bytes among those of one route, in the backlog's order."""
 
     def __init__(self, columns: Transfers, rows: IntArray) -> None:
         rows = rows[np.argsort(columns.offset_bytes[rows], kind="stable")]

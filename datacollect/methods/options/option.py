@@ -22,7 +22,7 @@ Place: TypeAlias = Literal["plan", "compare", "scenario", "pull"]
 
 @dataclass(frozen=True)
 class Option:
-    """What an option is, wherever it is given.
+    """Option of methods, the same wherever it is given.
 
     Attributes
     ----------

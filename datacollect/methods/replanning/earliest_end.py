@@ -132,7 +132,7 @@ def proved_optimum(
 
 
 class LowerBound(NamedTuple):
-    """No schedule ends earlier, and why; ``exact`` where the earliest end found is as early."""
+    """Bound below every schedule's end, and why; ``exact`` where the end found is as early."""
 
     makespan_s: float
     bottleneck: Bottleneck

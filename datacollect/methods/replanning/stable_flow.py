@@ -44,7 +44,7 @@ LARGEST = 2.0**62
 
 @dataclass(frozen=True, eq=False)
 class OldUse:
-    """What the old plan would still send over which links.
+    """Bytes that the old plan would still send over each link.
 
     Attributes
     ----------

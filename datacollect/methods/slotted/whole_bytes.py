@@ -43,7 +43,7 @@ class WholeFlow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bottlenecks:
-    """Which whole flows are good: they empty all pools and respect what arcs share.
+    """Test of whole flows: good ones empty all pools and respect what arcs share.
 
     Attributes
     ----------

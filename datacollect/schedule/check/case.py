@@ -44,7 +44,7 @@ class Handovers:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is to be judged. All but the two fields takes well-formed transfers for granted."""
+    """Case to be judged. All but the two fields takes well-formed transfers for granted."""
 
     problem: Problem
     schedule: ScheduleContents

@@ -35,7 +35,7 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class Activity:
-    """When routes are in use: from before piece ``first`` until before piece ``end``.
+    """Activity of routes: from before piece ``first`` until before piece ``end``.
 
     Arrays of shape (n_activities,), sorted by route, then piece. Those of one route neither
     overlap nor touch.
@@ -188,7 +188,7 @@ def _worst_between(
 
 
 class _Starts:
-    """Where stretches may begin, with a value each; which is highest, as late ones fall.
+    """Candidates for starts of stretches, with a value each; which is highest, as late ones fall.
 
     A start whose value is no higher than an earlier one's never will be, since what falls are all
     from some start on. So only those count that are higher than all before, and how much by. Each

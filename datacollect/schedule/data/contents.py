@@ -74,7 +74,7 @@ class ScheduleRemarks(_ScheduleWords, total=False):
 
 
 class ScheduleChanges(_ScheduleWords, total=False):
-    """What `Schedule.replace` takes: any of the attributes, times as texts with units, too."""
+    """Arguments of `Schedule.replace`: any of the attributes, times as texts with units, too."""
 
     plan_time_s: Seconds
     deadline_s: Seconds | None

@@ -50,7 +50,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """Why a plan cannot be faster.
+    """Reason why a plan cannot be faster.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def bottleneck_tree(bottleneck: Bottleneck) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Turns:
-    """How a direct plan's hosts take turns.
+    """Turns of a direct plan's hosts.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ def _column(name: str, values: Any) -> Any:
 
 
 class TransferColumns(TypedDict, total=False):
-    """What `Transfers.build` takes: all columns, of which only ``streams`` may be left out."""
+    """Arguments of `Transfers.build`: all columns, of which only ``streams`` may be left out."""
 
     route: Required[npt.ArrayLike]
     hop: Required[npt.ArrayLike]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Legs:
-    """Where each transfer goes, hosts as indices into ``names``; arrays of shape (n_transfers,).
+    """Ends of each transfer, hosts as indices into ``names``; arrays of shape (n_transfers,).
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ VERSION = "fluid 1"
 
 
 class FluidOptions(TypedDict, total=False):
-    """What `simulate_fluid` takes that is no part of the problem."""
+    """Options of `simulate_fluid` that are no part of the problem."""
 
     seed: int
     time_limit_s: float

@@ -35,7 +35,7 @@ class QueuedRange:
 
 @dataclass(slots=True, eq=False)
 class FluidHost:
-    """What a host has, and who waits for it."""
+    """Data of a host, and what waits for it."""
 
     name: str
     number: int

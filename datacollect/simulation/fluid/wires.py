@@ -26,7 +26,7 @@ LEAST_SHARE = 0.01
 
 @dataclass(frozen=True)
 class FluidPath:
-    """What a connection uses.
+    """Capacities that a connection uses.
 
     Attributes
     ----------
@@ -297,7 +297,7 @@ def _rates_over_time(network: SimulatedNetwork) -> tuple[FloatArray, FloatArray]
 
 
 class _UdpFlow:
-    """What a UDP flow sends over time: its mean rate, or in on and off times."""
+    """Rate of a UDP flow over time: its mean, or in on and off times."""
 
     def __init__(
         self,

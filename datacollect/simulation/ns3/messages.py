@@ -57,7 +57,7 @@ LogEntry: TypeAlias = "ConnectionAsked | ConnectionOpened | ConnectionStalled | 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came of a run.
+    """Result of a run.
 
     Attributes
     ----------

@@ -56,7 +56,7 @@ class OwnResults:
 
 @dataclass(frozen=True, eq=False)
 class SweepReport:
-    """What a report says of one sweep.
+    """Report on one sweep.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ PAGE, CLAIMS, SWEEPS, FOLDER = "index.html", "claims.csv", "sweeps.csv", "report
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a report consists of.
+    """Contents of a report.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ def _judged(sweeps: list[SweepFolder], hook: Hook | None) -> Verdicts:
 
 
 class _Parts:
-    """What is drawn and written of one sweep."""
+    """Figures and tables of one sweep."""
 
     def __init__(self, sweep: SweepFolder, over: Mapping[str, str] | None) -> None:
         self.sweep, self.stem = sweep, file_stem(sweep.name)

@@ -34,7 +34,7 @@ BRIEF = {"claim": "claim", "part": "part", "value": "found", "verdict": "verdict
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What a hook returns.
+    """Result of a hook.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ N_WORDS = 3
 
 @dataclass(frozen=True)
 class Introduction:
-    """What a collector has to know of an agent: no part of it is secret.
+    """Facts of an agent that a collector has to know: no part of it is secret.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class Relays(Protocol):
 
 
 class Surroundings(NamedTuple):
-    """What a source is given besides its own entry.
+    """Context of a source besides its own entry.
 
     Attributes
     ----------

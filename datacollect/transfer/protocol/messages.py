@@ -141,7 +141,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """What came of a request to read.
+    """Response to a request to read.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class ReadAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WireConfirmation:
-    """Which of some files are no more as they were listed, or cannot be read.
+    """Files, of those asked about, that have changed since they were listed, or cannot be read.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class WireConfirmation:
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """What an agent says of itself to everybody.
+    """Facts of an agent that it tells everybody.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ class Narrowing:
 
 @dataclass(frozen=True)
 class WantedFiles:
-    """Which files of a source are wanted: those that all three allow.
+    """Wanted files of a source: those that all three allow.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ BEGIN_BYTES = 16 * 1024
 
 
 class Verdict(Enum):
-    """What an answer to a request is worth."""
+    """Worth of an answer to a request."""
 
     VERIFIED = "verified"  # its hash is right, its files are as listed, and it is written
     CHANGED = "changed"  # a file is not as it was listed
@@ -80,7 +80,7 @@ class Copy(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What earlier starts know of the files of a source.
+    """Knowledge of earlier starts on the files of a source.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class Segment(NamedTuple):
 
 
 class FetchResult(NamedTuple):
-    """What came of a request: the bytes are in the buffer.
+    """Result of a request: the bytes are in the buffer.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class FetchResult(NamedTuple):
 
 
 class Confirmation(NamedTuple):
-    """Which files, by number, are not as they were listed; unreadable ones with the reason."""
+    """Files, by number, that have changed since they were listed; unreadable ones with reasons."""
 
     changed: Sequence[int] = ()
     gone: Sequence[int] = ()
@@ -227,7 +227,7 @@ class Peer(Protocol):
 
 
 class Reached(NamedTuple):
-    """What a source has said when it was reached.
+    """Facts that a source has told when it was reached.
 
     Attributes
     ----------
@@ -307,7 +307,7 @@ _UNSURE = "changes while they came cannot be excluded"
 
 
 class Assurance(NamedTuple):
-    """What is known of the files of a source that does not hash all it sends.
+    """Assurance of the files of a source that does not hash all it sends.
 
     Attributes
     ----------

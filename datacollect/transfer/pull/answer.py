@@ -23,7 +23,7 @@ def missing_entry(entry: Missing) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RouteUse:
-    """What a route has brought.
+    """Bytes of a route.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RouteUse:
 
 @dataclass(frozen=True)
 class ToCome:
-    """What is listed of a source and has yet to come."""
+    """Files of a source that are listed and have yet to come."""
 
     source: str
     n_files: int
@@ -62,7 +62,7 @@ class Differs:
 
 @dataclass(frozen=True)
 class WithSource:
-    """What came of comparing what was there with its sources.
+    """Result of comparing what was there with its sources.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class WithSource:
 
 @dataclass(frozen=True)
 class Pulled:
-    """What came of a pull.
+    """Result of a pull.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ NOT_YET = "not fetched yet"
 
 @dataclass
 class StartUse:
-    """What a start has used so far: time, routes, connections, bytes received twice.
+    """Resources that a start has used so far: time, routes, connections, bytes received twice.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ DAY_S = 86_400.0
 
 @dataclass
 class Times:
-    """From when to when something is open, for as long as it takes for all to recur.
+    """Times at which something is open, for as long as it takes for all to recur.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Times:
 
 
 class OpenHours:
-    """Which links of a collection are open; false where nothing ever closes.
+    """Open links of a collection by hours; false where nothing ever closes.
 
     Parameters
     ----------

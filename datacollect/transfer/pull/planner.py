@@ -29,7 +29,7 @@ STRANDED_S = 8.0
 
 
 class ByHours(NamedTuple):
-    """What is to be fetched, by the hours of the links that it may come by.
+    """Work to be fetched, by the hours of the links that it may come by.
 
     Attributes
     ----------

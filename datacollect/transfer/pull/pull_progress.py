@@ -20,7 +20,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class PullProgress:
-    """How far a pull is.
+    """Progress of a pull.
 
     Attributes
     ----------

@@ -74,7 +74,7 @@ class _Source:
 
 
 class LostBytes(NamedTuple):
-    """What had come of a file and was not there any more as it was written."""
+    """Bytes of an unfinished file that were altered, and have to come again."""
 
     source: str
     path: str
@@ -82,7 +82,7 @@ class LostBytes(NamedTuple):
 
 
 class Arriving:
-    """What comes into a destination folder.
+    """Intake of a destination folder.
 
     Parameters
     ----------

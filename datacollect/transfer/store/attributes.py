@@ -30,7 +30,7 @@ _NOT_KEPT = {
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """How files are put into the destination folder.
+    """Options for putting files into the destination folder.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ def planned_routes(schedule: Schedule) -> list[list[Any]]:
 
 @dataclass(frozen=True)
 class PlannedRoute:
-    """What a plan expected of a route: bytes between two instants."""
+    """Expectation of a plan for a route: bytes between two instants."""
 
     hosts: tuple[str, ...]
     n_bytes: int

@@ -39,7 +39,7 @@ _OTHER = "differs in size or times from when it came; start the same pull again,
 
 
 class PathKind(Enum):
-    """What was found above a place, or at it."""
+    """Kind of what was found above a place, or at it."""
 
     NOTHING = "nothing"
     FILE = "a file"
@@ -51,7 +51,7 @@ class PathKind(Enum):
 
 
 class PathFound(NamedTuple):
-    """What lies at a place, or keeps from it.
+    """Finding at a place, or what keeps from it.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ _OVERWRITE = "move it away, or start with --overwrite, which replaces it"
 
 
 class Taken(NamedTuple):
-    """Why a place cannot be had; `may_equal`: there is a file that may be the wanted one."""
+    """Reason why a place cannot be had; `may_equal`: a file there may be the wanted one."""
 
     why: str
     may_equal: bool = False

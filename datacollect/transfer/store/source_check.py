@@ -63,7 +63,7 @@ class Differing(NamedTuple):
 
 
 class ComparedWithSource(NamedTuple):
-    """What came of comparing a source's files with it.
+    """Result of comparing a source's files with it.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceStatus:
-    """How far one source is.
+    """Status of one source.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class SourceStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a collection is.
+    """Status of a collection.
 
     Attributes
     ----------

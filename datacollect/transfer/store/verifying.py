@@ -32,7 +32,7 @@ _READ_BYTES = 2**20
 
 
 class VerifyProgress(NamedTuple):
-    """How much was read again, of how much."""
+    """Progress of verification: how much was read again, of how much."""
 
     n_files: int
     n_bytes: int
@@ -50,7 +50,7 @@ class Unsound(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What came of reading all again.
+    """Result of reading all again.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class _Verifying:
 
 
 class _Notes:
-    """Which files were read and were sound, as they looked then: one line of JSON each."""
+    """Files that were read and were sound, as they looked then: one line of JSON each."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -182,7 +182,7 @@ def test_a_next_host_that_is_not_there(tmp_path):
 def test_a_name_that_leads_back_to_this_host_is_refused(tmp_path, target):
     place = f"localhost:{target.getsockname()[1]}"
     with running(write_agent(tmp_path, "R", connect_to={"T": place})) as relay:
-        with pytest.raises(RefusedError, match="the name 'localhost' leads to") as caught:
+        with pytest.raises(RefusedError, match="the name 'localhost' resolves to") as caught:
             dial_relay(relay)
         assert caught.value.status == 502
 

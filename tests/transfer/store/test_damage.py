@@ -78,7 +78,7 @@ def test_bytes_that_flip_are_damage_or_nothing(begun, tmp_path, first):
         ("UPDATE files SET path = CAST(x'61ff' AS TEXT) WHERE path = 'f1'", "not UTF-8"),
         ("UPDATE pieces SET piece = -5 WHERE piece = 1", "do not cover the files"),
         ("UPDATE pieces SET bytes = bytes + 1 WHERE piece = 1", "do not cover the files"),
-        ("UPDATE files SET extents = '[' WHERE extents IS NOT NULL", "means nothing"),
+        ("UPDATE files SET extents = '[' WHERE extents IS NOT NULL", "malformed value"),
         ("ALTER TABLE files RENAME COLUMN inode TO inodf", "no such column: inode"),
     ],
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AgentLimits:
-    """What an agent takes upon itself.
+    """Limits of an agent.
 
     See ``LIMITS`` of `datacollect.transfer.agent.config.fields`.
 
@@ -40,7 +40,7 @@ class AgentLimits:
 
 @dataclass(frozen=True)
 class AcceptConfig:
-    """What uploads an agent takes; see ``ACCEPT``. All paths resolved."""
+    """Configuration of accepted uploads; see ``ACCEPT``. All paths resolved."""
 
     event: Path
     folder: Path
@@ -56,7 +56,7 @@ class AcceptConfig:
 
 @dataclass(frozen=True)
 class MeasureConfig:
-    """What tests an agent takes part in; see ``MEASURE``.
+    """Configuration of tests that an agent takes part in; see ``MEASURE``.
 
     Attributes
     ----------

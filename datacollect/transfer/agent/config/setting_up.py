@@ -34,7 +34,7 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 @dataclass(frozen=True)
 class AgentSetting:
-    """What an agent's file is made of.
+    """Contents of a new agent's file.
 
     Attributes
     ----------

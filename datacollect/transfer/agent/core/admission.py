@@ -11,7 +11,7 @@ REFUSED_FROM_ONE = 10
 
 
 class Admission(StrEnum):
-    """Where a connection is counted."""
+    """Counts that a connection belongs to."""
 
     INSIDE = "inside"
     # Only to be told, where it asks without TLS, why it cannot stay.

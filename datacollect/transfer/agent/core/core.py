@@ -47,7 +47,7 @@ BURST_S = 10.0
 
 
 class AgentCore:
-    """What an agent has promised to whom, and what it does next.
+    """State machine of an agent: its promises, and what it does next.
 
     Parameters
     ----------

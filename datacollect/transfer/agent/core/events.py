@@ -24,7 +24,7 @@ class ClockReading:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Somebody has connected, from an address without its port."""
+    """Connection accepted, from an address without its port."""
 
     now: ClockReading
     session: int
@@ -51,7 +51,7 @@ class HeadRead:
 
 @dataclass(frozen=True, slots=True)
 class NonceKept:
-    """What `KeepNonce` asked for is done; or not, and why."""
+    """Nonce of `KeepNonce` kept; or not, and why."""
 
     now: ClockReading
     session: int
@@ -111,7 +111,7 @@ class HandedOver:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """What came over TLS is no request that can be read; it is being refused."""
+    """Malformed request over TLS; it is being refused."""
 
     now: ClockReading
     session: int
@@ -172,7 +172,7 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class CollectorsRead:
-    """Whose tickets count from now on."""
+    """Collectors whose tickets count from now on."""
 
     now: ClockReading
     collectors: frozenset[str]

@@ -30,7 +30,7 @@ _NO_TLS = "the next host does not speak TLS"
 
 
 class Awaited(Enum):
-    """What a relay waits for; `ALL`: bytes pass both ways; `END`: only the next host's."""
+    """Bytes that a relay waits for; `ALL`: bytes pass both ways; `END`: only the next host's."""
 
     GREETING = auto()
     TLS_ANSWER = auto()
@@ -45,7 +45,7 @@ class Awaited(Enum):
 
 
 class Seen(NamedTuple):
-    """What was awaited is there: so many bytes of it, and what is awaited then."""
+    """Greeting that was awaited: so many bytes of it, and what is awaited then."""
 
     n_bytes: int
     then: Awaited

@@ -23,7 +23,7 @@ FILES = "/v1/files/"
 
 @dataclass(frozen=True, slots=True)
 class WantsSessions:
-    """What its sessions do."""
+    """Request for what its sessions do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class WantsHashes:
 
 @dataclass(frozen=True, slots=True)
 class WantsConfirmation:
-    """Whether files are as they were listed."""
+    """Request for whether files are as they were listed."""
 
     files: tuple[FileEntry, ...]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Phase(StrEnum):
-    """What a session waits for."""
+    """Phase of a session: what it waits for."""
 
     FIRST_BYTE = "first byte"
     HEAD = "head"

@@ -38,7 +38,7 @@ CLOCK_SET_BACK_S = 600.0
 
 
 class SourceRequests:
-    """What is served by which tickets, and how many bytes of them are spent."""
+    """Authorization of requests by tickets, and how many bytes of them are spent."""
 
     def __init__(self, config: AgentConfig, version: str) -> None:
         self._name = config.name

@@ -39,7 +39,7 @@ _KEY = re.compile(
 
 @dataclass(frozen=True)
 class Added:
-    """What became of an agent: whether the file has changed, and whether it is a source."""
+    """Result of adding an agent: whether the file has changed, and whether it is a source."""
 
     name: str
     is_new: bool

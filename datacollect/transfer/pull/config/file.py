@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceEntry:
-    """What to collect from one host: patterns of files and how large they may be; None: all."""
+    """Files to collect from one host: patterns, and how large they may be; None: all."""
 
     name: str
     files: tuple[str, ...] | None = None
@@ -34,7 +34,7 @@ class SourceEntry:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a collection may use, and how long it waits; see the fields of collection files."""
+    """Limits of a collection, and how long it waits; see the fields of collection files."""
 
     connections: int = 16
     in_flight_bytes: int = 256 * 2**20
@@ -48,7 +48,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Collection:
-    """What a collection file says, checked.
+    """Contents of a collection file, checked.
 
     Attributes
     ----------

@@ -126,7 +126,7 @@ class RegroupAsked:
 
 @dataclass(frozen=True, slots=True)
 class StoreFailed:
-    """Nothing can be written any more."""
+    """Failure of the store: nothing can be written any more."""
 
     time_s: float
     why: str
@@ -134,7 +134,7 @@ class StoreFailed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Somebody wants it to stop."""
+    """Interruption by the user."""
 
     time_s: float
 
@@ -253,7 +253,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Nothing more is to be done."""
+    """End of the round: nothing more is to be done."""
 
     why: str
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Silence(NamedTuple):
-    """What is known of a source that is silent, from one round to the next.
+    """Silence of a source, from one round to the next.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Silence(NamedTuple):
 
 
 class Patience:
-    """What the core knows of sources that are silent.
+    """Patience of the core with sources that are silent.
 
     A pause that a source asks for does not count: the longest since it was heard, once.
 

@@ -32,7 +32,7 @@ def only(piece: int) -> range:
 
 @dataclass(frozen=True)
 class SourceWork:
-    """What is to be fetched from a source.
+    """Pieces to be fetched from a source.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class SourceWork:
 
 
 class Todo:
-    """Which pieces have yet to come, which of them wait for the next round, and who is given up.
+    """Pieces that have yet to come, those that wait for the next round, and sources given up.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Todo:
 
 @dataclass
 class Remains:
-    """What the rounds of a start leave to the next, by sources.
+    """Pieces that the rounds of a start leave to the next, by sources.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ MOVED_S = AHEAD_S / 2
 
 
 class Issue(NamedTuple):
-    """When a ticket was written, and by which clock.
+    """Time at which a ticket was written, and by which clock.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ SOURCE_REFUSES, RELAY_REFUSES = 401, 407
 
 @dataclass(frozen=True)
 class Contact:
-    """What an agent has said, and over which relays it was reached.
+    """Facts that an agent has told, and the relays over which it was reached.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ LOOK_S = 0.25
 
 
 class Lanes:
-    """Of which files of a server ranges have come in this start; for any thread."""
+    """Files of a server of which ranges have come in this start; for any thread."""
 
     def __init__(self) -> None:
         self._cond = threading.Condition()

@@ -31,7 +31,7 @@ LATER_OR_LONGER = "start again later, or write a longer patience_s in [limits]"
 
 
 class ServerPace:
-    """What all sessions of one server keep to; for any thread."""
+    """Pace that all sessions of one server keep to; for any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

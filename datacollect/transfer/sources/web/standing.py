@@ -29,7 +29,7 @@ MOST_WITNESSES, MOST_LOOKED_AT = 4, 100
 
 
 class Failures(NamedTuple):
-    """How often a file has failed, and why the last time."""
+    """Number of failures of a file, and the reason of the last."""
 
     n: int
     why: str

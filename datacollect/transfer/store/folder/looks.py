@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Looks(NamedTuple):
-    """Where a file lies, how long it is, and when anything about it was changed."""
+    """Place of a file, its length, and when anything about it was changed."""
 
     device: int
     inode: int

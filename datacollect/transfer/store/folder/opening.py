@@ -86,7 +86,7 @@ def _take(lock_fd: int, folder: Path) -> None:
 
 
 class Staging:
-    """Where unfinished files lie: in the file system of the folder that they are for.
+    """Places of unfinished files: in the file system of the folder that they are for.
 
     A file gets its name by being renamed, which no file system does into another. So where the
     folder of a source is one of its own, its unfinished files lie in there.

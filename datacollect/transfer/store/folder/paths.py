@@ -21,7 +21,7 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Folding:
-    """Which names a file system takes for the same.
+    """Names that a file system takes for the same.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Folders:
 
 
 class Mount(NamedTuple):
-    """Which file system an open folder lies in, and as which of its mounts; 0: not known."""
+    """File system of an open folder, and which of its mounts; 0: not known."""
 
     device: int
     number: int

@@ -48,7 +48,7 @@ def told_of(looks: Looks | None) -> str | None:
 
 
 class _File:
-    """What is known of one unfinished file.
+    """Knowledge of one unfinished file.
 
     Attributes
     ----------

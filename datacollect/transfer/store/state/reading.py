@@ -28,7 +28,7 @@ _OF_SOURCES = "FROM files JOIN sources ON sources.id = files.source"
 
 
 class FileState(IntEnum):
-    """What has become of a listed file."""
+    """State of a listed file."""
 
     WAITING = 0
     DONE = 1  # whole, verified, under its final name
@@ -45,7 +45,7 @@ class FileRow(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """What a file of ours looked like when it got its name; no time: it was not noted then."""
+    """Stamp of a file of ours when it got its name; no time: it was not noted then."""
 
     n_bytes: int
     mtime_ns: int | None
@@ -71,7 +71,7 @@ class UnplacedRow(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """What could not be had, and why; `path_hex`: its name's bytes where it is not UTF-8."""
+    """File that could not be had, and why; `path_hex`: its name's bytes where it is not UTF-8."""
 
     source: str
     path: str

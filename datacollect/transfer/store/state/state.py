@@ -49,7 +49,7 @@ NARROWED_BY_NOTHING = Narrowing()
 
 
 class Settled(NamedTuple):
-    """What has become of a file; of one that is done what it looks like, and the mode it got."""
+    """End of a file; of one that is done what it looks like, and the mode it got."""
 
     number: int
     state: FileState

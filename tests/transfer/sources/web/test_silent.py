@@ -33,7 +33,10 @@ def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
         assert arrived() == GOOD
         assert whys(answer).keys() == STALLS.keys()
         # Four times in vain, or until patience ended: whichever is first.
-        assert all(re.match("nothing (comes|came) of it", why) for why in whys(answer).values())
+        assert all(
+            re.match("no data, or too little, (comes|came) on request", why)
+            for why in whys(answer).values()
+        )
         tiny.stalls.clear()
         assert pulled(tiny, paths_of(tiny)).complete
     assert arrived() == FILES
@@ -89,7 +92,7 @@ def test_who_asks_to_wait_for_longer_than_patience_is_named_with_both_numbers(pu
         answer = pulled(tiny, paths_of(tiny), patience_s=1.0)
     assert whys(answer).keys() == GOOD.keys()
     for why in whys(answer).values():
-        assert re.search(r"(wait|alone for) (30|29|28|27) s( more, and|;) patience_s is 1", why)
+        assert re.search(r"wait (30|29|28|27) s( more \(Retry-After\), and|;) patience_s is 1", why)
         assert "write a longer patience_s" in why
 
 

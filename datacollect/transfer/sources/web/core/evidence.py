@@ -35,7 +35,7 @@ _CONTENT_RANGE = re.compile(
 
 
 class ContentRange(NamedTuple):
-    """What the header Content-Range says; None: that it does not know, or that there is none."""
+    """Value of the header Content-Range; None: that it does not know, or that there is none."""
 
     first: int | None
     last: int | None
@@ -62,7 +62,7 @@ def content_range(head: Head) -> ContentRange | None:
 
 
 class Evidence(NamedTuple):
-    """What one answer says of a file's size.
+    """Evidence of one response on a file's size.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ def is_page(path: str, answer: FileAnswer) -> bool:
 
 
 class Claim(NamedTuple):
-    """What a server says that a file is; `copy`: what is there, verified, and is another."""
+    """Claim of a server on what a file is; `copy`: what is there, verified, and is another."""
 
     path: str
     target: Target
@@ -295,7 +295,7 @@ _FROM_LFS = "the data lie in its LFS store: `git lfs pull` fetches them where th
 
 
 class _Sign(NamedTuple):
-    """What equal answers are, where, what they say, and what helps."""
+    """Sign that equal answers are no files: where, what they say, and what helps."""
 
     what: str
     where: str
@@ -304,7 +304,7 @@ class _Sign(NamedTuple):
 
 
 class _Together:
-    """What claims have in common.
+    """Common features of claims.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Worth(Enum):
-    """What an answer is worth."""
+    """Worth of a response."""
 
     GOOD = "good"
     CHANGED = "changed"  # the server has another version by now
@@ -136,7 +136,7 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True)
 class FileAnswer:
-    """What was asked for is answered.
+    """Answer to a question about a file, or for a range of it.
 
     `n_bytes` and `version` are the file's, by `AskSize`. So are, to distinguish files from pages:
     where redirects have led to, which document it calls itself, and its first byte. `sha256` is

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RedirectRule:
-    """Where redirects are followed to: within a server always, elsewhere as its entry says.
+    """Rule for redirects: within a server always, elsewhere as its entry says.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked for, and where.
+    """Target of a request: what is asked for, and where.
 
     Attributes
     ----------

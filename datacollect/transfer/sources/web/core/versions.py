@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Version:
-    """What is known of a file's version.
+    """Version of a file, as far as it is known.
 
     Attributes
     ----------
