@@ -174,7 +174,7 @@ clean: ## remove what was built; .venv stays
 
 # Set-up -----------------------------------------------------------------------------------------
 # One environment; each stamp says that one set of packages is in it. A changed setup.cfg or
-# pyproject.toml installs anew, which takes seconds where nothing is missing.
+# pyproject.toml installs again, which takes seconds where nothing is missing.
 
 # Says which package it is at. The stamp tells whether pip has ended well: what comes after | does not.
 define install

@@ -38,7 +38,7 @@ def reference() -> str:
 
 
 def with_reference(page: str) -> str:
-    """Return the page with its tables, which run to its end, made anew."""
+    """Return the page with its tables, which run to its end, made again."""
     before, begin, _ = page.partition(BEGIN)
     assert begin, f"no line {BEGIN!r}"
     return before + reference()

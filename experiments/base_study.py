@@ -2,7 +2,7 @@
 
     python experiments/base_study.py [--seeds 5] [--flows 0 20 60] [--ratios 1:1] [--figure]
 
-Every seed draws the hosts' places, backlogs and background anew. Bandwidths are measured once for
+Every seed draws the hosts' places, backlogs and background again. Bandwidths are measured once for
 each setting, by probes in ns-3, and shared by all methods and both engines. "direct-as-many" is
 direct with as many TCP connections in all as the coordinated plan opens, shared out in proportion
 to data: it separates the gain of coordination from the gain of more connections.

@@ -68,7 +68,7 @@ CASES = (
 
 
 def row(case: Case, n_hosts: int, part: float, repeats: int) -> dict[str, object]:
-    """Plan, let half of the time pass, change bandwidths, plan anew in both ways."""
+    """Plan, let half of the time pass, change bandwidths, plan again in both ways."""
     problem = case.make(n_hosts)
     slot_s = dc.lower_bound(problem)[0] / case.slots if case.slots else None
     plan = dc.coordinated(problem, slot_s=slot_s, settle_ties=False)

@@ -1,4 +1,4 @@
-"""Record digests of simulations anew: what a run's result is from now on.
+"""Record digests of simulations again: what a run's result is from now on.
 
     python tests/record_digests.py                      what is not recorded yet
     python tests/record_digests.py --why "TEXT"         what has changed, too

@@ -1,7 +1,7 @@
 """The notebooks of the documentation run from top to bottom, in a kernel as their readers do.
 
 They are committed without outputs: times and ports differ from run to run, and a picture or a table
-that nobody has computed anew would be believed. Who wants outputs runs them.
+that nobody has computed again would be believed. Who wants outputs runs them.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def show_comparison(found: Comparison, problem: Problem) -> None:
 def _show_missing(missing: list[str]) -> None:
     """Name assumptions of the answer that no input states."""
     for text in missing:
-        emit_text(f"Mind: {text}.")
+        emit_text(f"Note: {text}.")
 
 
 def show_pulls(table: pd.DataFrame, host: str | None, clock: Clock | None) -> None:

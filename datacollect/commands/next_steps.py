@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = "Mapping[str, Any]"
 
-ANEW = "the same command begins again"
-NOTHING = f"nothing was written, and {ANEW}"
-UNMEASURED = f"nothing was measured, and {ANEW}"
+BEGINS_AGAIN = "the same command begins again"
+NOTHING = f"nothing was written, and {BEGINS_AGAIN}"
+UNMEASURED = f"nothing was measured, and {BEGINS_AGAIN}"
 GOES_ON = "the same command goes on"
 SEARCH = "--time-limit S ends the search for a plan"
 
@@ -55,7 +55,7 @@ def next_steps(command: str, given: Given) -> Callable[[], str]:
 
     def words() -> str:
         if command in TESTS and _parts(given) - parts:
-            return f"{_measured(given)}; the same command measures all anew"
+            return f"{_measured(given)}; the same command measures all again"
         written = [path for path, stamp in _stamps(places).items() if before.get(path) != stamp]
         if not written:
             say = None if _is_reading[0] else UNWRITTEN.get(command)
@@ -126,7 +126,7 @@ def _of_manifest(given: Given) -> str:
 def _of_status(given: Given) -> str:
     if given["verify"] and Path(given["folder"], ".datacollect", "verified.jsonl").exists():
         return f"what was read is noted, and {GOES_ON}"
-    return f"nothing was changed, and {ANEW}"
+    return f"nothing was changed, and {BEGINS_AGAIN}"
 
 
 def _of_progress(given: Given) -> str:
@@ -157,7 +157,7 @@ UNWRITTEN: dict[str, Callable[[Given], str]] = {
     "replan": lambda _: f"{NOTHING}; {SEARCH}",
     "explain": lambda _: f"{NOTHING}; `datacollect plan` says what binds, and tries nothing else",
     "front": lambda _: f"{NOTHING}; `datacollect plan --deadline S` prices a single deadline",
-    "check": lambda _: f"it was found neither valid nor invalid, and {ANEW}",
+    "check": lambda _: f"it was found neither valid nor invalid, and {BEGINS_AGAIN}",
     "simulate": lambda _: f"{NOTHING}; --time-limit S ends a run with what it has by then",
     "manifest": _of_manifest,
     "status": _of_status,

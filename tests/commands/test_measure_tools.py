@@ -209,7 +209,7 @@ def test_operators_are_read_again_on_a_signal(agents, tmp_path, capsys):
     ("done", "said"),
     [
         (0, "nothing was measured, and the same command begins again"),
-        (1, "what was measured is in {folder}; the same command measures all anew"),
+        (1, "what was measured is in {folder}; the same command measures all again"),
     ],
 )
 def test_tests_that_are_interrupted_say_where_the_rows_are(

@@ -325,7 +325,7 @@ REMEDIES = {
     ),
 }
 
-# What only the writer of the file can do anew.
+# What only the writer of the file can do again.
 ANEW = {
     "bytes that are no UTF-8": SAMPLES.replace("a,b", "ä,b").encode(),
     "half a packed file": gzip.compress(result(1).encode(), mtime=0),

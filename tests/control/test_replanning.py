@@ -1,4 +1,4 @@
-"""The controller that has the rest planned anew, by hand.
+"""The controller that has the rest planned again, by hand.
 
 Everything holds a few hundred bytes, in pieces of 10: a connection has four of them on its way at
 first.

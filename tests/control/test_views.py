@@ -20,7 +20,7 @@ MB = 1_000_000
 
 
 class Looking(AdaptiveController):
-    """After each event, looks at all hosts anew."""
+    """After each event, looks at all hosts again."""
 
     looked = 0
 

@@ -121,7 +121,7 @@ def _plan_fault(seed: int, found_case: Case, problem: dc.Problem) -> str | None:
         anew = _planned(after, method, plan.slot_s, plan.chunk_s)
         saved_s = plan.makespan_s - anew.makespan_s
         if abs(saved_s - one.saves_s) > 1e-5 * plan.makespan_s:
-            return f"{method}: {one.names[0]} saves {one.saves_s}, planned anew {saved_s}"
+            return f"{method}: {one.names[0]} saves {one.saves_s}, planned again {saved_s}"
     return None
 
 

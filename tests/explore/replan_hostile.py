@@ -58,7 +58,7 @@ def remainder(found: Case, progress: dict[str, Any]) -> Case:
 
 
 def case(seed: int) -> str | None:
-    """Plan one problem, and what is left of it anew; return what is wrong."""
+    """Plan one problem, and what is left of it again; return what is wrong."""
     draws = random.Random(seed)
     found = random_case(seed)
     end_s = earliest_s(found)

@@ -33,7 +33,7 @@ AHEAD_S = 4_200_000_000
 
 
 def case(seed: int) -> str | None:
-    """Write samples with slips, by some way into estimates, and reckon them anew."""
+    """Write samples with slips, by some way into estimates, and reckon them again."""
     rng = random.Random(f"sample rows {seed}")
     rows = [_row(rng) for _ in range(rng.randint(1, 12))]
     rows += rng.choices(rows, k=rng.choice([0, 0, 1, 5]))

@@ -84,7 +84,7 @@ def test_what_is_no_mark_of_its_range_does_not_count(tmp_path, manifest, text):
 
 
 def test_what_a_purge_took_has_not_arrived(tmp_path, manifest):
-    """The file is gone, or cut; or it was begun anew, and has a hole where its data were."""
+    """The file is gone, or cut; or it was begun again, and has a hole where its data were."""
     mark = {f"{PARTIAL}.datacollect-0-50": mark_of(0, 50)}
     folder = made(tmp_path / "D", "D", ".datacollect/partial", mark)
     assert held_in(folder, manifest) == []

@@ -279,7 +279,7 @@ class Bench:
         return ended, findings + self._afterwards(ended, into, world.pull_arguments(into))
 
     def _spawned(self, folder: Path, tracer: Sequence[str]) -> Ended:
-        """Run a pull that imports everything anew, under a tracer."""
+        """Run a pull that imports everything again, under a tracer."""
         world = self.laboratory.world
         command = world.program.command(*world.pull_arguments(folder / "into"))
         begun_s = time.monotonic()

@@ -1,6 +1,6 @@
 """A process that has imported the program, and makes copies of itself which run it.
 
-A command line that imports everything anew takes half a second; a copy begins at once, and what
+A command line that imports everything again takes half a second; a copy begins at once, and what
 it calls is what the program calls, without thousands of calls of imports. Run as a script it takes
 requests on standard input, an object of JSON a line, and answers each with a line.
 """

@@ -257,7 +257,7 @@ RUNS = {
         "chains, lost relay": partial(detour, {"K": 1.5}, method=CHAINS),
         # Links that nobody knows are tried, and the rest is planned on what they bring.
         "learned on the way": learned,
-        # The rest is planned anew, where a host is lost, too.
+        # The rest is planned again, where a host is lost, too.
         "lost relay, re-planned": partial(detour, {"K": 1.5}, method={"replan_s": 1.0}),
         # No network: a problem with periods, releases, storage, shared and held; rates that differ.
         "another truth": another_truth,
@@ -267,7 +267,7 @@ RUNS = {
     "ns3": {
         # Probes packet by packet; then a plan over relays.
         "probes": probed,
-        # The rest planned anew, by whoever knows everything at once.
+        # The rest planned again, by whoever knows everything at once.
         "re-planned, free control": partial(
             small,
             method={"replan_s": 1.0},

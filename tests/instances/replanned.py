@@ -1,4 +1,4 @@
-"""Problems to plan anew for, plans under way, and what they send over which links."""
+"""Problems to plan again for, plans under way, and what they send over which links."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from instances.small_problems import MB
 
 import datacollect as dc
 
-# Many a plan has no rest that could be planned anew.
+# Many a plan has no rest that could be planned again.
 MANY_DISCARDED = settings(suppress_health_check=[HealthCheck.filter_too_much])
 
 

@@ -75,7 +75,7 @@ class Site:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def behave(self, behaviours: Mapping[str, Behaviour]) -> None:
-        """Behave so from now on, and begin to count anew."""
+        """Behave so from now on, and begin to count again."""
         with self._lock:
             self.behaviours = dict(behaviours)
             self.requests = []

@@ -169,7 +169,7 @@ def test_a_window_bounds_what_is_on_its_way(engine):
     assert dc.simulate(scenario, engine=engine).makespan_s == pytest.approx(5.5, rel=0.12)
 
 
-# Planning anew -----------------------------------------------------------------------------------
+# Planning again -----------------------------------------------------------------------------------
 
 ENGINES = ["fluid", pytest.param("ns3", marks=needs_ns3)]
 

@@ -76,7 +76,7 @@ class Source:
             self.write(path, size)
 
     def write(self, path: str, size: int) -> None:
-        """Write a file anew."""
+        """Write a file again."""
         self.clock_ns += 1
         inode = 1 + len(self.versions)
         data = self.draws.randbytes(size)

@@ -1,6 +1,6 @@
 """Runs of both engines are what they were when their digests were recorded.
 
-A change that is meant to alter none shows here if it does; one that is meant to records them anew,
+A change that is meant to alter none shows here if it does; one that is meant to records them again,
 with the reason (see `record_digests.py`).
 """
 

@@ -8,7 +8,7 @@ from datacollect.study.cpu_cost import processor_time
 
 
 def test_a_measurement_counts_once_whoever_shares_it():
-    """Seed 1: 10 s for two settings and two methods, 4 s for a third setting; seed 2: 10 s anew."""
+    """Seed 1: 10 s for two settings and two methods, 4 s for a third setting; seed 2: 10 s."""
     rows = [
         {"seed": 1, "setting": "right", "cpu_s": 1.0, "probes_cpu_s": 10.0},
         {"seed": 1, "setting": "right", "cpu_s": 2.0, "probes_cpu_s": 10.0},

@@ -41,7 +41,7 @@ def failure_of(seed):
 
 @pytest.fixture
 def store(tmp_path):
-    """A sweep of six runs, four of them folded, two in parts; one failed, one measured anew."""
+    """A sweep of six runs, four of them folded, two in parts; one failed, one measured again."""
     with opened(experiment_of(), tmp_path / "sweep", VERSIONS) as made:
         for seed in (1, 2, 3, 4):
             made.write_run(run_of(seed))

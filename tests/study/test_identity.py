@@ -33,7 +33,7 @@ def test_two_files_of_the_same_name_and_other_content_have_other_hashes(tmp_path
 
 def test_hashes_stay_when_keys_are_added():
     """Runs are found by these hashes, and a folder of results goes on only with the same: a sweep
-    of days would start anew. Computed before ``estimates.shared`` and ``method.replan_s`` came.
+    of days would start again. Computed before ``estimates.shared`` and ``method.replan_s`` came.
 
     A new key keeps them if its default is None, which is left out of the tree that is hashed. Pin
     others only where old results have become wrong.

@@ -14,7 +14,7 @@ from simulated.agents import FEW_STEPS, SimulatedAgent
 # Seeds that once failed, and what was wrong.
 KEPT = {
     178: "two sessions at a time were each promised all bytes that a ticket had left",
-    1003892: "a clock that was set back gave a ticket its bytes anew",
+    1003892: "a clock that was set back gave a ticket its bytes again",
     1004033: "the same",
 }
 

@@ -25,7 +25,7 @@ def interface_rates(
         Seconds before the last reading, at most 0.
     rates : dict
         By interface of the last reading the bytes per second received, and those sent; None where
-        its counters, or the clock, began anew.
+        its counters, or the clock, began again.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Prediction intervals of a pair's bandwidth: what the next collection may find, by its samples.
 
 Samples that were taken soon after each other are alike, so they are no independent witnesses.
-Whole blocks of time are drawn, with replacement, as many as there are, and averaged anew: that is
+Whole blocks of time are drawn, with replacement, as many as there are, and averaged again: that is
 how well the mean is known (Künsch, "The jackknife and the bootstrap for general stationary
 observations", Annals of Statistics 17, 1989). What is sent next finds no mean but a time of its
 own, so that each such mean is taken times what one block more, drawn from all that there are, was

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # So often in one start a source whose files have changed is listed and fetched again.
 MOST_RELISTINGS = 3
 # Once a source is ready, others that are as quick may join the first plan: for so long, or for as
-# long as the first has taken. Whoever comes later makes all be planned anew, for some seconds.
+# long as the first has taken. Whoever comes later makes all be planned again, for some seconds.
 SETTLE_S, SETTLE_MOST_S = 0.5, 5.0
 
 

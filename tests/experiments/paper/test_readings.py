@@ -79,7 +79,7 @@ def test_seeds_that_were_chosen_are_a_reading_and_not_mixed_with_those_drawn(tmp
 
 
 def test_what_the_planner_is_told_is_no_reading_of_the_text(tmp_path):
-    """Runs that know of shared wires, or that plan anew, stand in worlds of their own."""
+    """Runs that know of shared wires, or that plan again, stand in worlds of their own."""
     write_sweep(tmp_path / "a", "figure3", only={"flows": ["60"], "udp": ["5 %"]})
     write_sweep(tmp_path / "b", "knowledge", only={"flows": ["60"]})
     assert readings_table(read_sweeps(tmp_path)).empty

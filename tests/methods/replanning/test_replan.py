@@ -1,4 +1,4 @@
-"""Planning anew: what remains, how little changes, how soon it ends, and what is refused."""
+"""Planning again: what remains, how little changes, how soon it ends, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planning anew with shared bottlenecks: the bound, and what new links carry, by other programs."""
+"""Replanning with shared bottlenecks: the bound, and what new links carry, by other programs."""
 
 from __future__ import annotations
 

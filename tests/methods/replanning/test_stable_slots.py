@@ -1,4 +1,4 @@
-"""Planning anew in slots: as few as can be, and as little as can be over new links."""
+"""Planning again in slots: as few as can be, and as little as can be over new links."""
 
 from __future__ import annotations
 

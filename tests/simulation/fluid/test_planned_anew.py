@@ -1,4 +1,4 @@
-"""Collections planned anew on the way, carried out over links that are fluids."""
+"""Collections planned again on the way, carried out over links that are fluids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from datacollect.simulation.fluid.engine import simulate_problem
 
 
 def run_of(problem, plan, *, truth=None, run=None, **options):
-    """Carry a plan out, the rest planned anew; return the controller, too."""
+    """Carry a plan out, the rest planned again; return the controller, too."""
     controller = ReplanningController(problem, plan, **options)
     plan_remaining = RemainingPlanner(problem, plan)
     found = simulate_problem(

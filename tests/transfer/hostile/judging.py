@@ -282,7 +282,7 @@ class Trial:
             self._complain(f"the second pull, from honest agents, took {took_s:.1f} s")
 
     def _make_honest(self):
-        """Let hostile agents begin anew, without what they are at."""
+        """Let hostile agents begin again, without what they are at."""
         for agent in self.hostile.values():
             agent.stop()
             agent.misbehaviours = ()

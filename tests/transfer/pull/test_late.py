@@ -221,7 +221,7 @@ def test_the_pause_that_a_source_asks_for_does_not_count_once():
 
 
 def test_what_begins_again_and_again_and_never_goes_on_is_given_up():
-    """Each round asks for the pieces anew, and 6000 bytes of one come: that is news once."""
+    """Each round asks for the pieces again, and 6000 bytes of one come: that is news once."""
     silent = {("S", 0), ("S", 1)}
     world = World({("S", "D"): 5 * MB}, silent=silent, begun_bytes=6000)
     core, took_s = rounds(world, 2, connections=2)

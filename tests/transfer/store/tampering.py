@@ -123,7 +123,7 @@ def _replace(path: Path) -> None:
 
 
 def _copy_over(path: Path) -> None:
-    """As `cp other path`: cut to nothing, then written anew, longer than before."""
+    """As `cp other path`: cut to nothing, then written again, longer than before."""
     path.write_bytes(b"x" * (_size(path) + 9))
 
 

@@ -54,7 +54,7 @@ def test_a_mixed_file_is_found_and_mended_by_its_parts(tmp_path):
     assert (found.n_files, found.n_bytes, found.not_compared) == (2, 150, [])
     assert is_complete
     assert (tmp_path / "S/large").read_bytes() == held.files["large"][1]
-    # Pieces are cut anew: each wrong part may lie in two, and the first lie beside others.
+    # Pieces are cut again: each wrong part may lie in two, and the first lie beside others.
     assert n_bytes <= 5 * UNIT
     again, n_bytes, _ = compared(tmp_path, held)
     assert (again.n_files, again.differing, n_bytes) == (3, [], 0)

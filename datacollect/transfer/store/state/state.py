@@ -122,7 +122,7 @@ class State(Reading):
         self._db.execute(LISTED)
 
     def copied_to(self, path: Path) -> State:
-        """Return a copy of all that is remembered, in another file, which is made anew."""
+        """Return a copy of all that is remembered, in another file, which is made again."""
         remove_state(path)
         with self._lock, self._errors:
             copy = apsw.Connection(str(path))

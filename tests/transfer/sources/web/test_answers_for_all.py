@@ -296,7 +296,7 @@ def changed_each(files):
         ({"a.json": b'{"a": 1}'}, {"a.json": b'{"a": [1, 2]}'}, None),
         ({"log": b"an error\n" * 9}, {"log": b"an error\n"}, None),
     ],
-    ids=["duplicates", "empty files", "one ETag for all", "texts", "JSON", "a log begun anew"],
+    ids=["duplicates", "empty files", "one ETag for all", "texts", "JSON", "a log begun again"],
 )
 def test_what_looks_alike_and_is_right_arrives_also_when_it_has_changed(
     pulled, arrived, files, later, etag
