@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.files.kinds import wrong
+from datacollect.files.kinds import shown, wrong
 from datacollect.scenario.placement import nodes_in
 from datacollect.scenario.scenario import require_known
 from datacollect.simulation.network import NO_WIRE, BackgroundFlow
@@ -119,8 +119,10 @@ def _wires(section: Mapping[str, Any], topology: Topology) -> list[str | None]:
         return list(peering) or [None]
     for i, name in enumerate(section["over"]):
         require_known(name, topology.wire_names, f"{PLACE}.over[{i}]", "a wire of the topology")
-    if len(set(section["over"])) < len(section["over"]):
-        raise wrong(f"{PLACE}.over", "must name each wire once", section["over"], "use split")
+        if name in section["over"][:i]:
+            raise ProblemError(
+                f"{PLACE}.over[{i}]: wire {shown(name)} stands twice; remove one, and use split"
+            )
     return list(section["over"])
 
 

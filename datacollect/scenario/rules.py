@@ -67,7 +67,7 @@ def _check_background(background: Mapping[str, Any]) -> None:
             "background.least_mean_s",
             f"must be <= most_mean_s ({background['most_mean_s']:g})",
             background["least_mean_s"],
-            "exchange them",
+            "swap least_mean_s and most_mean_s",
         )
     for i, pair in enumerate(background["pairs"]):
         if (pair["kind"] == "udp") != (pair["rate_bytes_per_s"] is not None):
@@ -97,7 +97,10 @@ def _check_backlog(backlog: Mapping[str, Any]) -> None:
         raise ProblemError("backlog: least_bytes and most_bytes belong together; give both")
     if least is not None and least > most:
         raise wrong(
-            "backlog.least_bytes", f"must be <= most_bytes ({most})", least, "exchange them"
+            "backlog.least_bytes",
+            f"must be <= most_bytes ({most})",
+            least,
+            "swap least_bytes and most_bytes",
         )
 
 

@@ -292,7 +292,7 @@ def reject_impossible(values: Mapping[str, Any]) -> None:
     _check_chosen(seeds)
     if seeds["most"] is not None and seeds["most"] < seeds["least"]:
         rule = f"must be >= seeds.least ({seeds['least']})"
-        raise wrong("seeds.most", rule, seeds["most"], "exchange them")
+        raise wrong("seeds.most", rule, seeds["most"], "swap seeds.most and seeds.least")
     if precision is None:
         return
     if precision["confidence"] >= 1:
@@ -311,7 +311,7 @@ def _check_chosen(seeds: Mapping[str, Any]) -> None:
         return
     for i, seed in enumerate(chosen):
         if seed in chosen[:i]:
-            raise wrong(f"seeds.chosen[{i}]", "must name each seed once", seed, "name another")
+            raise ProblemError(f"seeds.chosen[{i}]: seed {seed} stands twice; remove one")
     most = seeds["most"] or seeds["least"]
     if len(chosen) < most:
         rule = f"must name {most} seeds, as many as seeds.most"

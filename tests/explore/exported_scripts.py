@@ -2,8 +2,8 @@
 
 The scripts' own lines are carried out: lanes side by side, each line after its start time and at no
 more than its rate, a relay's piece once it is whole there. Rates are shared max-min fair by
-progressive filling, written here by itself; nothing is ever deleted. What is refused is planned again as
-the refusal advises, and is not refused for that any more.
+progressive filling, written here apart; nothing is ever deleted. What is refused is planned once
+more as the refusal advises, and is not refused for that any more.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def ask(agent, target, token=None, *, body=b"", number=1, s=0.0, **headers):
 
 def tell(agent, method, target, headers, body=b"", *, number=1, s=0.0):
     """Tell a request as the shell does: its head, and its body once that is to be read."""
-    done = agent.handle(events.Asked(at(s), number, method, target, headers, len(body)))
+    done = agent.handle(events.RequestRead(at(s), number, method, target, headers, len(body)))
     if done != [actions.ReadBody(number, len(body))]:
         return done
     return agent.handle(events.BodyRead(at(s), number, body))

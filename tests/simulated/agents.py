@@ -217,10 +217,10 @@ class SimulatedAgent:
             entry = FileEntry(path, 1000, 1, 1)
             body = read_body(Read((WireSegment(entry, 0, n_bytes),)))
             where = self.draws_of_bodies.choice(("/v1/read", "/v1/read", "/v1/hash"))
-            event = events.Asked(self.now, number, "POST", where, headers, len(body))
+            event = events.RequestRead(self.now, number, "POST", where, headers, len(body))
         else:
             body = b""
-            event = events.Asked(self.now, number, "GET", f"/v1/files/{path}", headers)
+            event = events.RequestRead(self.now, number, "GET", f"/v1/files/{path}", headers)
         same = sum(other is made for n, other in self.sessions.items() if n != number)
         found = self._tell(event)
         if any(isinstance(a, actions.ReadBody) for a in found):

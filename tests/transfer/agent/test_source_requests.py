@@ -135,7 +135,7 @@ def test_no_body_is_read_before_its_head_has_been_judged(tmp_path, token, target
     agent = core(tmp_path)
     tls(agent)
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    *_, answer = agent.handle(events.Asked(at(0), 1, "POST", target, headers, 5))
+    *_, answer = agent.handle(events.RequestRead(at(0), 1, "POST", target, headers, 5))
     # What lies behind the head is unread: the session cannot go on.
     assert (answer.status, answer.last) == (status, True)
 
@@ -144,7 +144,9 @@ def test_a_body_may_have_so_many_bytes(tmp_path):
     agent = core(tmp_path)
     tls(agent)
     headers = {"authorization": f"Bearer {source()}"}
-    asked = [events.Asked(at(0), 1, "POST", "/v1/read", headers, n) for n in (2**22, 2**22 + 1)]
+    asked = [
+        events.RequestRead(at(0), 1, "POST", "/v1/read", headers, n) for n in (2**22, 2**22 + 1)
+    ]
     assert agent.handle(asked[0]) == [actions.ReadBody(1, 2**22)]
     assert agent.handle(asked[1])[-1].status == 413
 
@@ -153,7 +155,7 @@ def test_a_ticket_that_expires_while_a_body_comes_counts_no_more(tmp_path):
     agent = core(tmp_path)
     tls(agent)
     body, headers = reading(), {"authorization": f"Bearer {source()}"}
-    asked = events.Asked(at(599), 1, "POST", "/v1/read", headers, len(body))
+    asked = events.RequestRead(at(599), 1, "POST", "/v1/read", headers, len(body))
     assert agent.handle(asked) == [actions.ReadBody(1, len(body))]
     assert status_of(agent.handle(events.BodyRead(at(601), 1, body))) == 401
 
@@ -239,7 +241,7 @@ def test_requests_that_make_no_sense(tmp_path, method, target, body, status):
     done = tell(agent, method, target, headers, body)
     assert status_of(done) == status
     # The session may go on, unless a body lies before the next request.
-    read = agent.handle(events.Asked(at(0), 1, method, target, headers, len(body)))
+    read = agent.handle(events.RequestRead(at(0), 1, method, target, headers, len(body)))
     assert done[-1].last == bool(body and not isinstance(read[0], actions.ReadBody))
 
 

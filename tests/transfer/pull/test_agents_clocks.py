@@ -76,7 +76,7 @@ def arrived(folder):
 def test_a_source_whose_clock_is_set_is_asked_again_and_all_comes(tmp_path, files, step_s, nth):
     """When it is to list, when the first bytes are asked for, and later."""
     with running(write_agent(tmp_path, "S1", serve="data")) as source:
-        clock = Clock(source, step_s, events.Asked, nth, LIST, "/v1/read")
+        clock = Clock(source, step_s, events.RequestRead, nth, LIST, "/v1/read")
         told = []
         collection = collection_of(tmp_path, {"S1": entry(source)})
         answer = dc.pull(collection, tmp_path / "into", tell=told.append)

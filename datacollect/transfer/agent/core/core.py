@@ -113,7 +113,7 @@ class AgentCore:
             Phase.RELAYING: ((events.Passed,), self._moved),
             Phase.TLS: (
                 (
-                    *(events.Asked, events.HandedOver, events.Malformed, events.BodyRead),
+                    *(events.RequestRead, events.HandedOver, events.Malformed, events.BodyRead),
                     *(events.Passed, events.Sent),
                 ),
                 self._tls,
@@ -258,7 +258,7 @@ class AgentCore:
         self,
         session: AgentSession,
         event: (
-            events.Asked
+            events.RequestRead
             | events.HandedOver
             | events.Malformed
             | events.BodyRead
@@ -284,9 +284,9 @@ class AgentCore:
             return []
         session.busy = True
         # Of a body that was not read nothing tells where the next request begins.
-        unread = isinstance(event, events.Asked) and event.body_bytes > 0
+        unread = isinstance(event, events.RequestRead) and event.body_bytes > 0
         try:
-            if isinstance(event, events.Asked):
+            if isinstance(event, events.RequestRead):
                 return self._source.asked(session, event, self.sessions, self.collectors)
             return self._source.body_read(session, event, self.sessions)
         except RefusedError as error:

@@ -82,7 +82,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestRead:
     """The head of a request has arrived over TLS; nothing of its body has been read.
 
     Attributes
@@ -185,7 +185,7 @@ Event: TypeAlias = (
     | NonceKept
     | Dialled
     | Passed
-    | Asked
+    | RequestRead
     | HandedOver
     | Malformed
     | BodyRead

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datacollect.net.tickets import Ticket
     from datacollect.transfer.agent.core.admission import Admission
-    from datacollect.transfer.agent.core.events import Asked
+    from datacollect.transfer.agent.core.events import RequestRead
 
 
 class Phase(StrEnum):
@@ -52,7 +52,7 @@ class AgentSession:
         Whether a request over TLS is being answered.
     set_aside_bytes : int
         What its ticket is charged for the answer under way.
-    asked : Asked or None
+    asked : RequestRead or None
         The request whose body is being read.
     is_handed_over : bool
         Whether a handler of the agent's has answered it: it needs no ticket.
@@ -73,7 +73,7 @@ class AgentSession:
     down_bytes: int = 0
     busy: bool = False
     set_aside_bytes: int = 0
-    asked: Asked | None = None
+    asked: RequestRead | None = None
     is_handed_over: bool = False
 
     def enter(self, phase: Phase, now_s: float) -> None:

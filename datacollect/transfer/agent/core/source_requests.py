@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datacollect.net.tickets import Ticket
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
-    from datacollect.transfer.agent.core.events import Asked, BodyRead
+    from datacollect.transfer.agent.core.events import BodyRead, RequestRead
     from datacollect.transfer.agent.core.requests import Wish
     from datacollect.transfer.agent.core.sessions import AgentSession
 
@@ -51,7 +51,7 @@ class SourceRequests:
     def asked(
         self,
         session: AgentSession,
-        event: Asked,
+        event: RequestRead,
         sessions: Mapping[int, AgentSession],
         collectors: Collection[str],
     ) -> list[Action]:
@@ -101,7 +101,7 @@ class SourceRequests:
     def _answer(
         self,
         session: AgentSession,
-        event: Asked,
+        event: RequestRead,
         body: bytes,
         ticket: Ticket,
         sessions: Mapping[int, AgentSession],
@@ -122,7 +122,7 @@ class SourceRequests:
     def _ticket_of(
         self,
         session: AgentSession,
-        event: Asked,
+        event: RequestRead,
         sessions: Mapping[int, AgentSession],
         collectors: Collection[str],
     ) -> Ticket:
@@ -141,7 +141,9 @@ class SourceRequests:
         session.ticket = ticket
         return ticket
 
-    def _served(self, session: AgentSession, wish: Wish, ticket: Ticket, event: Asked) -> Action:
+    def _served(
+        self, session: AgentSession, wish: Wish, ticket: Ticket, event: RequestRead
+    ) -> Action:
         if isinstance(wish, WantsList):
             return actions.ListFiles(
                 session.number, wish.after, wish.most, ticket.files, wish.detail

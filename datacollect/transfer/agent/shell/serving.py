@@ -73,7 +73,7 @@ class _Handed:
     """A request that a handler answers; see `Exchange`."""
 
     def __init__(
-        self, session: TlsSession, asked: events.Asked, headers: Mapping[str, str]
+        self, session: TlsSession, asked: events.RequestRead, headers: Mapping[str, str]
     ) -> None:
         self.method, self.target, self.headers = asked.method, asked.target, headers
         self.body_bytes = self._left_bytes = asked.body_bytes
@@ -271,7 +271,7 @@ class TlsSession:
                 return
             self._http.start_next_cycle()
 
-    def _next_head(self) -> events.Asked | None:
+    def _next_head(self) -> events.RequestRead | None:
         """Return the head of the next request; None at the end."""
         assert self._http is not None
         # Between requests the core says how long it waits; a head that has begun must end soon.
@@ -302,7 +302,7 @@ class TlsSession:
         method, target = request.method.decode(), request.target.decode("latin-1")
         self._without_body = method == "HEAD"
         now = self._shell.now()
-        return events.Asked(now, self._number, method, target, headers, body_bytes)
+        return events.RequestRead(now, self._number, method, target, headers, body_bytes)
 
     def _read_body(self, n_bytes: int) -> None:
         """Read the body that the head has announced, and report it; it may be slow."""
@@ -323,7 +323,7 @@ class TlsSession:
         assert len(body) == n_bytes
         self._shell.tell(events.BodyRead(self._shell.now(), self._number, bytes(body)))
 
-    def _hand_over(self, asked: events.Asked, handler: Handler) -> None:
+    def _hand_over(self, asked: events.RequestRead, handler: Handler) -> None:
         """Have a handler answer; what it raises ends the session."""
         self._shell.tell(events.HandedOver(self._shell.now(), self._number))
         handler(_Handed(self, asked, self._all_headers))
