@@ -162,7 +162,7 @@ def require_possible(
         case PlanRemaining():
             pass  # whether anybody can plan the driver knows
         case _:
-            refuse(decision, "it is no decision; return Open, Send, Close, WakeMe or PlanRemaining")
+            refuse(decision, "must be one of Open, Send, Close, WakeMe and PlanRemaining")
 
 
 def _require_chain(decision: Open, chain: tuple[str, ...], hosts: Collection[str]) -> None:

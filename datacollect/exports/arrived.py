@@ -155,7 +155,9 @@ class ScriptFolder:
         """
         root = Path(folder)
         if not root.is_dir():
-            raise ProblemError(f"{folder}: is no folder; name the one in which the script worked")
+            raise ProblemError(
+                f"{folder}: is not a folder; name the one in which the script worked"
+            )
         about = _about(root)
         name = about.get("host", host)
         if name is None:

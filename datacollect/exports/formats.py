@@ -166,7 +166,7 @@ class ExportFormat:
             return f"is for --as {' or '.join(others)}; {self.refused.get(option, 'leave it out')}"
         hint = nearest_hint(option, self.options)
         own = f"its own are {', '.join(self.options)}" if self.options else "it has none"
-        return f"is no option of --as {self.name}{hint or f'; {own}'}"
+        return f"is not an option of --as {self.name}{hint or f'; {own}'}"
 
 
 EXPORTS = Registry(

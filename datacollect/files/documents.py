@@ -301,7 +301,7 @@ def decode(data: bytes, name: str) -> str:
             text = data.decode(encoding)
         except UnicodeDecodeError as error:
             raise ProblemError(
-                f"{name}: begins as {encoding.upper()}, but byte {error.start} is none of it; save "
+                f"{name}: begins as {encoding.upper()}, but byte {error.start} is malformed; save "
                 "it as UTF-8"
             ) from None
         # A byte order mark does not make a text of binary data.

@@ -192,7 +192,7 @@ def _ranks(problem: Problem, hosts: Sequence[int], order: Sequence[str]) -> list
     for name in order:
         if name not in known:
             raise ProblemError(
-                f"order: {name!r} is no host with data to send{nearest_hint(name, known)}"
+                f"order: {name!r} is not a host with data to send{nearest_hint(name, known)}"
             )
     if len(set(order)) < len(order):
         raise ProblemError(f"order: a host is named twice, got {list(order)}")

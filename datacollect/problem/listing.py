@@ -150,7 +150,7 @@ def not_listed_yet(
 def listing_ends(problem: Problem, names: Sequence[str]) -> ListingEnds:
     """Return the error where data arrive some day, but not within what is listed."""
     return ListingEnds(
-        f"what lies at {_named(names)} has not all reached {problem.destination!r} within the "
+        f"the data at {_named(names)} have not all reached {problem.destination!r} within the "
         "hours that are open",
         names,
     )
@@ -159,7 +159,7 @@ def listing_ends(problem: Problem, names: Sequence[str]) -> ListingEnds:
 def _never_open(problem: Problem, names: Sequence[str]) -> InfeasibleError:
     assert problem.daily is not None
     return InfeasibleError(
-        f"what lies at {_named(names)} can never reach the destination {problem.destination!r}: "
+        f"the data at {_named(names)} can never reach the destination {problem.destination!r}: "
         "the hours in which links lead there never meet, and no relay between them can store "
         "data; have them open at the same time, or give relays storage",
         names,

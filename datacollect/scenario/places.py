@@ -29,7 +29,7 @@ def put(tree: dict[str, Any], place: str, value: Any) -> None:
     for name in tables:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise ProblemError(f"{place}: {name} is no table; name a key of a table")
+            raise ProblemError(f"{place}: {name} is not a table; name a key of a table")
     if value is None:
         table.pop(key, None)
     else:

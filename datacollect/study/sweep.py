@@ -381,7 +381,7 @@ def _warner() -> Callable[[SweepProgress], None]:
 def _require_sweeps(folders: Sequence[Path]) -> None:
     for folder in folders:
         if experiment_in(folder) is None:
-            raise ProblemError(f"reuse: {folder} is no folder of a sweep; name one")
+            raise ProblemError(f"reuse: {folder} is not the folder of a sweep; name one")
 
 
 def _pool(workers: int | None, dask: str | Client | None, n_runs: int) -> WorkerPool:

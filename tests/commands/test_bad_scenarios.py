@@ -98,7 +98,7 @@ def test_hosts_that_no_bandwidth_leads_from_are_named(here, call):
     (here / "zero.csv").write_text("from,to,bandwidth_bytes_per_s\nS1,D,0\n")
     code, out, err = call(GOOD + '[estimates]\nkind = "given"\nfile = "zero.csv"')
     assert (code, out) == (1, "")
-    assert err.startswith("error: s.toml: method: what lies at 'S1' cannot reach the destination")
+    assert err.startswith("error: s.toml: method: the data at 'S1' cannot reach the destination")
 
 
 @pytest.mark.parametrize(

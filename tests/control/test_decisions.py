@@ -45,7 +45,7 @@ def test_what_is_possible_is_let_through(decision):
         (Send(0, "X", 0, 1), "must lie within the source's 0 bytes"),
         (WakeMe(-1.0, 0), "time_s must be >= 0"),
         (WakeMe(float("nan"), 0), "time_s must be >= 0"),
-        ("stop", "it is no decision"),
+        ("stop", "must be one of Open"),
     ],
 )
 def test_what_is_not_is_refused_with_the_decision_itself(decision, words):

@@ -177,7 +177,7 @@ def test_a_folder_that_other_tools_filled(tmp_path, manifest):
     tree = progress_tree([read_arrived(str(tmp_path / "into"), manifest, "D")], None)
     assert tree["held"] == [{"host": "D", "source": "T", "offset_bytes": 0, "bytes": 50}]
     assert tree["at_s"] == 0
-    with pytest.raises(dc.ProblemError, match="is no folder"):
+    with pytest.raises(dc.ProblemError, match="is not a folder"):
         read_arrived(str(tmp_path / "nowhere"), manifest)
 
 

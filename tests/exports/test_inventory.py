@@ -101,7 +101,7 @@ def test_what_cannot_be_listed_is_named_and_the_rest_listed(folder, tmp_path):
     why = {os.fsencode(entry.path)[:4]: entry.why for entry in made.not_listed}
     assert why.keys() == {b"\xff.ta", b"link", b"arou", b"pipe", b"x.da", b"yyyy"}
     assert why[b"link"] == why[b"arou"] == "it is a symbolic link; links are not followed"
-    assert why[b"pipe"] == "it is no regular file"
+    assert why[b"pipe"] == "it is not a regular file"
     assert "must be Unicode text" in why[b"\xff.ta"]
 
 
@@ -160,7 +160,7 @@ def test_a_file_that_another_replaces_by_a_pipe_is_not_waited_for(folder, tmp_pa
 
     monkeypatch.setattr(inventory, "_looked_up", replaced)
     made = save_manifest(folder, "S", tmp_path / "m.csv")
-    assert made.not_listed == (("a", "it is no regular file"),)
+    assert made.not_listed == (("a", "it is not a regular file"),)
 
 
 class Stop(BaseException):

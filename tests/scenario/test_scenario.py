@@ -43,5 +43,5 @@ def test_values_are_changed_by_their_places_and_checked(paper):
     assert paper.section("background")["flows"] == 60
     with pytest.raises(dc.ProblemError, match="unknown key; did you mean 'flows'"):
         paper.with_values({"background.flow": 3})
-    with pytest.raises(dc.ProblemError, match="seed is no table"):
+    with pytest.raises(dc.ProblemError, match="seed is not a table"):
         paper.with_values({"run.seed.x": 3})

@@ -212,7 +212,7 @@ def _in_order(holders: Sequence[str], order: Sequence[str]) -> list[str]:
     for name in order:
         if name not in holders:
             raise ProblemError(
-                f"order: {name!r} is no host with data to send{nearest_hint(name, holders)}"
+                f"order: {name!r} is not a host with data to send{nearest_hint(name, holders)}"
             )
     if len(set(order)) < len(order):
         raise ProblemError(f"order: a host is named twice, got {list(order)}")

@@ -56,7 +56,7 @@ def never_ends(problem: Problem) -> InfeasibleError:
 def never_arrives(problem: Problem, names: Sequence[str]) -> InfeasibleError:
     """Return the error that names the hosts whose data cannot reach the destination."""
     return InfeasibleError(
-        f"what lies at {name_hosts(names)} cannot reach the destination {problem.destination!r}: "
+        f"the data at {name_hosts(names)} cannot reach the destination {problem.destination!r}: "
         "no usable links lead there in time; add links, or set the backlog to 0",
         names,
     )

@@ -79,7 +79,7 @@ def fair_slots(
         if not moved.any() and start > last_change:
             stuck = sorted({problem.names[jobs[j].pool.host] for j in _unfinished(waiting)})
             never = no_whole_slot(problem, slot_s) or InfeasibleError(
-                f"best-path: what lies at {', '.join(map(repr, stuck))} moves less than a byte "
+                f"best-path: the data at {', '.join(map(repr, stuck))} move less than a byte "
                 f"per slot of {slot_s:g} s; use longer slots or more storage",
                 stuck,
             )

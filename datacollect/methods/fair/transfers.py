@@ -117,7 +117,7 @@ def _reject_stuck(
     if stuck.any():
         names = sorted({problem.names[jobs[j].pool.host] for j in np.flatnonzero(stuck).tolist()})
         never = InfeasibleError(
-            f"what lies at {', '.join(map(repr, names))} has no bandwidth left on its route "
+            f"the data at {', '.join(map(repr, names))} have no bandwidth left on their route "
             f"to {problem.destination!r}; add bandwidth in the last period, or another route",
             names,
         )

@@ -140,7 +140,7 @@ def read_sweeps(directory: str | PathLike[str]) -> list[SweepFolder]:
     """
     root = Path(directory)
     if not root.is_dir():
-        reason = "is no folder" if root.exists() else "no such folder"
+        reason = "is not a folder" if root.exists() else "no such folder"
         raise ProblemError(f"{root}: {reason}; name the folder of a sweep, or one that holds some")
     folders = [root] if _is_sweep(root) else sorted(filter(_is_sweep, root.iterdir()))
     if not folders:

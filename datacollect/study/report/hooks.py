@@ -85,7 +85,7 @@ def _of_file(path: Path, place: str) -> ModuleType:
     inner = [str(path.resolve())] if path.is_dir() else None
     spec = spec_from_file_location(name, file.resolve(), submodule_search_locations=inner)
     if spec is None or spec.loader is None:
-        raise ProblemError(f"--verdicts {place}: {file} is no Python source; {_EXAMPLES}")
+        raise ProblemError(f"--verdicts {place}: {file} is not Python source; {_EXAMPLES}")
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -45,7 +45,7 @@ class PathKind(Enum):
     FILE = "a file"
     FOLDER = "a folder"
     LINK = "a link"
-    OTHER = "no regular file"
+    OTHER = "not a regular file"
     MOUNT = "a file system of its own"
     CLOSED = "closed"
 

@@ -233,7 +233,7 @@ def test_a_lost_source_whose_data_lie_elsewhere_is_no_loss():
 def test_data_cut_off_are_named():
     problem, plan = relay_problem(), plan_over_k()
     cut = problem.replace(bandwidth_bytes_per_s=np.zeros((1, problem.n_links)))
-    with pytest.raises(dc.InfeasibleError, match="what lies at 'S' cannot reach"):
+    with pytest.raises(dc.InfeasibleError, match="the data at 'S' cannot reach"):
         dc.replan(cut, plan, dc.Progress(0.0))
 
 

@@ -189,7 +189,7 @@ def test_opening_on_such_a_disk_is_no_bad_input(tmp_path, monkeypatch, number, n
 def test_opening_what_is_no_folder_is_bad_input(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(
-        NotWrittenError, match=r"is no folder to write to: .*name another"
+        NotWrittenError, match=r"is not a folder to write to: .*name another"
     ) as caught:
         Store(tmp_path / "file")
     assert caught.value.exit_code == 2

@@ -133,7 +133,7 @@ def _with(text: str, agent: Introduction, path: str | PathLike[str], *, force: b
     tree = _parsed(text, document_name(path))
     known = tree.get("agents", {}) if isinstance(tree, dict) else None
     if not isinstance(known, dict):
-        raise ProblemError("is no collection file; `datacollect collection new` makes one")
+        raise ProblemError("is not a collection file; `datacollect collection new` makes one")
     entry = {"url": agent.url, "fingerprint": agent.fingerprint}
     found = known.get(agent.name)
     if found == entry:

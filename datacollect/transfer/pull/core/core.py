@@ -392,7 +392,7 @@ class CollectorCore:
     def _open(self, wanted: Open) -> None:
         source, *relays, _ = wanted.hosts
         if source not in self.work:
-            refuse(wanted, f"{source!r} is no source: relays hold nothing")
+            refuse(wanted, f"{source!r} is not a source: relays hold nothing")
         self.under_way[wanted.connection] = Session(wanted.connection, wanted.hosts, self._now_s)
         self._actions.append(OpenSession(wanted.connection, source, tuple(reversed(relays))))
 

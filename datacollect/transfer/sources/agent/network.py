@@ -190,7 +190,7 @@ class Network:
         for i, relay in enumerate(relays):
             egress = relays[i + 1] if i + 1 < len(relays) else to
             if relay not in self._agents:
-                raise TransferError(f"{relay}: is no agent of the collection, and cannot relay")
+                raise TransferError(f"{relay}: is not an agent of the collection, and cannot relay")
             now_s = self._clock_ahead_s(relay, relays[:i]) + time.monotonic()
             ticket = Ticket(
                 issuer=self._key.public,

@@ -55,11 +55,11 @@ def _of_dates(certificate: bytes | None, *, is_expired: bool) -> str:
         found = load_der_x509_certificate(certificate)
         begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
         if is_expired and ends < now:
-            return f"it was good until {_shown(ends)}: {_RENEW}"
+            return f"it expired at {_shown(ends)}: {_RENEW}"
         if not is_expired and begins > now:
-            return f"it is good from {_shown(begins)} on: look at this host's clock, else {_RENEW}"
-        what = "expired" if is_expired else "is not good yet"
-        return f"not its own, but one that vouches for it {what} (ca, or one between): {_RENEW}"
+            return f"it is valid from {_shown(begins)} on: check this host's clock, else {_RENEW}"
+        what = "has expired" if is_expired else "is not valid yet"
+        return f"the certificate of its issuer, or of another one above it, {what}: {_RENEW}"
     return _RENEW
 
 

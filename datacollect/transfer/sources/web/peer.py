@@ -47,8 +47,8 @@ def contradicts(answer: messages.FileAnswer, file: Listed) -> bool:
 
 
 OTHER_DIGEST = (
-    "what comes has another SHA-256 than its server says (RFC 9530: Content-Digest, Repr-Digest): "
-    "somebody between changes it, or the server errs; a sha256 in a manifest would decide"
+    "its data have another SHA-256 than its server says (RFC 9530: Content-Digest, Repr-Digest): "
+    "a proxy changes them, or the server errs; a sha256 in a manifest would decide"
 )
 
 
