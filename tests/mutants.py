@@ -42,7 +42,7 @@ HANGS = 5
 
 
 class Place(NamedTuple):
-    """What is changed, and the tests that shall notice: fast ones first."""
+    """Place to be changed, and the tests that shall notice: fast ones first."""
 
     path: str
     tests: tuple[str, ...]

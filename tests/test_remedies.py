@@ -125,7 +125,7 @@ OTHER_KEYS = {
 
 @dataclass(frozen=True)
 class Example:
-    """What provokes a message that has a text in it, and the same as the message advises."""
+    """Example that provokes a message with a text in it, and the same as the message advises."""
 
     says: str
     bad: Callable[[], object]

@@ -62,7 +62,7 @@ OF_SOCKETS = frozenset(
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an experiment.
+    """Result of an experiment.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ LEFT_OUT = ("GARBAGE", "CORRUPT")
 
 @dataclass(frozen=True)
 class Trial:
-    """What is tried.
+    """Experiment to be tried.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ LISTS_MODULES = (
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended.
+    """End of a run.
 
     Attributes
     ----------

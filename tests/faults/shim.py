@@ -46,7 +46,7 @@ _open, _write, _close = os.open, os.write, os.close
 
 
 class _Armed:
-    """Which call fails, and how often each was called."""
+    """Call that fails, and how often each was called."""
 
     def __init__(self) -> None:
         self.fault: dict[str, Any] | None = None

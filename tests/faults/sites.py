@@ -77,7 +77,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Names:
-    """What turns paths and ports into kinds.
+    """Names by which paths and ports become kinds.
 
     Parameters
     ----------

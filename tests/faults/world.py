@@ -46,7 +46,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Program:
-    """How the program is called: its interpreter, and what is put before its search path.
+    """Command of the program: its interpreter, and what is put before its search path.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Variant:
 
 @dataclass
 class World:
-    """What is pulled from, and the file that says so.
+    """Sources of a pull, and the file that names them.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ FULL, CLOSED, PIPE = "full", "closed", "broken pipe"
 
 @dataclass(frozen=True)
 class Command:
-    """What is started, and what it raises before it does anything, by the name of its kind."""
+    """Program to start, and what it raises before it does anything, by the name of its kind."""
 
     arguments: Sequence[str] = ()
     raises: str | None = None

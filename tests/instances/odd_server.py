@@ -14,7 +14,7 @@ BLOCK_BYTES = 2**14
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: a path, the first and the last byte, None for all; other headers."""
+    """Request for a path, the first and the last byte, None for all; other headers."""
 
     path: str
     first: int | None
@@ -24,7 +24,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent: all of the body, and never an end where `is_endless`."""
+    """Response: all of the body, and never an end where `is_endless`."""
 
     status: int
     body: bytes = b""

@@ -127,7 +127,7 @@ def pull(into: Path, *sources: Held, verify: bool = False, **options: bool) -> P
 
 
 class Pulled:
-    """What came of a start."""
+    """Result of a start."""
 
     def __init__(self, store: Store, n_bytes: int, n_lost: int) -> None:
         self.n_bytes, self.n_lost = n_bytes, n_lost

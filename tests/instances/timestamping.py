@@ -44,7 +44,7 @@ NAME = "localhost"
 
 @dataclass
 class Answer:
-    """What a server has answered."""
+    """Response of a server."""
 
     status: int
     body: bytes

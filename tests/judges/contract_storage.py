@@ -38,7 +38,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Stay:
-    """What one route does at a host with others' data."""
+    """Stay of one route's data at a host."""
 
     come: Flow
     go: Flow

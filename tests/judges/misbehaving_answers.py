@@ -33,7 +33,7 @@ EPOCH_S = 1_600_000_000
 
 
 class Ends(Enum):
-    """What comes after the bytes of an answer."""
+    """Bytes after those of a response."""
 
     STAYS = "the connection stays, for other requests"
     CLOSES = "the connection is closed"
@@ -43,7 +43,7 @@ class Ends(Enum):
 
 
 class Pace(Enum):
-    """How fast the bytes of an answer come."""
+    """Pace of a response's bytes."""
 
     PROMPT = "at once"
     DRIP = "in eight parts"
@@ -61,7 +61,7 @@ class ServedFile:
 
 
 class Request(NamedTuple):
-    """What of a request counts.
+    """Part of a request that counts.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ NOT_FOUND = Answer(404, payload=b"no", lengths=("2",))
 
 @dataclass
 class Site:
-    """What is served: files by path with a behaviour each, and what has been asked for.
+    """Files by path with a behaviour each, and the requests for them.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ HOW_MANY_OF_THREE = 1200
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How a server answers requests for one file.
+    """Behaviour of a server on requests for one file.
 
     Each attribute is a word of its axis in `AXES`. "recovers 3": the first three requests are
     answered by this rule, those after them as RFC 9110 wants; "breaks 2": the other way round.

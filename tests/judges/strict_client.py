@@ -27,7 +27,7 @@ CHANGING_BODIES = ("replaced", "regrown", "nodes differ")
 
 
 class Expectation(Enum):
-    """What a behaviour lets a client do that knows this much."""
+    """Outcomes that a behaviour allows a client that knows this much."""
 
     HONEST = "honest"
     DETECTABLE = "detectable"
@@ -36,7 +36,7 @@ class Expectation(Enum):
 
 @dataclass(frozen=True)
 class Known:
-    """What a client knows of a file beforehand."""
+    """Knowledge of a client about a file beforehand."""
 
     n_bytes: bool = False
     sha256: bool = False
@@ -116,7 +116,7 @@ def versions(behaviour: Behaviour, file: ServedFile) -> tuple[bytes, ...]:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What answers have said of the file so far."""
+    """Evidence of the responses on the file so far."""
 
     n_bytes: int | None
     validators: tuple[list[str], list[str]] | None = None

@@ -29,7 +29,7 @@ OVER_CAPACITY = Fraction(1, 10**12)
 
 @dataclass(frozen=True)
 class Sharing:
-    """Who uses what: ``uses[f]`` lists the resources of flow f, some perhaps several times."""
+    """Use of resources: ``uses[f]`` lists those of flow f, some perhaps several times."""
 
     capacity: Sequence[float]
     uses: Sequence[Sequence[int]]

@@ -29,7 +29,7 @@ NEXT_NEIGHBOUR = 100_000
 
 
 class Verdict(Enum):
-    """What came of a case; what is bad about it says its name."""
+    """Verdict on a case; what is bad about it says its name."""
 
     IDENTICAL = "identical"
     REFUSED = "refused by name"
@@ -49,7 +49,7 @@ class Verdict(Enum):
 
 
 class Starts(Enum):
-    """How often a tool starts, and how the server behaves each time."""
+    """Number of a tool's starts, and the server's behaviour each time."""
 
     BAD = "bad"
     GOOD_BAD = "good, then bad"
@@ -103,7 +103,7 @@ def twins_of(case: Case, n: int) -> list[Case]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is there of a file after a start, and what was said.
+    """State of a file after a start, and what was said.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Seen:
 
 @dataclass
 class Outcome:
-    """What came of a case, and what was said of it."""
+    """Outcome of a case, and what was said of it."""
 
     case: Case
     starts: Starts

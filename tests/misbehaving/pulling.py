@@ -235,7 +235,7 @@ class Pulls:
 
 @dataclass
 class Said:
-    """What a pull has said; `verdict` where that spoils all files alike."""
+    """Messages of a pull; `verdict` where that spoils all files alike."""
 
     code: int | None
     tree: dict

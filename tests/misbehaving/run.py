@@ -38,7 +38,7 @@ SHOWN = 6
 
 
 class Group(NamedTuple):
-    """What is done alike: by a tool, in starts of a kind, with as much known."""
+    """Cases that are done alike: by a tool, in starts of a kind, with as much known."""
 
     tool: str
     starts: Starts
@@ -82,7 +82,7 @@ def _once(tool: str, starts: Starts, cases: Sequence[Case]) -> list[Result]:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a case, as a line of the file has it."""
+    """Result of a case, as a line of the file has it."""
 
     tool: str
     starts: str
@@ -194,7 +194,7 @@ def _carry_out_all(options: argparse.Namespace, results: KeptLines[Result]) -> N
 
 
 class Batch(NamedTuple):
-    """What is carried out at once, and how many cases of its rows come before it."""
+    """Cases carried out at once, and how many of its rows come before it."""
 
     n_before: float
     tool: str

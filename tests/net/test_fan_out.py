@@ -10,7 +10,7 @@ from datacollect.net.fan_out import Begun, fan_out
 
 
 class Odd(BaseException):
-    """What no handler of exceptions sees."""
+    """Exception that no handler of exceptions sees."""
 
 
 def answers(name):

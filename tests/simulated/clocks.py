@@ -25,7 +25,7 @@ STEPS_S = (-20.0, -500.0, 25 * 3600.0)
 
 
 class AgentClock:
-    """What time it is at an agent, and which tickets it lets in."""
+    """Clock of an agent, and which tickets it lets in."""
 
     def __init__(self, name: str) -> None:
         self.name, self.set_s = name, 0.0

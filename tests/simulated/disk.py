@@ -260,7 +260,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 class DroppingVfs(apsw.VFS):
-    """What SQLite writes, in the books of a disk."""
+    """Writes of SQLite, in the books of a disk."""
 
     def __init__(self, disk: Disk) -> None:
         self.name = f"dropping-{id(disk)}"

@@ -29,7 +29,7 @@ _ZEROS = re.compile(rb"\0{1024,}")
 
 
 class Dressing:
-    """What is told of the files of some sources, and whether it is kept.
+    """Attributes of the files of some sources, and whether they are kept.
 
     Parameters
     ----------

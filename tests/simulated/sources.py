@@ -36,7 +36,7 @@ HOSTILE = ("../out", "/abs", "b//c", ".datacollect/state.sqlite", "b/./c", "nul\
 
 @dataclass(frozen=True)
 class Trouble:
-    """How often what goes wrong, as probabilities for each answer, and times."""
+    """Probabilities of troubles for each answer, and their times."""
 
     refused: float = 0.0
     reset: float = 0.0
@@ -148,7 +148,7 @@ class Source:
 
 @dataclass
 class SimulatedSession:
-    """What a session thread sees of an agent; time is the driver's."""
+    """Session with an agent as its thread sees it; time is the driver's."""
 
     source: Source
     received_bytes: int = 0

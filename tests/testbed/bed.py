@@ -70,7 +70,7 @@ def why_no_bed() -> str | None:
 
 @dataclass(frozen=True)
 class Carried:
-    """What one wire with delay has done so far."""
+    """Bytes and packets of one wire with delay so far."""
 
     frames: int
     bytes: int

@@ -59,7 +59,7 @@ WAYS = (
 
 
 class Row(NamedTuple):
-    """What one way took, for real and as predicted, in seconds; None where nothing says so."""
+    """Times of one way, for real and as predicted, in seconds; None where nothing says so."""
 
     way: str
     flows: int

@@ -32,7 +32,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Keeper:
-    """What a bed has: its namespaces by number, and what runs in them by process number."""
+    """Resources of a bed: its namespaces by number, and what runs in them by process number."""
 
     def __init__(self) -> None:
         self.namespaces: list[int] = []

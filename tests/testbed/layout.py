@@ -55,7 +55,7 @@ class Cable:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a network is laid out in the kernel.
+    """Layout of a network in the kernel.
 
     Attributes
     ----------

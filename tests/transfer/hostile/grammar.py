@@ -80,7 +80,7 @@ class Misbehaviour:
 
 @dataclass(frozen=True)
 class Case:
-    """What an agent does wrong, all in all."""
+    """Misbehaviour of an agent, all in all."""
 
     seed: object
     misbehaviours: tuple

@@ -25,7 +25,7 @@ AS_LISTED, CHANGED, CUT_SHORT = 0, 1, 2
 
 
 class Request(NamedTuple):
-    """What the collector asks: which message it is, its query, its body, how often it was asked."""
+    """Request of the collector: which message, its query, its body, how often it was asked."""
 
     where: str
     query: dict
