@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartTls:
-    """Greet as TLS's server, then report the head of each request by `Asked`."""
+    """Greet as TLS's server, then report the head of each request by `RequestRead`."""
 
     session: int
 
