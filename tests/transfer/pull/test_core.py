@@ -136,7 +136,7 @@ def test_a_piece_that_is_always_corrupt_is_given_up():
     assert len(world.came) == 9
     (given_up,) = [action for action in world.actions if isinstance(action, Abandon)]
     assert given_up.piece == 3
-    assert "hashed" in given_up.why
+    assert "source's hashes" in given_up.why
     assert core.finished == "all there"
 
 

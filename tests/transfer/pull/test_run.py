@@ -110,7 +110,7 @@ def test_wrong_bytes_are_never_written(agents, collection_of, tmp_path):
     assert not answer.complete
     assert "z" not in arrived(tmp_path / "into", "S1")
     assert {m.path for m in answer.missing} >= {"z"}
-    assert all("hashed" in m.why for m in answer.missing)
+    assert all("source's hashes" in m.why for m in answer.missing)
 
 
 def test_a_file_shorter_than_listed_is_missing(agents, collection_of, tmp_path):

@@ -27,7 +27,7 @@ def test_a_list_that_gives_a_name_now_and_then_ends_and_others_come(
     assert len([target for _, target in two.calls if "inventory" in target]) <= 4
     # It is not tried again: it would bring as little.
     assert lists_begun(two) == 1
-    assert sum(line.startswith("given up: S2: its list brings") for line in told) == 1
+    assert sum(line.startswith("given up: S2: its list comes") for line in told) == 1
     assert all((tmp_path / f"into/S1/{name}").read_bytes() == FILES[name] for name in FILES)
 
 
