@@ -76,8 +76,8 @@ def new_collection(path: str | PathLike[str], destination: str, key: str) -> str
     key_file = folder_of(path) / key
     if is_there and not key_file.exists():
         raise NotWrittenError(
-            f"{name}: exists already, but its key {key} is missing, which its agents know; put that "
-            "back, or name another file and key, and set the agents up for these"
+            f"{name}: exists already, but its key {key} is missing, which its agents know; put "
+            "that back, or name another file and key, and set the agents up for these"
         )
     if not key_file.exists():
         write_private_key(key_file, new_private_key())
