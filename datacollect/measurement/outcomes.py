@@ -33,7 +33,7 @@ class FailedTestError(ProblemError):
 
 
 @dataclass(frozen=True)
-class TesterLimit:
+class SetLimit:
     """Limit that a tester sets for a test, and the greatest rate by it.
 
     Attributes
@@ -48,13 +48,13 @@ class TesterLimit:
     bytes_per_s: float
 
 
-def narrowest(limits: Iterable[tuple[str, float]]) -> TesterLimit | None:
+def narrowest(limits: Iterable[tuple[str, float]]) -> SetLimit | None:
     """Return the limit that is reached first; None where none is set.
 
     >>> narrowest([("-b", 0.0), ("--fq-rate", 5.0), ("-w", 7.0)])
-    TesterLimit(option='--fq-rate', bytes_per_s=5.0)
+    SetLimit(option='--fq-rate', bytes_per_s=5.0)
     """
-    found = [TesterLimit(option, rate) for option, rate in limits if 0 < rate < math.inf]
+    found = [SetLimit(option, rate) for option, rate in limits if 0 < rate < math.inf]
     return min(found, key=lambda limit: limit.bytes_per_s, default=None)
 
 
@@ -87,7 +87,7 @@ class Sample:
     streams : int
     kind : str
         Protocol, and whether both directions were tested at once.
-    limit : TesterLimit or None
+    limit : SetLimit or None
         What the tester set that may have held it back; None where nothing was set.
     """
 
@@ -99,7 +99,7 @@ class Sample:
     duration_s: float
     streams: int
     kind: str
-    limit: TesterLimit | None = None
+    limit: SetLimit | None = None
 
     @property
     def is_limited(self) -> bool:
