@@ -73,7 +73,7 @@ def test_the_good_one_is_good(call):
         (GOOD + '[background]\nflows = 3\nfrom = "A"',
          "background.from must be a domain of the topology, got 'A'; there is none"),
         (GOOD + '[estimates]\nkind = "given"\nfile = "no.csv"', "estimates.file no.csv: no such"),
-        (GOOD + '[method]\nname = "direct"\norder = ["X"]', "method: order: 'X' is no host with"),
+        (GOOD + '[method]\nname = "direct"\norder = ["X"]', "method: order: 'X' is not a host"),
         (GOOD + '[method]\nsolver = "foo"', "method.solver must be one of auto, ortools"),
         (GOOD + "[run]\ntime_limit_s = -5", "run.time_limit_s must be a finite number of seconds"),
         ('problem = "p.toml"', "problem: p.toml: no such file"),

@@ -88,7 +88,7 @@ def test_small_sources_keep_a_stream():
     [
         (lambda: DirectController(three_sources(), 0), "streams must be >= 1, got 0"),
         (lambda: DirectController(three_sources(), at_a_time=0), "at_a_time must be >= 1, got 0"),
-        (lambda: DirectController(three_sources(), order=["X"]), "'X' is no host with data"),
+        (lambda: DirectController(three_sources(), order=["X"]), "'X' is not a host with data"),
         (lambda: DirectController(three_sources(), order=["A", "A"]), "named twice"),
         (lambda: streams_in_proportion(three_sources(), 2), "for each of 3 hosts"),
     ],

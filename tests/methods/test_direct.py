@@ -310,8 +310,8 @@ def test_a_limit_of_zero_is_infeasible(no_capacity):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": ["A", "Lyon"]}, "'Lyon' is no host with data"),
-        ({"order": ["D"]}, "'D' is no host with data"),
+        ({"order": ["A", "Lyon"]}, "'Lyon' is not a host with data"),
+        ({"order": ["D"]}, "'D' is not a host with data"),
         ({"order": ["A", "A"]}, "named twice"),
         ({"at_a_time": 0}, "at_a_time must be >= 1, got 0"),
         ({"time_slot_s": 1.0}, "time_slot_s needs at_a_time"),
