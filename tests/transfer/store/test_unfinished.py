@@ -8,6 +8,7 @@ import shutil
 from contextlib import suppress
 
 import pytest
+from instances.how_many import some
 from instances.stores import fetch, get_ready, pull, put, rounds
 from transfer.store.tampering import (
     INCOMING,
@@ -75,7 +76,7 @@ def test_what_was_tampered_with_between_two_starts_is_fetched_again(tmp_path, na
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_whatever_was_tampered_with_after_however_much(tmp_path, name):
-    for n_pieces, is_killed in itertools.product(range(1, N_PIECES + 1), (False, True)):
+    for n_pieces, is_killed in some(itertools.product(range(1, N_PIECES + 1), (False, True))):
         folder = tmp_path / f"{n_pieces}-{is_killed}"
         folder.mkdir()
         tampered(folder, name, n_pieces, is_killed=is_killed)
@@ -175,7 +176,7 @@ def test_what_is_tampered_with_while_it_comes_is_fetched_again(tmp_path, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERINGS)
-@pytest.mark.parametrize("step", range(N_PIECES))
+@pytest.mark.parametrize("step", some(range(N_PIECES)))
 def test_whenever_it_is_tampered_with(tmp_path, name, step):
     disturbed(tmp_path, name, step)
 
@@ -223,7 +224,7 @@ def test_a_copy_that_was_made_meanwhile_goes_on(tmp_path, order):
 @pytest.mark.slow
 @pytest.mark.parametrize("order", list(itertools.permutations(PARTS)), ids=",".join)
 def test_copies_in_each_order_go_on(tmp_path, order):
-    for pieces in itertools.product((0, 2, 5), repeat=4):
+    for pieces in some(itertools.product((0, 2, 5), repeat=4)):
         folder = tmp_path / "-".join(map(str, pieces))
         folder.mkdir()
         copied_meanwhile(folder, order, pieces)
