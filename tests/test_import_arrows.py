@@ -145,8 +145,9 @@ WITHIN = {
     ),
     "methods": (
         "methods.options methods.timing methods.fair methods.finishing methods.connections "
-        "methods.coordinated methods.replanning"
+        "methods.coordinated"
     ),
+    "methods.controllers": "methods methods.options",
     "schedule.data": "",
     "schedule.check": "schedule.data",
     "schedule": "schedule.data schedule.check",

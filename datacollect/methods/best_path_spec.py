@@ -55,4 +55,5 @@ BEST_PATH_METHOD = MethodSpec(
     "datacollect.methods.best_path:best_path_candidate",
     exceeds=("sharing", "shape"),
     is_max_min_fair=True,
+    compares_direct_links=True,
 )

@@ -130,5 +130,7 @@ COORDINATED_METHOD = MethodSpec(
     CoordinatedOptions,
     "datacollect.methods.coordinated.coordinated:coordinated",
     "datacollect.methods.coordinated.coordinated:coordinated_candidate",
+    replan="datacollect.methods.replanning.replan:replanned",
     exceeds=("shape",),
+    attains_bound=True,
 )

@@ -175,6 +175,20 @@ def replan(
     )
 
 
+def replanned(
+    problem: Problem, plan: Schedule, progress: Progress, options: CoordinatedOptions
+) -> Schedule:
+    """Plan what remains by the options of the plan under way."""
+    return replan(
+        problem,
+        plan,
+        progress,
+        prefer=options.prefer,
+        solver=options.solver,
+        time_limit_s=options.time_limit_s,
+    )
+
+
 def old_use(remaining: Problem, plan: Schedule, at_s: float) -> OldUse:
     """Return what a plan would still send over which links from `at_s` on; lost ones left out."""
     return OldPlan.of(remaining, plan, at_s).use(breakpoints_s(remaining))
