@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.explanation.resources import Resource
-    from datacollect.files.choices import Solver
     from datacollect.methods.options.option import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 # Daily periods are listed for this multiple of a plan's makespan: a plan made again may end later.
 LATER = 2.0

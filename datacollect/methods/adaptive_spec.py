@@ -15,7 +15,8 @@ from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER, 
 from datacollect.methods.options.spec import IN_ALL, ControllerSpec, MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Finish, Solver
+    from datacollect.files.choices import Finish
+    from datacollect.solvers.registry import Solver
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,9 @@ from datacollect.methods.options.option import MethodOptions
 from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 # In the order in which they are shown.

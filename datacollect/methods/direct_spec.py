@@ -12,7 +12,7 @@ from datacollect.methods.options.shared import DERATE, SOLVER
 from datacollect.methods.options.spec import PER_SOURCE, ControllerSpec, MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
+    from datacollect.solvers.registry import Solver
 
 # Why turns make no sense where they cannot be given.
 NO_TURNS: dict[Place, str] = {

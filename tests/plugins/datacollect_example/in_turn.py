@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import datacollect as dc
     from datacollect.control.decisions import Decision
     from datacollect.control.events import Event
-    from datacollect.files.choices import Solver
     from datacollect.methods.execution import ControllerInputs
+    from datacollect.solvers.registry import Solver
 
 
 def in_turn(problem: dc.Problem, *, solver: Solver = "auto") -> dc.Schedule:

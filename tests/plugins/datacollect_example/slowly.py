@@ -13,7 +13,7 @@ from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
     import datacollect as dc
-    from datacollect.files.choices import Solver
+    from datacollect.solvers.registry import Solver
 
 
 def slowly(problem: dc.Problem, *, solver: Solver = "auto", times: float = 1.0) -> dc.Schedule:
