@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from datacollect.errors import ProblemError
 from datacollect.methods.options.option import MethodOptions, Option, options_of
@@ -23,7 +23,9 @@ Function: TypeAlias = "str | Callable[..., Any]"
 
 # What numbers of connections are given for: each hop of a plan's routes, sources, or the whole
 # collection, whose connections move.
-PER_HOP, PER_SOURCE, IN_ALL = "hop", "source", "collection"
+PER_HOP: Final = "hop"
+PER_SOURCE: Final = "source"
+IN_ALL: Final = "collection"
 ConnectionsPer: TypeAlias = Literal["hop", "source", "collection"]
 
 
