@@ -10,7 +10,7 @@ from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.explanation.resources import TURNS, ample_bytes_per_s, relaxed_by_part, unlimited
 from datacollect.explanation.tolerances import SAME
 from datacollect.files.units import format_duration
-from datacollect.methods.choice import candidate, options_like, spec_of
+from datacollect.methods.choice import candidate, find_method, options_like, spec_of
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED
 from datacollect.methods.options.option import options_of
@@ -68,6 +68,8 @@ class WhatIf:
     def difference(self) -> str:
         """Why the plan made again is another one."""
         method = self.plan.method
+        if self.options is None and find_method(method) is not None:
+            return f"{method} follows no plan: the schedule says what another method would do"
         if self.options is None:
             return f"method {method!r} is not one of this program's"
         if self.same is None:

@@ -226,6 +226,10 @@ def test_a_method_without_a_plan_is_carried_out_and_says_so_where_a_plan_is_aske
 ):
     found = execution_of(PROBLEM, how("moving", connections=2))
     assert (found.schedule.method, found.connections) == ("moving", 2)
+    explained = dc.explain(PROBLEM, found.schedule).plan
+    assert explained.advice.why_not == (
+        "moving follows no plan: the schedule says what another method would do"
+    )
     assert dc.simulate(SCENARIO, engine="fluid", method="moving").complete
     (tmp_path / "problem.json").write_text(json.dumps(PROBLEM.to_dict()))
     assert run(["plan", "problem.json", "--method", "moving"]) == 2
