@@ -63,7 +63,7 @@ class ControllerSpec:
         return _function(self.make)(given)
 
 
-# Carries out any schedule: as [method] says in order, at its times, over chains, or planned again.
+# Carries out any schedule as [method] says: in its order, at its times, over chains, planned again.
 FOLLOWS_SCHEDULE = ControllerSpec("datacollect.methods.controllers.scheduled:make_scheduled")
 
 
