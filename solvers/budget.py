@@ -12,9 +12,9 @@ from datacollect.solvers.choice import load_flow_solver, load_linear_solver
 from datacollect.solvers.timed import TimedFlow, TimedLinear
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
     from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.programs import LinearSolver
+    from datacollect.solvers.registry import Solver
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Budget:
     Attributes
     ----------
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
     stop_at_s : float or None
         A reading of `time.monotonic`; None without limit.
     settle_ties : bool

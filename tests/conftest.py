@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from datacollect.solvers.registry import FLOW_BACKENDS, LINEAR_BACKENDS
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -183,13 +185,13 @@ def beds_possible() -> None:
         pytest.skip(NO_NAMESPACES)
 
 
-@pytest.fixture(params=["ortools", "networkx", "pulp", "lemon"])
+@pytest.fixture(params=FLOW_BACKENDS)
 def solver(request: pytest.FixtureRequest) -> str:
     """Every solver, by the name that users give."""
     return str(request.param)
 
 
-@pytest.fixture(params=["ortools", "pulp"])
+@pytest.fixture(params=LINEAR_BACKENDS)
 def linear_solver(request: pytest.FixtureRequest) -> str:
     """The solvers that take linear programs too."""
     return str(request.param)

@@ -57,10 +57,10 @@ MAY_IMPORT = {
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} measurement transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
-    "study": f"{LEAVES} problem net schedule methods simulation scenario",
+    "study": f"{LEAVES} problem net solvers schedule methods simulation scenario",
     "commands": (
-        f"{LEAVES} examples problem net bistro schedule exports measurement methods simulation "
-        "transfer explanation pictures scenario study"
+        f"{LEAVES} examples problem net solvers bistro schedule exports measurement methods "
+        "simulation transfer explanation pictures scenario study"
     ),
     FRONT: (
         "root bistro problem schedule measurement flow methods transfer explanation pictures "
@@ -145,8 +145,9 @@ WITHIN = {
     ),
     "methods": (
         "methods.options methods.timing methods.fair methods.finishing methods.connections "
-        "methods.coordinated methods.replanning"
+        "methods.coordinated"
     ),
+    "methods.controllers": "methods methods.options",
     "schedule.data": "",
     "schedule.check": "schedule.data",
     "schedule": "schedule.data schedule.check",

@@ -10,8 +10,8 @@ import typer
 
 from datacollect.commands.console import emit
 from datacollect.errors import ProblemError
-from datacollect.files.choices import Solver
 from datacollect.methods.options.shared import CHUNK_S, SLOT_S, SOLVER, TIME_LIMIT_S
+from datacollect.solvers.registry import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

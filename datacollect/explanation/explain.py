@@ -27,9 +27,10 @@ from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from datacollect.explanation.relaxations import Advice
-    from datacollect.files.choices import Preference, Solver
+    from datacollect.files.choices import Preference
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 def explain(
@@ -45,7 +46,7 @@ def explain(
         each source back, why it ends later than the lower bound, and what to relax first for its
         own method.
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
 
     Returns
     -------

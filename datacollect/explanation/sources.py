@@ -12,8 +12,7 @@ from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.flow.alone import Alone
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.choice import is_max_min_fair
-from datacollect.methods.options.names import COORDINATED
+from datacollect.methods.choice import is_max_min_fair, spec_of
 from datacollect.schedule.data.use import source_completion_s
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ def _reason(
     known: SourceLimits,
 ) -> tuple[str, str]:
     """Return what limits a source, and a sentence about it."""
-    if plan is not None and plan.method != COORDINATED and known.at_end:
+    if plan is not None and not spec_of(plan.method).attains_bound and known.at_end:
         return known.at_end[0].resource.kind, _own_text(known, fair=is_max_min_fair(plan.method))
     end_s = intervals.end_s
     late = finish_s is not None and finish_s > end_s * (1 + SAME)

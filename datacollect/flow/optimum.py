@@ -35,13 +35,13 @@ from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
     from datacollect.flow.quickest.quickest import ScaledFlow
     from datacollect.flow.shared.earliest import SharedEnd
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.solvers.networks import FlowSolver
+    from datacollect.solvers.registry import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def lower_bound(problem: Problem, *, solver: Solver = "auto") -> tuple[float, Bo
     ----------
     problem : Problem
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
 
     Returns
     -------
