@@ -16,12 +16,14 @@ nothing: where others' data would need that room, held data can leave in their p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.arrival_bounds import Timeline, tight_bounds
+from datacollect.flow.arrival_bounds import Timeline, bound_of_cut, tight_bounds
 from datacollect.flow.network.layered import breakpoints_s, layered_network
+from datacollect.flow.nested_cuts import leaving_s
 from datacollect.flow.network.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import cut_bottleneck, linear_bottleneck, name_hosts
@@ -106,8 +108,11 @@ def arrival_curve(problem: Problem, budget: Budget) -> ArrivalCurve:
     last_s = max(parcel.release_s for parcel in problem.parcels)
     timeline = Timeline(starts[(starts < end_s) | (starts <= last_s)], end_s)
     network = layered_network(problem, timeline.starts_s)
-    tight_at = tight_bounds(problem, network, timeline, budget)
-    stretches = _lower_envelope(problem, network, timeline, tight_at)
+    if network.n_pieces == 1 and not problem.shared:
+        stretches = _nested(problem, network, end_s, budget)
+    else:
+        tight_at = tight_bounds(problem, network, timeline, budget)
+        stretches = _lower_envelope(problem, network, timeline, tight_at)
     return _curve(problem, network, timeline, stretches)
 
 
@@ -152,6 +157,18 @@ class _Stretch:
     end_s: float
     piece: int
     bound: Bound
+
+
+def _nested(
+    problem: Problem, network: LayeredNetwork, end_s: float, budget: Budget
+) -> list[_Stretch]:
+    """Find the stretches where nothing changes: each ends when nodes leave the sources' side."""
+    leave_s = leaving_s(network, end_s, _tolerance(problem), budget.flow_solver())
+    ends = np.unique(np.append(leave_s, [0.0, end_s])).tolist()
+    return [
+        _Stretch(start, end, 0, bound_of_cut(network, leave_s >= end))
+        for start, end in pairwise(ends)
+    ]
 
 
 def _lower_envelope(
@@ -256,21 +273,24 @@ def _bottleneck(problem: Problem, network: LayeredNetwork, stretch: _Stretch) ->
     piece, bound = stretch.piece, stretch.bound
     start_s = float(network.starts_s[piece])
     behind = bound.behind
+    is_standing = bound.rate_bytes_per_s[piece] <= 0
+    if bound.is_cut and not is_standing:
+        until = _network_until(network, piece)
+        lengths = np.diff(until.starts_s, append=stretch.end_s)
+        return cut_bottleneck(problem, Quickest(until, lengths, behind))
     must_cross = [p for p in network.pools if behind[p.node] and p.release_s <= start_s]
-    if bound.rate_bytes_per_s[piece] <= 0:
+    if is_standing:
         return _standstill(problem, network, must_cross, start_s)
-    until = _network_until(network, piece)
-    if not bound.is_cut:
-        shared = sorted(number for number, in_piece in bound.shared if in_piece == piece)
-        arcs = bound.arcs[network.piece[bound.arcs] == piece]
-        arcs = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]
-        return linear_bottleneck(problem, network, shared, arcs, must_cross)
-    lengths = np.diff(until.starts_s, append=stretch.end_s)
-    return cut_bottleneck(problem, Quickest(until, lengths, behind))
+    shared = sorted(number for number, in_piece in bound.shared if in_piece == piece)
+    arcs = bound.arcs[network.piece[bound.arcs] == piece]
+    arcs = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]
+    return linear_bottleneck(problem, network, shared, arcs, must_cross)
 
 
 def _network_until(network: LayeredNetwork, piece: int) -> LayeredNetwork:
     """Leave out later pieces, the way into them, and what is released later."""
+    if network.n_pieces == 1:
+        return network
     start_s = float(network.starts_s[piece])
     kept = (network.piece < piece) | (
         (network.piece == piece) & np.isfinite(network.rate_bytes_per_s)

@@ -115,7 +115,7 @@ class ScaledFlow:
     ) -> None:
         self.network = network
         self.solver = solver
-        self.supply_bytes = np.array([pool.n_bytes for pool in network.pools], dtype=float)
+        self.supply_bytes = network.pool_bytes
         self.total_bytes = float(self.supply_bytes.sum())
         degree = 1 + max(
             int(np.bincount(end, minlength=network.n_nodes).max(initial=0))
@@ -127,8 +127,7 @@ class ScaledFlow:
         units = np.rint(self.supply_bytes * self.scale).astype(np.int64)
         self.supply_units = np.maximum(units, 1)  # few bytes among very many are not lost
         self.node_supply_units = np.zeros(network.n_nodes, dtype=np.int64)
-        pool_nodes = np.array([pool.node for pool in network.pools], dtype=np.int64)
-        np.add.at(self.node_supply_units, pool_nodes, self.supply_units)
+        np.add.at(self.node_supply_units, network.pool_nodes, self.supply_units)
         self.active = _first_arcs(network, known)
 
     def capacity_units(self, lengths_s: FloatArray) -> IntArray:
@@ -157,8 +156,7 @@ class ScaledFlow:
 
     def supply_behind(self, cut: BoolArray) -> float:
         """Bytes that enter on the sources' side of a cut."""
-        nodes = [pool.node for pool in self.network.pools]
-        return float(self.supply_bytes[cut[nodes]].sum())
+        return float(self.supply_bytes[cut[self.network.pool_nodes]].sum())
 
 
 def _first_arcs(network: LayeredNetwork, known: ScaledFlow | None) -> BoolArray:
@@ -282,7 +280,7 @@ def _single_node_cuts(scaled: ScaledFlow) -> Iterator[BoolArray]:
             yield before_sink
         return
     yield before_sink
-    nodes = np.array([pool.node for pool in network.pools])
+    nodes = network.pool_nodes
     rate = np.bincount(network.tail, network.rate_bytes_per_s, network.n_nodes)[nodes]
     with np.errstate(divide="ignore"):
         slowest = nodes[np.argmax(scaled.supply_bytes / rate)]
