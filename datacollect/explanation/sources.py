@@ -167,7 +167,7 @@ def explain_sources(
                 limited_by,
                 text,
                 known.limits,
-                known.rivals[:MOST_RIVALS],
+                tuple(known.rivals[:MOST_RIVALS]),
                 len(known.rivals),
             )
         )

@@ -50,5 +50,16 @@ class OnDemand(Sequence[Item]):
             self._known[number] = self._make(number)
         return self._known[number]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (OnDemand, tuple)):
+            return NotImplemented
+        return tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (tuple(self),)
