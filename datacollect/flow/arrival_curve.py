@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.flow.arrival_bounds import Timeline, bound_of_cut, tight_bounds
-from datacollect.flow.network.layered import breakpoints_s, layered_network
 from datacollect.flow.nested_cuts import leaving_s
+from datacollect.flow.network.layered import breakpoints_s, layered_network
 from datacollect.flow.network.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
 from datacollect.flow.on_demand import OnDemand
 from datacollect.flow.optimum import fluid_optimum
@@ -228,7 +228,9 @@ def _lower_envelope(
     return [_stretch(timeline, *each) for each in found]
 
 
-def _stretch(timeline: Timeline, start_s: float, end_s: float, piece: int, bound: Bound) -> _Stretch:
+def _stretch(
+    timeline: Timeline, start_s: float, end_s: float, piece: int, bound: Bound
+) -> _Stretch:
     rate = float(bound.rate_bytes_per_s[piece])
     end_bytes = bound.bytes_through(timeline.lengths_until(end_s))
     return _Stretch(start_s, end_s, piece, rate, end_bytes, lambda: bound)

@@ -90,6 +90,15 @@ class LayeredNetwork:
         return len(self.starts_s)
 
     @cached_property
+    def n_hosts(self) -> int:
+        """Number of hosts: of nodes in each piece of time."""
+        return int(self.node_host.max()) + 1
+
+    def is_apart(self, node: int) -> bool:
+        """Whether own data wait at a node besides the hosts' own."""
+        return node >= self.n_hosts * self.n_pieces
+
+    @cached_property
     def pool_nodes(self) -> IntArray:
         """Nodes of the pools, shape (n_pools,)."""
         return np.array([pool.node for pool in self.pools], dtype=np.int64)

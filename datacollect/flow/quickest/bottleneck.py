@@ -76,7 +76,11 @@ def never_arrives(problem: Problem, names: Sequence[str]) -> InfeasibleError:
 
 
 def destination_bottleneck(
-    problem: Problem, rate_bytes_per_s: float, sources: Sequence[int] | IntArray, *, downlink: bool = False
+    problem: Problem,
+    rate_bytes_per_s: float,
+    sources: Sequence[int] | IntArray,
+    *,
+    downlink: bool = False,
 ) -> Bottleneck:
     """Say that what leads into the destination binds."""
     what = "downlink of" if downlink else "links into"
