@@ -28,6 +28,11 @@ _POTENTIAL_LIMIT = 2**61
 SPARSE = 8
 
 
+# A basis is repaired for this part of what a new beginning takes at most: what takes longer may take
+# fifty times as long.
+REPAIR_BUDGET = 0.1
+
+
 class LemonFlow:
     """Flows by LEMON.
 
@@ -129,6 +134,7 @@ class LemonRestarts:
         """
         _check_costs(cost, self._n_nodes)
         graph = self._graph or _graph(self._n_nodes, self._tail, self._head)
+        graph.set_warm_repair_budget(REPAIR_BUDGET)
         self._graph = None  # where it fails it has no basis to go on from
         _run(graph, supply, capacity[self._order], cost[self._order])
         self._graph = graph

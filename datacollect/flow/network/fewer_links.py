@@ -9,7 +9,7 @@ fixed-charge problem, which is NP-hard (Guisewite and Pardalos, Annals of Operat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from datacollect.flow.network.tolerances import SAME_COST
 from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from datacollect.flow.network.few_arcs import SupplyNetwork
+    from datacollect.flow.network.restarts import Restarted
     from datacollect.numbers.arrays import BoolArray, IntArray
     from datacollect.solvers.budget import Budget
 
@@ -35,22 +34,15 @@ MOST_TRIES = 3
 FEW = 16
 
 
-# Finds a cheapest flow, and the potentials that prove it; None where it cannot.
-Cheapest: TypeAlias = (
-    "Callable[[SupplyNetwork, IntArray, BoolArray | None], tuple[IntArray, IntArray] | None]"
-)
-
-
 class ArcCosts(NamedTuple):
     """What a unit costs on each arc, and what one unit of the first wish weighs in that.
 
-    `again` finds cheapest flows on the same network, of some links alone, and the potentials that
-    prove them: see `datacollect.flow.network.restarts.Restarts.cheapest`.
+    `again` finds cheapest flows on the same network, on some links alone, from where others ended.
     """
 
     every: IntArray
     first_weight: int
-    again: Cheapest | None = None
+    again: Restarted | None = None
 
     def of_first_wish(self, flow: IntArray) -> float:
         """Return what a flow costs by the first wish alone."""
@@ -119,12 +111,12 @@ def _cheapest_on(
     kept: BoolArray,
 ) -> IntArray | None:
     """Return the cheapest flow of all supplies on some arcs; None if they do not suffice."""
-    solver = budget.flow_solver()
-    if not suffice(network, solver, arcs):
+    solver, again = budget.flow_solver(), costs.again
+    if not (again.suffice if again else suffice)(network, solver, arcs):
         return None
     columns = (network.tail[arcs], network.head[arcs], network.capacity[arcs], costs.every[arcs])
     part = FlowNetwork(network.n_nodes, *columns)
-    restarted = None if costs.again is None else costs.again(network, costs.every, kept)
+    restarted = again.cheapest(network, costs.every, kept) if again else None
     if restarted is None:
         balance = network.supply.copy()
         balance[network.sink] -= int(network.supply.sum())

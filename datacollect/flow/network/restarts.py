@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.errors import SolverError
+from datacollect.flow.network.few_arcs import cut_behind
 from datacollect.flow.network.layered import NO_LINK, layered_network
 from datacollect.flow.network.ties import MOST_ARCS
+from datacollect.flow.network.tolerances import SURELY
 
 if TYPE_CHECKING:
     from datacollect.flow.network.few_arcs import SupplyNetwork
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
+    from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.timed import TimedRestarts
 
 # So many more pieces than the first network has are kept in store: a part of them, at least one.
@@ -44,50 +47,25 @@ class Restarts:
 
     def __init__(self, problem: Problem, starts_s: FloatArray, budget: Budget) -> None:
         self._problem, self._starts_s, self._budget = problem, starts_s, budget
-        self._wide: _Wide | None = None
+        self.wide: _Wide | None = None
+        self.cut: BoolArray | None = None
         self._place: _Place | None = None
         self._whole: _Flows | None = None
         self._part: _Flows | None = None
 
-    def cheapest(
-        self,
-        network: LayeredNetwork,
-        supplied: SupplyNetwork,
-        cost: IntArray,
-        kept: BoolArray | None = None,
-    ) -> tuple[IntArray, IntArray] | None:
-        """Return the cheapest flow of all supplies, and node potentials that prove it.
-
-        Parameters
-        ----------
-        network : LayeredNetwork
-        supplied : SupplyNetwork
-            The same network in whole units.
-        cost : ndarray of int64, shape (n_arcs,)
-        kept : ndarray of bool, shape (n_links,), optional
-            The only links that may be used. Others have a beginning of their own.
-
-        Returns
-        -------
-        tuple of ndarray of int64, or None
-            None where no solver restarts, or the network is too small or too large for that.
-
-        Raises
-        ------
-        InfeasibleError
-            No flow takes all supplies to the sink.
-        """
+    def on(self, network: LayeredNetwork) -> Restarted | None:
+        """Return what restarts on a network; None where it is too small or too large for that."""
         if network.n_pieces < FEWEST_PIECES or network.n_arcs > MOST_ARCS:
             return None
-        if self._wide is None or network.n_pieces > self._wide.network.n_pieces:
-            self._wide = _Wide.build(self._problem, self._starts_s, network.n_pieces)
-            self._place = self._whole = self._part = None
+        if self.wide is None or network.n_pieces > self.wide.network.n_pieces:
+            self.wide = _Wide.build(self._problem, self._starts_s, network.n_pieces)
+            self._place = self._whole = self._part = self.cut = None
         if self._place is None or self._place.network is not network:
-            self._place = self._wide.place_of(network)
-        flows = self._flows(self._wide.network, kept)
-        return None if flows is None else flows.cheapest(self._place, supplied, cost)
+            self._place = self.wide.place_of(network)
+        return Restarted(self, self._place)
 
-    def _flows(self, wide: LayeredNetwork, kept: BoolArray | None) -> _Flows | None:
+    def flows(self, wide: LayeredNetwork, kept: BoolArray | None) -> _Flows | None:
+        """Return where flows on all links, or on these alone, were found before."""
         if kept is None:
             self._whole = self._whole or _Flows.build(wide, np.arange(wide.n_arcs), self._budget)
             return self._whole
@@ -97,6 +75,60 @@ class Restarts:
         if self._part is None or not np.array_equal(self._part.arcs, np.flatnonzero(is_in)):
             self._part = _Flows.build(wide, np.flatnonzero(is_in), self._budget)
         return self._part
+
+
+class Restarted(NamedTuple):
+    """Cheapest flows on one network, begun where those on others alike have ended."""
+
+    restarts: Restarts
+    place: _Place
+
+    def cheapest(
+        self, supplied: SupplyNetwork, cost: IntArray, kept: BoolArray | None = None
+    ) -> tuple[IntArray, IntArray] | None:
+        """Return the cheapest flow of all supplies, and node potentials that prove it.
+
+        Parameters
+        ----------
+        supplied : SupplyNetwork
+            The same network in whole units.
+        cost : ndarray of int64, shape (n_arcs,)
+        kept : ndarray of bool, shape (n_links,), optional
+            The only links that may be used. What uses other links has another beginning.
+
+        Returns
+        -------
+        tuple of ndarray of int64, or None
+            None where no solver restarts.
+
+        Raises
+        ------
+        InfeasibleError
+            No flow takes all supplies to the sink.
+        """
+        assert self.restarts.wide is not None
+        flows = self.restarts.flows(self.restarts.wide.network, kept)
+        return None if flows is None else flows.cheapest(self.place, supplied, cost)
+
+    def suffice(self, supplied: SupplyNetwork, solver: FlowSolver, arcs: IntArray) -> bool:
+        """Say whether some arcs carry all supplies; first by the cut that was too small before."""
+        assert self.restarts.wide is not None
+        known = self.restarts.cut
+        if known is not None and _is_short(supplied, arcs, known[self.place.nodes]):
+            return False
+        cut = cut_behind(supplied, solver, arcs)
+        if cut is not None:
+            self.restarts.cut = np.zeros(self.restarts.wide.network.n_nodes, dtype=bool)
+            self.restarts.cut[self.place.nodes] = cut
+        return cut is None
+
+
+def _is_short(network: SupplyNetwork, arcs: IntArray, cut: BoolArray) -> bool:
+    """Say whether less can cross a cut than has to."""
+    crossing = arcs[cut[network.tail[arcs]] & ~cut[network.head[arcs]]]
+    return bool(
+        network.capacity[crossing].sum(dtype=float) < network.supply[cut].sum() * (1 - SURELY)
+    )
 
 
 class _Place(NamedTuple):

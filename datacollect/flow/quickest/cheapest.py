@@ -7,7 +7,6 @@ Among all flows that empty every pool in the given pieces of time: bytes times t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.flow.network.few_arcs import cheapest_flow
@@ -83,8 +82,8 @@ def cheapest_by_preference(
     cost, supplied = arc_costs(costs, network, network.piece), scaled.supplied(lengths)
     again = None
     if restarts is not None and scaled.active.all():
-        again = partial(restarts.cheapest, network)
-    restarted = None if again is None else again(supplied, cost, None)
+        again = restarts.on(network)
+    restarted = None if again is None else again.cheapest(supplied, cost)
     units, potential = restarted or (
         cheapest_flow(supplied, cost, solver, scaled.active.copy()),
         None,
