@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, TimeLimitError
-from datacollect.solvers.choice import load_flow_solver, load_linear_solver
-from datacollect.solvers.timed import TimedFlow, TimedLinear
+from datacollect.solvers.choice import load_flow_solver, load_linear_solver, load_restarts
+from datacollect.solvers.timed import TimedFlow, TimedLinear, TimedRestarts
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.programs import LinearSolver
     from datacollect.solvers.registry import Solver
@@ -70,6 +73,18 @@ class Budget:
     def _flow_solver(self) -> FlowSolver:
         # One solver for all calls: under a limit it is a child process, costly to start.
         return TimedFlow(load_flow_solver(self.solver, time_limit_s=self.remaining_s()))
+
+    def restarts(
+        self, n_nodes: int, tail: npt.NDArray[np.integer], head: npt.NDArray[np.integer]
+    ) -> TimedRestarts | None:
+        """Return what finds cheapest flows on one network over and over, if anything does.
+
+        Nothing where time is limited: that takes processes of their own, one for each call.
+        """
+        found = None
+        if self.stop_at_s is None:
+            found = load_restarts(self.solver, n_nodes, tail, head)
+        return None if found is None else TimedRestarts(found)
 
     def linear_solver(self) -> LinearSolver:
         """Return the linear solver, always the same one; pass it `remaining_s` with each solve.

@@ -26,6 +26,10 @@ from datacollect.solvers.registry import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy as np
+    import numpy.typing as npt
+
+    from datacollect.solvers.lemon import LemonRestarts
     from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.programs import LinearSolver
     from datacollect.solvers.registry import Backend
@@ -101,6 +105,27 @@ def load_flow_solver(name: str = "auto", time_limit_s: float | None = None) -> F
         others = [partial(load_flow_solver, each) for each in FLOW_BACKENDS]
         return AutoFlow(first, second, others)
     return cast("FlowSolver", _load(name, FLOW_BACKENDS[name]))
+
+
+def load_restarts(
+    name: str, n_nodes: int, tail: npt.NDArray[np.integer], head: npt.NDArray[np.integer]
+) -> LemonRestarts | None:
+    """Return what finds cheapest flows on one network over and over; None where that is not there.
+
+    Parameters
+    ----------
+    name : str
+        As for `load_flow_solver`.
+    n_nodes : int
+    tail, head : ndarray of int, shape (n_arcs,)
+    """
+    if name not in ("auto", "lemon"):
+        return None
+    try:
+        from datacollect.solvers.lemon import LemonRestarts
+    except ImportError:
+        return None
+    return LemonRestarts(n_nodes, tail, head)
 
 
 def load_linear_solver(name: str = "auto") -> LinearSolver:

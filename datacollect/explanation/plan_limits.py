@@ -17,6 +17,7 @@ import numpy as np
 from datacollect.explanation.full_capacities import FullCapacities
 from datacollect.explanation.resources import TURNS, Resource, ValueFrom, resource_name, values_text
 from datacollect.explanation.tolerances import FULL
+from datacollect.flow.on_demand import OnDemand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,13 +109,13 @@ class SourceLimits:
         By when they begin.
     at_end : tuple of Limit
         Those of them that hold its data back last.
-    rivals : tuple of str
+    rivals : sequence of str
         Other sources that use one of `at_end` while it holds this source back.
     """
 
     limits: tuple[Limit, ...] = ()
     at_end: tuple[Limit, ...] = ()
-    rivals: tuple[str, ...] = ()
+    rivals: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -198,11 +199,14 @@ def _pause_s(full: FullCapacities) -> float:
 
 def _runs(full: FullCapacities, holds: Holds, pause_s: float) -> _Runs:
     """Join neighbouring stretches of time in which one resource holds one source back."""
-    order = np.lexsort((holds.stretch, holds.resource, holds.source))
-    owner, resource, stretch = (column[order] for column in holds)
-    begin, end = full.time_s[stretch], full.time_s[stretch + 1]
-    new = np.ones(len(owner), dtype=bool)
+    order = np.lexsort((holds.first, holds.resource, holds.source))
+    owner, resource, first, last = (column[order] for column in holds)
     same = (owner[1:] == owner[:-1]) & (resource[1:] == resource[:-1])
+    # One of several that overlap may end last: the latest so far counts.
+    group = np.cumsum(np.append(0, ~same)[: len(owner)]) * len(full.time_s)
+    last = np.maximum.accumulate(last + group) - group
+    begin, end = full.time_s[first], full.time_s[last]
+    new = np.ones(len(owner), dtype=bool)
     new[1:] = ~same | (begin[1:] - end[:-1] > pause_s)
     first = np.flatnonzero(new)
     last = np.append(first, len(owner))[1:] - 1
@@ -245,7 +249,7 @@ def _binds(full: FullCapacities, binding: _Runs, held: _Runs) -> list[Limit]:
 def _of_source(
     full: FullCapacities, host: int, held: _Runs, release: Limit | None, pause_s: float
 ) -> SourceLimits:
-    runs = np.flatnonzero(held.owner == host)
+    runs = np.arange(*np.searchsorted(held.owner, [host, host + 1]))
     limits = [] if release is None else [release]
     limits += [
         _limit(full, int(held.resource[i]), held.from_s[i], held.to_s[i], [host])
@@ -258,5 +262,6 @@ def _of_source(
     for limit in at_end:
         rivals[full.users(full.number(limit.resource), limit.from_s, limit.to_s)] = True
     rivals[host] = False
-    names = tuple(full.problem.names[i] for i in np.flatnonzero(rivals).tolist())
-    return SourceLimits(tuple(limits), tuple(at_end), names)
+    hosts, names = np.flatnonzero(rivals), full.problem.names
+    named = OnDemand(lambda number: names[hosts[number]], len(hosts))
+    return SourceLimits(tuple(limits), tuple(at_end), named)

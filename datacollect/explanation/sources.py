@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.explanation.plan_limits import SourceLimits
@@ -33,14 +33,41 @@ FEWEST_SOURCES_SOLVED = 10
 MOST_RIVALS, MOST_EARLIER = 20, 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BindingInterval:
-    """What binds between two instants, if as much as possible arrives at every instant."""
+    """What binds between two instants, if as much as possible arrives at every instant.
+
+    Attributes
+    ----------
+    from_s, to_s, rate_bytes_per_s : float
+    bottlenecks : sequence of Bottleneck
+        Those of all intervals; of thousands few are put into words.
+    number : int
+        Which of them is the interval's own.
+    """
 
     from_s: float
     to_s: float
     rate_bytes_per_s: float
-    bottleneck: Bottleneck
+    bottlenecks: Sequence[Bottleneck] = field(repr=False)
+    number: int = field(repr=False)
+
+    @property
+    def bottleneck(self) -> Bottleneck:
+        """What binds."""
+        return self.bottlenecks[self.number]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BindingInterval):
+            return NotImplemented
+        return self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self.from_s, self.to_s, self.rate_bytes_per_s, self.bottleneck
 
 
 @dataclass(frozen=True)
@@ -139,7 +166,7 @@ def explain_sources(
                 limited_by,
                 text,
                 known.limits,
-                known.rivals[:MOST_RIVALS],
+                tuple(known.rivals[:MOST_RIVALS]),
                 len(known.rivals),
             )
         )
