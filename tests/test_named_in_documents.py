@@ -20,7 +20,7 @@ DOCUMENTS = [*PAGES, *sorted(str(path.relative_to(REPOSITORY)) for path in DOCS)
 # Source files wherever they are named, and whatever begins with one of our folders; * is any part
 # of a name, a word in capitals a name of one's own.
 SOURCE = re.compile(r"(?<![\w./*-])[\w./*-]*\w\.(?:py|h|toml)\b")
-FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs"
+FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs|packaging"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*")
 MODULE = re.compile(r"(?<![\w./-])datacollect(?:\.\w+)+")
 OWN_NAME = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")

@@ -33,8 +33,8 @@ from importlib import import_module
 from typing import Any
 
 _HOME_OF = {
-    "assign": "datacollect.bistro.assignment.assigning",
-    "problem_of": "datacollect.bistro.assignment.collecting",
+    "assign": "datacollect.bistro.formats.assignment.assigning",
+    "problem_of": "datacollect.bistro.formats.assignment.collecting",
 }
 
 __all__ = ["assign", "problem_of"]

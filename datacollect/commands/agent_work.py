@@ -38,7 +38,7 @@ def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
     if config.accept is not None:
         handlers |= _accepting(config.accept, held)
     if config.measure is not None:
-        from datacollect.measurement.answering.handlers import Measuring
+        from datacollect.measuring.agent.handlers import Measuring
 
         measuring = Measuring(config, note)
         handlers |= measuring.handlers()
@@ -59,8 +59,8 @@ def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
 def _accepting(config: AcceptConfig, held: ExitStack) -> dict[str, Handler]:
     """Start the bistro of an agent; return who answers for it."""
     try:
-        from datacollect.bistro.taking.bistro import Bistro
-        from datacollect.bistro.taking.tus import handlers_of
+        from datacollect.bistro.upload_server.server import Bistro
+        from datacollect.bistro.upload_server.tus import handlers_of
     except ImportError as error:
         from datacollect.installation import command_for_extra, is_absent
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.config.fields import DESTINATION, SERVICE, WITNESS
-from datacollect.bistro.event.fields import EVENT
+from datacollect.bistro.formats.event.fields import EVENT
+from datacollect.bistro.http.config_fields import DESTINATION, SERVICE, WITNESS
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
-from datacollect.measurement.hosts_file import HOSTS
+from datacollect.measuring.plan.hosts_file import HOSTS
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE

@@ -53,7 +53,7 @@ def show(
 def _verifier_key_of(witness: str | None) -> FactsOfKey | None:
     if witness is None:
         return None
-    from datacollect.bistro.log.checkpoints import witness_key
+    from datacollect.bistro.formats.log.checkpoints import witness_key
     from datacollect.net.kinds import HostName
 
     name = HostName().read(witness, "--witness")

@@ -13,24 +13,26 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
+from datacollect.bistro.commands.audit import audit
+from datacollect.bistro.commands.bistro import bistro
+from datacollect.bistro.commands.event import event
+from datacollect.bistro.commands.servers import timestamp, witness
+from datacollect.bistro.commands.upload import upload
+from datacollect.bistro.commands.verify import verify
 from datacollect.commands.agent import agent
 from datacollect.commands.at_work import at_work
-from datacollect.commands.audit import audit
-from datacollect.commands.bistro import bistro
 from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
 from datacollect.commands.console import complain, emit
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
-from datacollect.commands.event import event
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
-from datacollect.commands.measure_commands import measure
 from datacollect.commands.method_options import (
     NAMING,
     brought_methods,
@@ -47,15 +49,13 @@ from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
 from datacollect.commands.schema import schema
-from datacollect.commands.servers import timestamp, witness
 from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
-from datacollect.commands.upload import upload
-from datacollect.commands.verify import verify
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
+from datacollect.measuring.commands.group import measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -16,14 +16,14 @@ from instances.events import counting_bytes, draft, key_of, proof_of
 from instances.ports import free_port
 from instances.timestamping import World
 
-from datacollect.bistro.accepting.admission import commitment_json, metadata_text
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.event.event import Event
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import Ticket, new_ticket
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.taking.bistro import Bistro
-from datacollect.bistro.taking.tus import handlers_of
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import Ticket, new_ticket
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.receipt.upload_wish import commitment_json, metadata_text
+from datacollect.bistro.upload_server.server import Bistro
+from datacollect.bistro.upload_server.tus import handlers_of
 from datacollect.net.keys import write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 from datacollect.transfer.agent.config.file import AgentConfig

@@ -18,8 +18,8 @@ from instances.ports import free_port
 from instances.timestamping import World
 
 from datacollect.bistro.page.writing import write_page
-from datacollect.bistro.taking.bistro import Bistro
-from datacollect.bistro.taking.tus import handlers_of
+from datacollect.bistro.upload_server.server import Bistro
+from datacollect.bistro.upload_server.tus import handlers_of
 from datacollect.net.keys import write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 from datacollect.transfer.agent.config.file import AgentConfig

@@ -8,10 +8,10 @@ import tomllib
 import pyrage
 import pytest
 
-from datacollect.bistro.config.file import DestinationConfig, ServiceConfig, WitnessConfig
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.service.core import log_of
-from datacollect.bistro.taking.bistro import Bistro
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.http.config import DestinationConfig, ServiceConfig, WitnessConfig
+from datacollect.bistro.log_service.core import log_of
+from datacollect.bistro.upload_server.server import Bistro
 from datacollect.commands.main import run
 from datacollect.net.tls import fingerprint_of_file
 from datacollect.transfer.agent.config.file import AgentConfig
