@@ -59,7 +59,7 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run_parser = commands.add_parser("run", help="serve a host's folder, relay for others")
     run_parser.add_argument("agent", metavar="AGENT", help="file of the agent, TOML")
-    run_parser.set_defaults(act=lambda given: serve(given.agent, as_json=given.json))
+    run_parser.set_defaults(act=_run)
     init = commands.add_parser("init", help="write an agent's file and print what introduces it")
     _add_init(init)
     keys = commands.add_parser("keys", help="make and show keys that sign tickets")
@@ -73,6 +73,13 @@ def _parser() -> _Parser:
     for each in (run_parser, init, new, show):
         each.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
+
+
+def _run(given: argparse.Namespace) -> None:
+    # Named, not looked up: what this program imports is all that its wheel has.
+    from datacollect.measuring.agent.handlers import MEASURE_HANDLERS
+
+    serve(given.agent, as_json=given.json, handlers=[MEASURE_HANDLERS])
 
 
 def _add_init(init: argparse.ArgumentParser) -> None:

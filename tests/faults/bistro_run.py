@@ -33,10 +33,10 @@ from datacollect.bistro.formats.log.checkpoints import log_key  # noqa: E402
 from datacollect.bistro.http.published import Found  # noqa: E402
 from datacollect.bistro.upload_server import amending, core  # noqa: E402
 from datacollect.bistro.upload_server import server as bistro  # noqa: E402
+from datacollect.bistro.upload_server.table import AcceptConfig  # noqa: E402
 from datacollect.bistro.upload_server.tus import Tus  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
 from datacollect.net.keys import write_private_key  # noqa: E402
-from datacollect.transfer.agent.config.file import AcceptConfig  # noqa: E402
 
 N_UPLOADS, BYTES, PART_BYTES = 6, 1000, 600
 TRIES, PAUSE_S, PATIENCE_S = 40, 0.02, 20.0

@@ -235,7 +235,7 @@ def no_jc(monkeypatch):
 
 
 def no_pyrage(monkeypatch):
-    from datacollect.commands import agent_work
+    from datacollect.transfer.agent.handlers import handlers_of
 
     class Unloadable(ModuleType):
         def __getattr__(self, name):
@@ -243,7 +243,8 @@ def no_pyrage(monkeypatch):
 
     name = "datacollect.bistro.upload_server.server"
     monkeypatch.setitem(sys.modules, name, Unloadable(name))
-    agent_work._accepting(None, None)
+    monkeypatch.delitem(sys.modules, "datacollect.bistro.upload_server.handlers", raising=False)
+    handlers_of("accept")
 
 
 def no_cbc(monkeypatch):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note, working
 from datacollect.commands.options import (
     Dask,
@@ -138,3 +139,6 @@ def _show_custody(custody: Custody) -> None:
         emit_text(trouble)
     for dispute in custody.disputes:
         emit_text(f"one of {', '.join(dispute.between)} has failed: {dispute.text}")
+
+
+COMMAND = CommandSpec("audit", audit)

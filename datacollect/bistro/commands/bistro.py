@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_json, note, note_text
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Address, AgentFile, Collectors, Force, Json, Listen
@@ -83,3 +84,6 @@ def status(
         at_s = facts[key]
         ago_s = None if at_s is None else max(time.time() - at_s, 0.0)
         emit(f"{name}: {'none' if ago_s is None else f'{format_duration(ago_s)} ago'}")
+
+
+COMMAND = CommandSpec("bistro", bistro)

@@ -8,6 +8,7 @@ import typer
 
 from datacollect.bistro.commands.event_page import page
 from datacollect.bistro.commands.event_run import run, status
+from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Force, Json, require_new
@@ -157,3 +158,5 @@ def extend(
 event.command(cls=Command)(page)
 event.command(cls=Command)(run)
 event.command(cls=Command)(status)
+
+COMMAND = CommandSpec("event", event)

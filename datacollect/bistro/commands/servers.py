@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from datacollect.commands.brought import CommandSpec
 from datacollect.commands.options import Json
 from datacollect.commands.streams import complain, emit
 from datacollect.net.safe_text import safe_text
@@ -69,3 +70,7 @@ def witness(
 def _say(text: str) -> None:
     # As agents write theirs.
     complain(json.dumps({"time_s": round(time.time(), 3), "what": "note", "why": safe_text(text)}))
+
+
+TIMESTAMP_COMMAND = CommandSpec("timestamp", timestamp, has_own_log=True)
+WITNESS_COMMAND = CommandSpec("witness", witness, has_own_log=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
 from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.options import Json, require_at_most_one
@@ -84,3 +85,6 @@ def _show(done: Uploaded) -> None:
             note_text(f"keep {' and '.join(kept)}")
     if done.amendments is not None:
         note_text(f"the event was changed since it was published: {done.amendments} proves how")
+
+
+COMMAND = CommandSpec("upload", upload)

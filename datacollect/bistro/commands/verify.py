@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_json, emit_text
 from datacollect.commands.options import Json
 
@@ -59,3 +60,6 @@ def verify(
     for reason in verdict.reasons:
         emit_text(reason, 2)
     return code
+
+
+COMMAND = CommandSpec("verify", verify)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.bistro.formats.event.event import Event
-    from datacollect.transfer.agent.config.file import AcceptConfig
+    from datacollect.bistro.upload_server.table import AcceptConfig
 
 EACH_S = 60.0
 

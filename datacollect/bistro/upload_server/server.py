@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.upload_server.messages import Event as Told
     from datacollect.bistro.upload_server.messages import Upload
-    from datacollect.transfer.agent.config.file import AcceptConfig
+    from datacollect.bistro.upload_server.table import AcceptConfig
     from datacollect.transfer.agent.shell.handling import Exchange
 
 TICK_S = 0.5

@@ -62,7 +62,9 @@ def set_up_bistro(
         "bytes": room,
         "receipt_key": key_file.name,
     }
-    path, introduction = set_up_agent(replace(setting, accept=accept), str(path), force=force)
+    path, introduction = set_up_agent(
+        replace(setting, tables={"accept": accept}), str(path), force=force
+    )
     if not key_file.exists():
         write_private_key(key_file, new_private_key())
     return path, {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.log.checkpoints import TIME_STOP
+from datacollect.bistro.upload_server.table import accept_of
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.documents import decode, document_name, parse_json
 from datacollect.files.fields import Field, Table
@@ -56,7 +57,7 @@ def facts_of(where: str | PathLike[str], fingerprint: str | None = None) -> dict
     url = str(where)
     if not url.startswith(("https://", "http://")):
         config = AgentConfig.from_file(where)
-        if config.accept is None:
+        if accept_of(config) is None:
             raise ProblemError(f"{url}: has no table accept, so that this agent takes no uploads")
         host, port = config.listen
         if host in ("0.0.0.0", "::"):

@@ -22,6 +22,7 @@ from datacollect.measuring.agent.pair_receiving import PairReceiver
 from datacollect.measuring.agent.pair_sending import ARRIVED_PATH, OPEN_PATH, send_pairs
 from datacollect.measuring.agent.pinging import ping
 from datacollect.measuring.agent.sending import SINK_PATH, send_tcp
+from datacollect.measuring.agent.table import COUNTERS, measure_of
 from datacollect.measuring.agent.tracing import trace
 from datacollect.measuring.plan.host_lease import Granted
 from datacollect.measuring.probes.interface_counters import interface_counters
@@ -30,7 +31,7 @@ from datacollect.net.connect import token_of
 from datacollect.net.host_marks import IN_PULL, is_marked
 from datacollect.net.names import host_and_port
 from datacollect.net.tickets import NUMBER_STOP
-from datacollect.transfer.agent.config.fields import COUNTERS
+from datacollect.transfer.agent.handlers import AgentHandlers, Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,9 +67,10 @@ class Measuring:
     """
 
     def __init__(self, config: AgentConfig, note: Callable[[str], None]) -> None:
-        assert config.measure is not None
-        self._config, self._measure, self._note = config, config.measure, note
-        self._tests = HostTests(config.measure, config.certificate)
+        measure = measure_of(config)
+        assert measure is not None
+        self._config, self._measure, self._note = config, measure, note
+        self._tests = HostTests(measure, config.certificate)
 
     def handlers(self) -> dict[str, Handler]:
         """Return who answers, by path."""
@@ -88,7 +90,8 @@ class Measuring:
 
     def reread(self, config: AgentConfig) -> None:
         """Count the tickets of the operators whom the file names now; a test of another ends."""
-        self._tests.trust(config.measure.operators if config.measure else frozenset())
+        measure = measure_of(config)
+        self._tests.trust(frozenset() if measure is None else measure.operators)
 
     def _answering(
         self, act: Callable[[Exchange, MeasureTicket], dict[str, Any]]
@@ -292,3 +295,11 @@ def _number(tree: dict[str, Any], name: str, least: float, most: float) -> float
     if not isinstance(value, int | float) or value is True or not least <= value <= most:
         raise ProblemError(f"{name} must be a number from {least:g} to {most:g}, got {value!r}")
     return value
+
+
+def _start(config: AgentConfig, log: Callable[[str], None]) -> Started:
+    measuring = Measuring(config, log)
+    return Started(measuring.handlers(), measuring.reread)
+
+
+MEASURE_HANDLERS = AgentHandlers("measure", _start)

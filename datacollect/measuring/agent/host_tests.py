@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from datacollect.measuring.agent.pair_receiving import PairReceiver
+    from datacollect.measuring.agent.table import MeasureConfig
     from datacollect.measuring.plan.host_lease import LeaseAnswer
     from datacollect.measuring.plan.measure_tickets import MeasureTicket
-    from datacollect.transfer.agent.config.file import MeasureConfig
 
 # Less than an agent keeps a connection over which nothing moves: the lease ends with it.
 LONGEST_LEASE_S = 70.0

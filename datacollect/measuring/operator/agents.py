@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import RefusedError, TransferError
+from datacollect.measuring.agent.table import COUNTERS
 from datacollect.measuring.plan.host_lease import Granted, Wait
 from datacollect.measuring.plan.measure_tickets import MeasureTicket, sign_measure_ticket
 from datacollect.measuring.probes.pair_packets import MOST_PACKETS, PAGE, arrivals_of
@@ -17,7 +18,6 @@ from datacollect.net.http_asking import Asker
 from datacollect.net.names import host_port_text
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tls import client_context, fingerprint_of, require_fingerprint
-from datacollect.transfer.agent.config.fields import COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,11 +8,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
+from datacollect.measuring.agent.table import COUNTERS
 from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.probes.interface_counters import interface_counters
 from datacollect.net.fan_out import start_thread
 from datacollect.net.tickets import new_nonce
-from datacollect.transfer.agent.config.fields import COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,10 +11,10 @@ from instances.authorities import certificate_pem
 from instances.events import event_bytes, key_of
 
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.commands.json_schemas import SCHEMAS
+from datacollect.commands.json_schemas import schema_of
 from datacollect.errors import ProblemError
 
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMAS["event"]())
+VALIDATOR = jsonschema.Draft202012Validator(schema_of("event"))
 PEM = certificate_pem()
 BISTRO = {"name": "b", "url": "https://b.example", "key": key_of("b").public, "ca": PEM}
 

@@ -20,6 +20,7 @@ from datacollect.bistro.formats.log.notes import parse_note, signed
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, amendments_data
 from datacollect.bistro.upload_server import amending
 from datacollect.bistro.upload_server.server import Bistro
+from datacollect.bistro.upload_server.table import accept_of
 from datacollect.errors import ProblemError
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -128,7 +129,7 @@ def test_damaged_amendments_are_named_at_the_start(tmp_path, service):
     with running_bistro(tmp_path) as (client, _):
         client.close()
     (tmp_path / "north-uploads" / "event.amendments.json").write_text("{")
-    accept = AgentConfig.from_file(tmp_path / "north.toml").accept
+    accept = accept_of(AgentConfig.from_file(tmp_path / "north.toml"))
     with (
         pytest.raises(ProblemError, match=r"event\.amendments\.json"),
         closing(Bistro(accept, print)),

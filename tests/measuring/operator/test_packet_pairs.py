@@ -17,6 +17,7 @@ from measuring.operator.modelled_wire import ModelledWire
 
 from datacollect.measuring.agent import pair_receiving, pair_sending
 from datacollect.measuring.agent.handlers import Measuring
+from datacollect.measuring.agent.table import measure_of
 from datacollect.measuring.operator.packet_pairs import PairsSettings
 from datacollect.measuring.operator.pair_tests import measure_pair
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -271,7 +272,7 @@ def test_a_socket_that_cannot_be_opened_is_a_reason(tmp_path, monkeypatch, call)
 def test_a_firewall_that_drops_all_is_named_after_a_few_packets(tmp_path, monkeypatch):
     wire = ModelledWire(monkeypatch, 5 * MBIT, is_lost=lambda _: True)
     with pair(tmp_path) as (by, to):
-        port = to.agent._config.measure.udp_port
+        port = measure_of(to.agent._config).udp_port
         row = measured(by, to)
         assert row["ended"] == (
             f"D: of 6 UDP packets to port {port} none has arrived; open that UDP port for this "
@@ -474,7 +475,7 @@ def test_strangers_packets_count_for_nothing(tmp_path, monkeypatch):
     """Others send to D's port all the time: of the wrong nonce, empty, long."""
     ModelledWire(monkeypatch, 5 * MBIT)
     with pair(tmp_path) as (by, to):
-        place = ("127.0.0.1", to.agent._config.measure.udp_port)
+        place = ("127.0.0.1", measure_of(to.agent._config).udp_port)
         original = pair_receiving.PairReceiver.told
         foreign = []
 

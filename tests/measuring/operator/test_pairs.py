@@ -17,6 +17,7 @@ from instances.measuring import OPERATOR, entry_of, measure_table, measuring, to
 
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.measuring.agent import handlers
+from datacollect.measuring.agent.table import measure_of
 from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.operator.pair_tests import (
     PingSettings,
@@ -478,6 +479,6 @@ def test_wrong_tables_are_named(tmp_path, keys, why):
 
 def test_a_table_says_all(tmp_path):
     more = measure_table(rate="80 Mbit/s", hours="22-6", bytes_per_hour="1 GB")
-    measure = AgentConfig.from_file(write_agent(tmp_path, "S", more=more)).measure
+    measure = measure_of(AgentConfig.from_file(write_agent(tmp_path, "S", more=more)))
     assert (measure.rate_bytes_per_s, measure.hours) == (1e7, (22, 6))
     assert (measure.tools, measure.bytes_per_hour) == (("ping", "trace", "pairs", "tcp"), 10**9)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from datacollect.errors import ProblemError
+from datacollect.measuring.agent.table import TOOLS as TOOLS_OF_AGENTS
 from datacollect.measuring.operator.tools import TOOLS, tools_named
-from datacollect.transfer.agent.config.fields import TOOLS as TOOLS_OF_AGENTS
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -25,6 +25,7 @@ from datacollect.bistro.formats.log.notes import (
 )
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
+from datacollect.net.key_forms import KeyForm
 from datacollect.net.keys import SIGNATURE_BYTES, is_signed
 
 if TYPE_CHECKING:
@@ -115,6 +116,9 @@ def log_key(origin: str, key: str) -> VerifierKey:
 def witness_key(name: str, key: str) -> VerifierKey:
     """Return the verifier key of a witness."""
     return VerifierKey(name, key, OF_WITNESS)
+
+
+WITNESS_KEY_FORM = KeyForm("witness", "vkey", lambda name, key: witness_key(name, key).text)
 
 
 def cosign(text: str, time_s: int, name: str, key: PrivateKey) -> NoteSignature:
