@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyrage
 from bistro_audit_speed import key_of
-from measuring import children_s
+from timed_calls import children_s
 
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.register import Register

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-RUN = Path(__file__).parents[2] / "faults" / "destination_run.py"
+RUN = Path(__file__).parents[3] / "faults" / "destination_run.py"
 # Of some 650 experiments each so manieth; the number is prime, so that all kinds come.
 EACH = "53"
 
