@@ -52,13 +52,13 @@ AGENT_HANDLERS = {
     "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
 }
 
-# Files that people write: `datacollect.commands.json_schemas`.
+# Files that people write: `datacollect.files.file_kinds`.
 FILES = {
-    "event": f"{_BISTRO}.formats.event.fields:EVENT",
-    "service": f"{_BISTRO}.http.config_fields:SERVICE",
-    "witness": f"{_BISTRO}.http.config_fields:WITNESS",
-    "destination": f"{_BISTRO}.http.config_fields:DESTINATION",
-    "hosts": f"{_MEASURING}.plan.hosts_file:HOSTS",
+    "event": f"{_BISTRO}.formats.event.fields:EVENT_KIND",
+    "service": f"{_BISTRO}.http.config_fields:SERVICE_KIND",
+    "witness": f"{_BISTRO}.http.config_fields:WITNESS_KIND",
+    "destination": f"{_BISTRO}.http.config_fields:DESTINATION_KIND",
+    "hosts": f"{_MEASURING}.plan.hosts_file:HOSTS_KIND",
 }
 
 # What else `datacollect keys` prints of a public key: `datacollect.commands.keys`.

@@ -14,7 +14,9 @@ from instances.agents import KEY, write_agent
 
 from datacollect import agent_alone, wings
 from datacollect.commands.brought import COMMANDS
+from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measuring.agent.table import COUNTERS, TOOLS
+from datacollect.net.key_forms import KEY_FORMS
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent.config.tables import AGENT_TABLES
 from datacollect.transfer.agent.handlers import AGENT_HANDLERS
@@ -124,7 +126,7 @@ def test_help_lists_commands_of_wings_as_they_describe_themselves():
 
 
 def test_each_name_leads_to_what_it_says():
-    for registry in (COMMANDS, AGENT_TABLES, AGENT_HANDLERS):
+    for registry in (COMMANDS, AGENT_TABLES, AGENT_HANDLERS, FILE_KINDS, KEY_FORMS):
         assert [each.name for each in registry.entries()] == list(registry.own)
 
 

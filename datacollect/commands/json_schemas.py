@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.commands.named_entries import note_fault
-from datacollect.files.fields import Document, Table
-from datacollect.files.registry import Registry
+from datacollect.files.fields import Table
+from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
@@ -18,7 +18,6 @@ from datacollect.transfer.agent.config.fields import agent_with
 from datacollect.transfer.agent.config.tables import usable_tables
 from datacollect.transfer.pull.config.fields import collection_with
 from datacollect.transfer.sources.kinds import KINDS
-from datacollect.wings import FILES as OWN
 
 if TYPE_CHECKING:
     from datacollect.files.kinds import Schema
@@ -125,8 +124,6 @@ SCHEMAS = {
     "agent": agent_schema,
     "collection": collection_schema,
 }
-# Of wings, and of other packages: entry points of the group ``datacollect.files``.
-FILES = Registry("kind of file", "datacollect.files", Document, OWN)
 
 
 def kinds_of_files() -> tuple[str, ...]:
@@ -135,7 +132,7 @@ def kinds_of_files() -> tuple[str, ...]:
     >>> kinds_of_files()[:3]
     ('problem', 'schedule', 'scenario')
     """
-    return (*SCHEMAS, *FILES.own)
+    return (*SCHEMAS, *FILE_KINDS.own)
 
 
 def schema_of(kind: str) -> Schema:
@@ -156,7 +153,9 @@ def schema_of(kind: str) -> Schema:
     >>> schema_of("hosts")["required"]
     ['format', 'destination', 'hosts']
     """
-    return SCHEMAS[kind]() if kind in SCHEMAS else _document(f"datacollect {kind}", FILES.get(kind))
+    if kind in SCHEMAS:
+        return SCHEMAS[kind]()
+    return _document(f"datacollect {kind}", FILE_KINDS.get(kind).document)
 
 
 def _document(title: str, table: Table) -> Schema:

@@ -43,7 +43,7 @@ from datacollect.commands.pull import pull
 from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
-from datacollect.commands.schema import schema
+from datacollect.commands.schema import kinds_in, offer, schema
 from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
@@ -95,7 +95,7 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
         Commands that are called: to make the parameters of all takes longer than most of them do.
         Where none is, all of ours are listed.
     brought : sequence of str, optional
-        Methods of other packages, whose options commands have, too.
+        Methods of other packages, whose options commands have, too; or kinds of files.
     """
     every = typer.Typer(
         name=PROGRAM,
@@ -127,6 +127,8 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
 
 
 def _made(command: Callable[..., Any], brought: Sequence[str]) -> Callable[..., Any]:
+    if command is schema:
+        offer(brought)
     whole = with_options(command, brought)
     return whole if command in SAY_NOTHING else at_work(whole, logs=command is not pull)
 
@@ -179,7 +181,8 @@ def _commands(arguments: Sequence[str]) -> Callable[..., Any]:
         return _commands_named(None, ())
     first = arguments[0] if arguments else ""
     called = frozenset({first} if _is_command(first) else ())
-    return _commands_named(called, brought_methods(arguments))
+    brought = kinds_in(arguments) if schema.__name__ in called else brought_methods(arguments)
+    return _commands_named(called, brought)
 
 
 def _is_command(word: str) -> bool:

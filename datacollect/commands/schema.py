@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -12,36 +12,39 @@ from datacollect.commands.options import Force, Json, Output, require_new
 from datacollect.commands.reading import write_text
 from datacollect.wings import FILES as OF_WINGS
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 # Those that `datacollect.commands.json_schemas` has, whose import takes time.
 KINDS = ("problem", "schedule", "scenario", "experiment", "agent", "collection", *OF_WINGS)
 
-if TYPE_CHECKING:
-    FileKind: TypeAlias = str
-else:
-    # Help shows a type by its name.
-    FileKind = type("|".join(KINDS), (str,), {})
+# What `kind` is annotated with says which names there are: typer reads it for each call.
+FileKind: TypeAlias = str
 
 
-def _kind(text: str) -> str:
-    if text not in KINDS:
-        from datacollect.commands.json_schemas import FILES
+def kinds_in(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the kinds of other packages that the command's line names; they are looked for then.
 
-        if not FILES.has(text):
-            known = ", ".join(map(repr, KINDS))
-            raise typer.BadParameter(f"{text!r} is not one of {known}.")
-    return text
+    >>> kinds_in(["schema", "problem", "--json"])
+    ()
+    """
+    others = [each for each in arguments[1:2] if each[:1] != "-" and each not in KINDS]
+    if not others:
+        return ()
+    from datacollect.files.file_kinds import FILE_KINDS
+
+    return tuple(filter(FILE_KINDS.has, others))
+
+
+def offer(brought: Sequence[str] = ()) -> None:
+    """Have the command take our kinds, and some of other packages."""
+    names: Any = Literal.__getitem__((*KINDS, *brought))
+    argument = typer.Argument(metavar="KIND", help="Which format.")
+    schema.__annotations__["kind"] = Annotated[names, argument]
 
 
 def schema(
-    kind: Annotated[
-        FileKind,
-        typer.Argument(
-            metavar="KIND",
-            help="Which format.",
-            parser=_kind,
-            autocompletion=lambda: list(KINDS),
-        ),
-    ] = "problem",
+    kind: FileKind = "problem",
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -56,3 +59,6 @@ def schema(
     if as_json and output is not None:
         emit_json({"kind": kind, "file": output})
     write_text(json.dumps(schema_of(kind), indent=2), output)
+
+
+offer()

@@ -233,8 +233,8 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
     monkeypatch.setattr("datacollect.bistro.auditor.audit_event.Asker", Nothing)
-    for server in ("service", "witness"):
-        monkeypatch.setattr(f"datacollect.bistro.log_service.server.{server}.Told", ToldToEnd)
+    for server in ("log_service.server.service", "witness.server"):
+        monkeypatch.setattr(f"datacollect.bistro.{server}.Told", ToldToEnd)
     return folder
 
 

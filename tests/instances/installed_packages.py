@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.commands.brought import COMMANDS
-from datacollect.commands.json_schemas import FILES
 from datacollect.exports.formats import EXPORTS
+from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measurement.readers import READERS
 from datacollect.methods.choice import METHODS
 from datacollect.net.key_forms import KEY_FORMS
@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 # All that other packages may add to.
 REGISTRIES = (
-    *(METHODS, EXPORTS, READERS, KINDS, COMMANDS, AGENT_TABLES, AGENT_HANDLERS, FILES, KEY_FORMS),
+    *(
+        METHODS,
+        EXPORTS,
+        READERS,
+        KINDS,
+        COMMANDS,
+        AGENT_TABLES,
+        AGENT_HANDLERS,
+        FILE_KINDS,
+        KEY_FORMS,
+    ),
 )
 
 # A package as its author would write it, which brings one entry for each registry.

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, get_args
 from datacollect.bistro.formats.event.kinds import LogKey
 from datacollect.files.choices import RunMethod
 from datacollect.files.fields import Document, Field
+from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
 from datacollect.net.kinds import TLS, Address, HostName
 
@@ -76,6 +77,7 @@ SERVICE = Document(
     ),
     remedy="the documentation has one under File formats",
 )
+SERVICE_KIND = FileKind("service", SERVICE)
 
 WITNESS = Document(
     "the witness's file",
@@ -104,6 +106,7 @@ WITNESS = Document(
     ),
     remedy="the documentation has one under File formats",
 )
+WITNESS_KIND = FileKind("witness", WITNESS)
 
 DESTINATION = Document(
     "the destination's file",
@@ -174,3 +177,4 @@ DESTINATION = Document(
     ),
     remedy="the documentation has one under File formats",
 )
+DESTINATION_KIND = FileKind("destination", DESTINATION)

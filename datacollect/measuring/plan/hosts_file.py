@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
+from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import Number, Text, Whole, join, shown
 from datacollect.measurement.outcomes import listed
 from datacollect.measuring.plan.budget import Cost
@@ -70,6 +71,7 @@ HOSTS = Document(
     ),
     remedy="the documentation has one under File formats",
 )
+HOSTS_KIND = FileKind("hosts", HOSTS)
 
 
 @dataclass(frozen=True)

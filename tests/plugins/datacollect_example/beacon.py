@@ -11,6 +11,7 @@ import typer
 from datacollect.commands.brought import CommandSpec
 from datacollect.commands.streams import emit
 from datacollect.files.fields import Document, Field, Table
+from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import Text
 from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.config.tables import AgentTable
@@ -51,4 +52,4 @@ def beacon(agent: Annotated[str, typer.Argument(help="File of the agent.")]) -> 
 COMMAND = CommandSpec("beacon", beacon)
 
 FORMAT = Field("format", Text(("datacollect-beacons/1",)), "Format and version.", required=True)
-FILE = Document("the file of beacons", "Words.", (FORMAT, WORD))
+FILE = FileKind("beacons", Document("the file of beacons", "Words.", (FORMAT, WORD)))

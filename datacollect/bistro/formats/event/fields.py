@@ -11,6 +11,7 @@ from datacollect.bistro.formats.event.kinds import (
     Url,
 )
 from datacollect.files.fields import Document, Field, Rows, Table
+from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
 from datacollect.net.kinds import HostName, PublicKey
 
@@ -129,3 +130,4 @@ EVENT = Document(
     ),
     remedy="`datacollect event new DRAFT.toml -o EVENT.toml` writes one",
 )
+EVENT_KIND = FileKind("event", EVENT)
