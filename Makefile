@@ -139,9 +139,10 @@ collector: $(VENV)/.installed ## the collector alone, which needs a sixth of the
 	$(BIN)/python packaging/build.py dist --collector
 	@echo 'The collector is in' dist/datacollect_collector-*.whl
 
-lint: $(VENV)/.installed-lint ## ruff: rules and format
+lint: $(VENV)/.installed-lint ## ruff: rules and format; import-linter: who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 
 format: $(VENV)/.installed-lint ## let ruff mend and format what it can
 	$(BIN)/ruff check --fix .

@@ -122,8 +122,8 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     key = folder / tls["key"] if tls else state / f"{stem}.key.pem"
     nonces = state / f"{stem}.nonces"
     tables = _tables(values, AgentPlaces(folder, state, stem))
-    own = (certificate, key, nonces, folder / file.name)
-    own += tuple(path for table in tables.values() for path in table.own)
+    of_tables = (path for table in tables.values() for path in table.own)
+    own = (certificate, key, nonces, folder / file.name, *of_tables)
     serve = _serve(values["serve"], folder, own, tables)
     if values["name"] in values["connect_to"]:
         raise ProblemError(
