@@ -265,3 +265,27 @@ def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
             f"skipped in CI: {reason}\n"
             "Install what is missing, or list the reason in tests/conftest.py."
         )
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder with the example of the paper's Figure 1 in it."""
+    from datacollect.commands.main import run
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["example", "figure1"]) == 0
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command; return exit code, standard output and standard error."""
+    from datacollect.commands.main import run
+
+    def call(*arguments):
+        capsys.readouterr()
+        code = run(arguments)
+        return code, *capsys.readouterr()
+
+    return call

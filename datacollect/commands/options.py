@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,22 +15,6 @@ from datacollect.solvers.registry import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-# Kinds of files that have a JSON Schema.
-FileKind: TypeAlias = Literal[
-    "problem",
-    "schedule",
-    "scenario",
-    "experiment",
-    "agent",
-    "collection",
-    "event",
-    "service",
-    "witness",
-    "destination",
-    "hosts",
-]
 
 
 def _print_version(wanted: bool) -> None:

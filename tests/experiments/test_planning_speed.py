@@ -65,21 +65,21 @@ def test_what_a_command_takes_is_its_own_time(speed, scripts, monkeypatch):
 
 
 def test_published_results_have_the_tables_columns(speed, scripts):
-    read = scripts("measuring").read
+    read = scripts("timed_calls").read
     growth = scripts("growth")
     notes, rows = read(speed.RESULTS)
     growth_notes, growth_rows = read(growth.RESULTS)
     assert set(rows[0]) == set(speed.COLUMNS)
     made = {**speed.tables(rows), "growth": growth.table(growth_rows)}
     for name, lines in {"speed_notes": notes, "growth_notes": growth_notes}.items():
-        made[name] = scripts("measuring").block(lines)
+        made[name] = scripts("timed_calls").block(lines)
     shown = scripts("shown_tables").shown
     assert {name: shown(name) for name in made} == made
 
 
 def test_published_results_are_what_the_text_says_of_them(speed, scripts):
     """The largest mesh takes less than a maximum flow; 30 times: beside one network, not ours."""
-    _, rows = scripts("measuring").read(speed.RESULTS)
+    _, rows = scripts("timed_calls").read(speed.RESULTS)
     mesh = [row for row in rows if (row["section"], row["what"]) == ("planning", speed.MESH)]
     assert float(max(mesh, key=lambda row: int(row["hosts"]))["ratio"]) < 1
     ratios = {

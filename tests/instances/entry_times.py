@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from datacollect.bistro.event.event import Event
+from datacollect.bistro.formats.event.event import Event
 
 
 class EntryTimes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from datacollect.bistro.log.tiles import Tile
-from datacollect.bistro.service.messages import Kept, Publish, Row, Store, StoreHead
+from datacollect.bistro.formats.log.tiles import Tile
+from datacollect.bistro.log_service.messages import Kept, Publish, Row, Store, StoreHead
 
 
 @dataclass
