@@ -190,8 +190,11 @@ class _Intervals:
         return self._ends_s[-1]
 
     def number_at(self, time_s: float) -> int:
-        """Return the number of the first one that does not end before an instant."""
-        return bisect_left(self._ends_s, time_s)
+        """Return the number of the first one that does not end before an instant.
+
+        One that ends with it but for rounding does not.
+        """
+        return bisect_left(self._ends_s, time_s * (1 - SAME))
 
     def hosts(self, number: int) -> frozenset[str]:
         """Return the sources behind the bottleneck of one."""
