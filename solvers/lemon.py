@@ -28,7 +28,7 @@ _POTENTIAL_LIMIT = 2**61
 SPARSE = 8
 
 
-# A basis is repaired for this part of what a new beginning takes at most: what takes longer may
+# A basis is repaired for this part of what a new beginning takes at most: beyond that a repair may
 # take fifty times as long.
 REPAIR_BUDGET = 0.1
 

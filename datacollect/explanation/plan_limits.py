@@ -17,10 +17,10 @@ import numpy as np
 from datacollect.explanation.full_capacities import FullCapacities
 from datacollect.explanation.resources import TURNS, Resource, ValueFrom, resource_name, values_text
 from datacollect.explanation.tolerances import FULL
-from datacollect.flow.on_demand import OnDemand
+from datacollect.flow.on_demand import OnDemand, OnDemandByName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from datacollect.explanation.full_capacities import Holds
     from datacollect.numbers.arrays import FloatArray, IntArray
@@ -127,11 +127,12 @@ class PlanLimits:
     binds : tuple of Limit
         Every constraint that holds data back, once for each stretch of time without a gap; those
         that do so to the end first.
-    of_source : dict of str to SourceLimits
+    of_source : mapping of str to SourceLimits
+        Made when asked for: of thousands few may be needed.
     """
 
     binds: tuple[Limit, ...] = ()
-    of_source: dict[str, SourceLimits] = field(default_factory=dict)
+    of_source: Mapping[str, SourceLimits] = field(default_factory=dict)
 
 
 def plan_limits(problem: Problem, plan: Schedule) -> PlanLimits:
@@ -169,10 +170,14 @@ def plan_limits(problem: Problem, plan: Schedule) -> PlanLimits:
     late = sorted({p.source for p in problem.parcels if p.release_s > 0})
     releases = {host: _release(full, host) for host in late}
     binds = [*_binds(full, binding, held), *releases.values()]
-    of_source = {
-        problem.names[host]: _of_source(full, host, held, releases.get(host), pause_s)
-        for host in np.unique(full.where.source).tolist()
-    }
+    index = problem.host_index
+
+    def limits_of(source: str) -> SourceLimits:
+        host = index[source]
+        return _of_source(full, host, held, releases.get(host), pause_s)
+
+    sources = [problem.names[host] for host in np.unique(full.where.source).tolist()]
+    of_source = OnDemandByName(limits_of, sources)
     order = sorted(binds, key=lambda limit: (-limit.to_s, limit.from_s))
     return PlanLimits(tuple(order), of_source)
 

@@ -11,6 +11,7 @@ from datacollect.explanation.tolerances import SAME
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.flow.alone import Alone
+from datacollect.flow.on_demand import OnDemand
 from datacollect.flow.quickest.bottleneck import name_hosts
 from datacollect.methods.choice import is_max_min_fair, spec_of
 from datacollect.schedule.data.use import source_completion_s
@@ -128,8 +129,10 @@ def explain_sources(
     binds: Sequence[BindingInterval],
     limits: PlanLimits,
     budget: Budget,
-) -> tuple[SourceExplanation, ...]:
+) -> Sequence[SourceExplanation]:
     """Say of each source when it finishes, and what that is limited by.
+
+    With a plan, which says in which order they finish, each is explained when asked for.
 
     Parameters
     ----------
@@ -145,34 +148,34 @@ def explain_sources(
     finish_s = {} if plan is None else source_completion_s(plan)
     order = sorted(n_bytes, key=lambda s: (-finish_s.get(s, 0.0), -n_bytes[s]))
     affordable = max(FEWEST_SOURCES_SOLVED, MOST_LINKS_SOLVED // max(problem.n_links, 1))
-    found = []
-    solved = order[:affordable]
-    alone, by_themselves = {}, Alone(problem, budget)
-    with stage("each source alone"), counting(len(solved), "sources alone") as step:
-        for source in solved:
-            alone[source] = by_themselves.of(source)
-            step()
-    intervals = _Intervals(binds)
-    for source in order:
-        by_itself = alone.get(source)
+    intervals, by_themselves = _Intervals(binds), Alone(problem, budget)
+
+    def explained(number: int) -> SourceExplanation:
+        source = order[number]
+        by_itself = by_themselves.of(source) if number < affordable else None
         known = limits.of_source.get(source, SourceLimits())
         limited_by, text = _reason(source, finish_s.get(source), by_itself, intervals, plan, known)
-        found.append(
-            SourceExplanation(
-                source,
-                n_bytes[source],
-                finish_s.get(source),
-                None if by_itself is None else by_itself[0],
-                limited_by,
-                text,
-                known.limits,
-                tuple(known.rivals[:MOST_RIVALS]),
-                len(known.rivals),
-            )
+        return SourceExplanation(
+            source,
+            n_bytes[source],
+            finish_s.get(source),
+            None if by_itself is None else by_itself[0],
+            limited_by,
+            text,
+            known.limits,
+            tuple(known.rivals[:MOST_RIVALS]),
+            len(known.rivals),
         )
-    if plan is None:
-        found.sort(key=lambda each: -(each.alone_s or 0.0))
-    return tuple(found)
+
+    found = OnDemand(explained, len(order))
+    if plan is not None:
+        return found
+    n_solved = min(affordable, len(order))
+    with stage("each source alone"), counting(n_solved, "sources alone") as step:
+        for number in range(n_solved):
+            _ = found[number]
+            step()
+    return tuple(sorted(found, key=lambda each: -(each.alone_s or 0.0)))
 
 
 class _Intervals:
@@ -189,8 +192,11 @@ class _Intervals:
         return self._ends_s[-1]
 
     def number_at(self, time_s: float) -> int:
-        """Return the number of the first one that does not end before an instant."""
-        return bisect_left(self._ends_s, time_s)
+        """Return the number of the first one that does not end before an instant.
+
+        One that ends with it but for rounding does not.
+        """
+        return bisect_left(self._ends_s, time_s * (1 - SAME))
 
     def hosts(self, number: int) -> frozenset[str]:
         """Return the sources behind the bottleneck of one."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from datacollect.flow.arrival_bounds import Bound
     from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.flow.network.pools import Pool
-    from datacollect.numbers.arrays import FloatArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 
@@ -161,6 +161,7 @@ class _Stretch:
     rate_bytes_per_s: float
     end_bytes: float
     bound_of: Callable[[], Bound]
+    behind_of: Callable[[], BoolArray] | None = None
 
     @cached_property
     def bound(self) -> Bound:
@@ -178,13 +179,14 @@ def _nested(
     for start, end in pairwise(np.unique(np.append(leave_s, [0.0, end_s])).tolist()):
         through = float(rate @ ((tail_s >= end) & (head_s < end)))
         end_bytes = float(pool_bytes @ (pool_s < end)) + through * end
-        bound_of = partial(_bound_behind, network, leave_s, end)
-        stretches.append(_Stretch(start, end, 0, through, end_bytes, bound_of))
+        behind_of = partial(np.greater_equal, leave_s, end)
+        bound_of = partial(_bound_behind, network, behind_of)
+        stretches.append(_Stretch(start, end, 0, through, end_bytes, bound_of, behind_of))
     return stretches
 
 
-def _bound_behind(network: LayeredNetwork, leave_s: FloatArray, end_s: float) -> Bound:
-    return bound_of_cut(network, leave_s >= end_s)
+def _bound_behind(network: LayeredNetwork, behind_of: Callable[[], BoolArray]) -> Bound:
+    return bound_of_cut(network, behind_of())
 
 
 def _lower_envelope(
@@ -300,17 +302,18 @@ def _alike(one: Bottleneck, other: Bottleneck) -> bool:
 
 
 def _bottleneck(problem: Problem, network: LayeredNetwork, stretch: _Stretch) -> Bottleneck:
-    piece, bound = stretch.piece, stretch.bound
+    piece, is_standing = stretch.piece, stretch.rate_bytes_per_s <= 0
     start_s = float(network.starts_s[piece])
-    behind = bound.behind
-    is_standing = bound.rate_bytes_per_s[piece] <= 0
-    if bound.is_cut and not is_standing:
+    is_cut = stretch.behind_of is not None or stretch.bound.is_cut
+    behind = stretch.bound.behind if stretch.behind_of is None else stretch.behind_of()
+    if is_cut and not is_standing:
         until = _network_until(network, piece)
         lengths = np.diff(until.starts_s, append=stretch.end_s)
         return cut_bottleneck(problem, Quickest(until, lengths, behind))
     must_cross = [p for p in network.pools if behind[p.node] and p.release_s <= start_s]
     if is_standing:
         return _standstill(problem, network, must_cross, start_s)
+    bound = stretch.bound
     shared = sorted(number for number, in_piece in bound.shared if in_piece == piece)
     arcs = bound.arcs[network.piece[bound.arcs] == piece]
     arcs = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]

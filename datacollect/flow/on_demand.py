@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 Item = TypeVar("Item")
 
@@ -63,3 +63,38 @@ class OnDemand(Sequence[Item]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (tuple(self),)
+
+
+class OnDemandByName(Mapping[str, Item]):
+    """Items by their names, of which few may be needed.
+
+    Examples
+    --------
+    >>> lengths = OnDemandByName(len, ["one", "three"])
+    >>> lengths["three"], dict(lengths)
+    (5, {'one': 3, 'three': 5})
+    """
+
+    def __init__(self, make: Callable[[str], Item], names: Iterable[str]) -> None:
+        self._make = make
+        self._names = dict.fromkeys(names)
+        self._known: dict[str, Item] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __getitem__(self, name: str) -> Item:
+        if name not in self._known:
+            if name not in self._names:
+                raise KeyError(name)
+            self._known[name] = self._make(name)
+        return self._known[name]
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)

@@ -89,3 +89,14 @@ def test_published_results_are_what_the_text_says_of_them(speed, scripts):
     }
     ours, textbook = (speed.SLOTTED_REFERENCES[name][0] for name in ("OR-Tools", "textbook"))
     assert ratios[ours] > 1 / 30 >= ratios[textbook]
+
+
+def test_explaining_is_measured_beside_planning(scripts):
+    """Twenty sources, each with a link of its own: as many bends, and ratios over planning."""
+    script = scripts("explaining_speed")
+    n_sources, what, n_bends, *_, ratio = script.row("direct links", script.star(20), 1)
+    assert (n_sources, what, n_bends) == (20, "direct links", 20)
+    assert float(ratio) > 0
+    behind = scripts("synthetic_problems").relayed_star(20, n_relays=2)
+    assert sorted(set(behind.link_to.tolist())) == [0, 1, 2]
+    assert script.row("2 relays", behind, 1)[0] == 20

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SPARE = 1 / 64
 
 # Smaller networks are solved anew in no time.
-FEWEST_PIECES = 8
+FEWEST_ARCS = 10_000
 
 
 class Restarts:
@@ -55,7 +55,7 @@ class Restarts:
 
     def on(self, network: LayeredNetwork) -> Restarted | None:
         """Return what restarts on a network; None where it is too small or too large for that."""
-        if network.n_pieces < FEWEST_PIECES or network.n_arcs > MOST_ARCS:
+        if network.n_pieces == 1 or not FEWEST_ARCS <= network.n_arcs <= MOST_ARCS:
             return None
         if self.wide is None or network.n_pieces > self.wide.network.n_pieces:
             self.wide = _Wide.build(self._problem, self._starts_s, network.n_pieces)

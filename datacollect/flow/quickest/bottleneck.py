@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from datacollect.schedule.data.transfers import Bottleneck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
 
     from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.flow.network.pools import Pool
@@ -168,8 +170,8 @@ def _who_sends(
     """
     stores = [] if network.n_pieces == 1 else _stores_before(problem, network, crossing, holders)
     if not stores:
-        names, alone = _name_numbered(problem, holders), len(holders) == 1
-        return f"Host{'' if alone else 's'} {names}{'' if alone else ' together'} can send"
+        who, alone = _name_numbered(problem, holders), len(holders) == 1
+        return f"Host{'' if alone else 's'} {who}{'' if alone else ' together'} can send"
     names = _names(problem, holders)
     waiting = [problem.names[host] for host in stores]
     if np.isin(_sending(network, crossing), stores).all():
@@ -306,7 +308,7 @@ def _names(problem: Problem, hosts: Sequence[int] | IntArray) -> tuple[str, ...]
     return tuple([names[host] for host in _distinct(hosts).tolist()])
 
 
-def _distinct(numbers: Sequence[int] | IntArray) -> IntArray:
+def _distinct(numbers: Sequence[int] | npt.NDArray[np.integer[Any]]) -> IntArray:
     """Sort numbers, each once: of thousands many times as fast as by numpy's own table."""
     ordered = np.asarray(numbers, dtype=np.int64)
     if (ordered[1:] > ordered[:-1]).all():
