@@ -105,7 +105,7 @@ def bound_of_cut(network: LayeredNetwork, cut: BoolArray) -> Bound:
     with_rate = arcs[is_rate]
     rates = np.bincount(
         network.piece[with_rate], network.rate_bytes_per_s[with_rate], network.n_pieces
-    )
+    ).astype(float)
     arrived = float(network.pool_bytes[~cut[network.pool_nodes]].sum())
     room = float(network.room_bytes[arcs[~is_rate]].sum())
     return Bound(arrived + room, rates, arcs, frozenset(), ~cut, is_cut=True)

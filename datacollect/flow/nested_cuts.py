@@ -118,8 +118,8 @@ def _arcs(network: LayeredNetwork, known: _Known, group: IntArray) -> _Arcs:
     enters = np.flatnonzero((group[head] != SETTLED) & ~same & before)
     return _Arcs(
         np.flatnonzero(same & (group[tail] != SETTLED)),
-        np.bincount(tail[leaves], rate[leaves], network.n_nodes),
-        np.bincount(head[enters], rate[enters], network.n_nodes),
+        np.bincount(tail[leaves], rate[leaves], network.n_nodes).astype(float),
+        np.bincount(head[enters], rate[enters], network.n_nodes).astype(float),
     )
 
 
@@ -131,7 +131,7 @@ def _halve(
     arcs, nodes = _arcs(network, known, group), np.flatnonzero(group != SETTLED)
 
     def total(of_nodes: FloatArray) -> FloatArray:
-        return np.bincount(group[nodes], of_nodes[nodes], len(from_s))
+        return np.bincount(group[nodes], of_nodes[nodes], len(from_s)).astype(float)
 
     supply, rate = total(known.supply_bytes), total(arcs.out - arcs.into)
     leave_s, is_open = _crossings(supply, rate, from_s, until_s, known.end_s, tolerance_bytes)

@@ -14,6 +14,8 @@ from datacollect.schedule.data.transfers import Bottleneck
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.flow.network.pools import Pool
     from datacollect.flow.quickest.quickest import Quickest
@@ -44,7 +46,7 @@ def name_hosts(names: Sequence[str]) -> str:
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def _name_numbered(problem: Problem, hosts: Sequence[int] | IntArray) -> str:
+def _name_numbered(problem: Problem, hosts: Sequence[int] | npt.NDArray[np.integer]) -> str:
     """List hosts in words by their numbers, in the order of these."""
     ordered, names = _distinct(hosts), problem.names
     if len(ordered) <= MOST_HOSTS_NAMED:
@@ -78,7 +80,7 @@ def never_arrives(problem: Problem, names: Sequence[str]) -> InfeasibleError:
 def destination_bottleneck(
     problem: Problem,
     rate_bytes_per_s: float,
-    sources: Sequence[int] | IntArray,
+    sources: Sequence[int] | npt.NDArray[np.integer],
     *,
     downlink: bool = False,
 ) -> Bottleneck:
@@ -93,7 +95,10 @@ def destination_bottleneck(
 
 
 def source_bottleneck(
-    problem: Problem, host: int, rate_bytes_per_s: float, sources: Sequence[int] | IntArray
+    problem: Problem,
+    host: int,
+    rate_bytes_per_s: float,
+    sources: Sequence[int] | npt.NDArray[np.integer],
 ) -> Bottleneck:
     """Say that what leaves one host binds."""
     text = (
@@ -168,8 +173,9 @@ def _who_sends(
     """
     stores = [] if network.n_pieces == 1 else _stores_before(problem, network, crossing, holders)
     if not stores:
-        names, alone = _name_numbered(problem, holders), len(holders) == 1
-        return f"Host{'' if alone else 's'} {names}{'' if alone else ' together'} can send"
+        several = len(holders) != 1
+        who = _name_numbered(problem, holders)
+        return f"Host{'s' * several} {who}{' together' * several} can send"
     names = _names(problem, holders)
     waiting = [problem.names[host] for host in stores]
     if np.isin(_sending(network, crossing), stores).all():
@@ -297,14 +303,14 @@ def _is_uplink(network: LayeredNetwork, arcs: IntArray) -> BoolArray:
     return network.tail[arcs] < network.head[arcs]
 
 
-def _names(problem: Problem, hosts: Sequence[int] | IntArray) -> tuple[str, ...]:
+def _names(problem: Problem, hosts: Sequence[int] | npt.NDArray[np.integer]) -> tuple[str, ...]:
     names = problem.names
     if len(hosts) == 1:
         return (names[hosts[0]],)
     return tuple([names[host] for host in _distinct(hosts).tolist()])
 
 
-def _distinct(numbers: Sequence[int] | IntArray) -> IntArray:
+def _distinct(numbers: Sequence[int] | npt.NDArray[np.integer]) -> IntArray:
     """Sort numbers, each once: of thousands many times as fast as by numpy's own table."""
     ordered = np.asarray(numbers, dtype=np.int64)
     if (ordered[1:] > ordered[:-1]).all():
