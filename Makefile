@@ -83,7 +83,8 @@ test: $(VENV)/.installed-test ## run the tests, doctests and the documents' exam
 # Users have other locales, and terminals that can do nothing but write lines.
 test-terminals: $(VENV)/.installed-test ## run the command line's tests once more, with LANG=C and TERM=dumb
 	env -u LC_ALL -u LC_CTYPE LANG=C TERM=dumb \
-	    $(BIN)/python -m pytest $(FAST_SPREAD) $(PYTEST_ARGS) tests/commands
+	    $(BIN)/python -m pytest $(FAST_SPREAD) $(PYTEST_ARGS) tests/commands \
+	    tests/bistro/commands tests/measuring/commands
 
 test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of their random cases
 	DATACOLLECT_TEST_PROFILE=few $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
@@ -131,16 +132,17 @@ mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controller
 PEX ?=
 
 agent: $(VENV)/.installed-agent ## an agent in one file that runs where Python is, and its wheel, in dist
-	$(BIN)/python docs/agent/build.py dist --pyz $(PEX)
+	$(BIN)/python packaging/build.py dist --pyz $(PEX)
 	@echo 'The agent is in $(CURDIR)/dist/datacollect-agent.pyz'
 
 collector: $(VENV)/.installed ## the collector alone, which needs a sixth of the room: a wheel, in dist
-	$(BIN)/python docs/agent/build.py dist --collector
+	$(BIN)/python packaging/build.py dist --collector
 	@echo 'The collector is in' dist/datacollect_collector-*.whl
 
-lint: $(VENV)/.installed-lint ## ruff: rules and format
+lint: $(VENV)/.installed-lint ## ruff: rules and format; import-linter: who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 
 format: $(VENV)/.installed-lint ## let ruff mend and format what it can
 	$(BIN)/ruff check --fix .
@@ -156,6 +158,8 @@ docs: $(VENV)/.installed-docs ## build the documentation; warnings are errors
 bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/planning_speed.py
 	$(BIN)/python experiments/growth.py
+	$(BIN)/python experiments/periods_speed.py
+	$(BIN)/python experiments/explaining_speed.py
 
 # Which sweeps (STUDY, all of them), at which part of the paper's size, with how many seeds (SEEDS=: as
 # many as the files say), and the folder of measured data (DATA): experiments/study.py says more.

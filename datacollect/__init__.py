@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from datacollect.bistro.audit.audit_event import audit_event
-    from datacollect.bistro.client.upload import upload
-    from datacollect.bistro.client.verify_receipt import verify_receipt
+    from datacollect.bistro.auditor.audit_event import audit_event
+    from datacollect.bistro.person.upload import upload
+    from datacollect.bistro.person.verify_receipt import verify_receipt
     from datacollect.errors import (
         DatacollectError,
         DatacollectWarning,
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from datacollect.explanation.explain import explain
     from datacollect.explanation.findings import Explanation
     from datacollect.flow.optimum import lower_bound
-    from datacollect.measurement.cycling.measure_cycle import measure_cycle
     from datacollect.measurement.estimates import estimate
     from datacollect.measurement.iperf3 import samples_from_iperf3
     from datacollect.measurement.perturbed import perturb, perturb_random
     from datacollect.measurement.samples import read_samples
+    from datacollect.measuring.cycle.measure_cycle import measure_cycle
     from datacollect.methods.best_path import best_path
     from datacollect.methods.comparison import Comparison, compare
     from datacollect.methods.coordinated.coordinated import coordinated
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.run import pull
 
 _HOMES = {
-    "bistro.audit.audit_event": ("audit_event",),
-    "bistro.client.upload": ("upload",),
-    "bistro.client.verify_receipt": ("verify_receipt",),
     "methods.comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
@@ -78,7 +75,6 @@ _HOMES = {
         "SolverUnavailableError",
         "TimeLimitError",
     ),
-    "measurement.cycling.measure_cycle": ("measure_cycle",),
     "measurement.estimates": ("estimate",),
     "measurement.iperf3": ("samples_from_iperf3",),
     "measurement.perturbed": ("perturb", "perturb_random"),
@@ -175,13 +171,28 @@ def __getattr__(name: str) -> Any:
         from datacollect.installation import installed_version
 
         return installed_version()
-    if name == "bistro":  # a room with functions of its own
-        return import_module("datacollect.bistro")
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'datacollect' has no attribute {name!r}")
-    value = getattr(import_module(f"datacollect.{_HOME_OF[name]}"), name)
+    if name in _HOME_OF:
+        value = getattr(import_module(f"datacollect.{_HOME_OF[name]}"), name)
+    else:
+        value = _of_wing(name)
     globals()[name] = value
     return value
+
+
+def _of_wing(name: str) -> Any:
+    """Return a name that a wing brings."""
+    from datacollect.wings import NAMES
+
+    missing = f"module 'datacollect' has no attribute {name!r}"
+    if name not in NAMES:
+        raise AttributeError(missing)
+    from datacollect.errors import ProblemError
+    from datacollect.files.registry import own_entry
+
+    try:
+        return own_entry("name", name, NAMES[name])
+    except ProblemError as error:
+        raise AttributeError(f"{missing}: {error}") from None
 
 
 def __dir__() -> list[str]:

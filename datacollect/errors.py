@@ -42,7 +42,7 @@ FULL = (
 
 
 class DatacollectWarning(UserWarning):
-    """What a result says beside itself, also in its notes: what was left out, or assumed."""
+    """Note beside a result, also among its notes: what was left out, or assumed."""
 
 
 class DatacollectError(Exception):
@@ -133,13 +133,13 @@ class TicketError(TransferError):
 
 
 class IdentityError(TransferError):
-    """Who answers is not who is expected there, by certificate or name, or nobody has the name."""
+    """Another peer answers than is expected, by certificate or name, or nobody has the name."""
 
     is_final = True
 
 
 class EndlessError(TransferError):
-    """What has no known end brings too little for anybody to wait for it."""
+    """Too little comes of a list without a known end for anybody to wait for it."""
 
     is_final = True
 

@@ -24,8 +24,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.stats import t as student
 
-from datacollect.bistro.assignment.assigning import assign, by_rendezvous
-from datacollect.bistro.assignment.loads import BistroLoad, Loads, Wire
+from datacollect.bistro.formats.assignment.assigning import assign, by_rendezvous
+from datacollect.bistro.formats.assignment.loads import BistroLoad, Loads, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import datacollect as dc
-from datacollect.bistro.audit import audit_event as auditing
-from datacollect.bistro.audit.verdict_reading import Folder
-from datacollect.bistro.custody.batches import FIRST, MOST_ROWS, ROW, sign_batch
-from datacollect.bistro.custody.segments import batch_name
-from datacollect.bistro.custody.verdicts import COLLECTED, Verdict
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.log.checkpoints import (
+from datacollect.bistro.auditor import audit_event as auditing
+from datacollect.bistro.auditor.verdict_reading import Folder
+from datacollect.bistro.formats.custody.batches import FIRST, MOST_ROWS, ROW, sign_batch
+from datacollect.bistro.formats.custody.segments import batch_name
+from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
     cosign,
@@ -41,17 +41,17 @@ from datacollect.bistro.log.checkpoints import (
     sign_checkpoint,
     witness_key,
 )
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.log.notes import Note
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.log.tiles import TILE_WIDTH, Edge, Tile, TileReader, bundle_of
-from datacollect.bistro.log.tree import inclusion_proof, leaf_hash
-from datacollect.bistro.receipt.receipt import amendments_data
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.log.notes import Note
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.log.tiles import TILE_WIDTH, Edge, Tile, TileReader, bundle_of
+from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash
+from datacollect.bistro.formats.receipt.receipt import amendments_data
 from datacollect.net.http_asking import Answer
 from datacollect.net.keys import PrivateKey
 
 if TYPE_CHECKING:
-    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.formats.event.event import Event
 
 RECIPIENTS = (
     "age1uq2m0r6zz2ghqcnqyeqafkvggmkvxprxrp0hj4n96zqhmuxlfcxqv5996p",

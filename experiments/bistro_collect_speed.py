@@ -24,29 +24,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyrage
 from bistro_audit_speed import key_of
-from measuring import children_s
+from timed_calls import children_s
 
-from datacollect.bistro.custody.batches import FIRST, ROW, row_of, sign_batch
-from datacollect.bistro.custody.segments import (
+from datacollect.bistro.destination.opening import Opener, OpeningPool
+from datacollect.bistro.destination.register import Register
+from datacollect.bistro.destination.run.destination_round import Destination
+from datacollect.bistro.formats.custody.batches import FIRST, ROW, row_of, sign_batch
+from datacollect.bistro.formats.custody.segments import (
     MOST_SEGMENT_BYTES,
     PIECE,
     batch_name,
     index_name,
     segment_name,
 )
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.log.checkpoints import log_key, witness_key
-from datacollect.bistro.log.entry import Commitment, header_bytes
-from datacollect.bistro.opening.opening import Opener, OpeningPool
-from datacollect.bistro.register.register import Register
-from datacollect.bistro.running.destination_round import Destination
-from datacollect.bistro.sealing.sealed import Inner, seal
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.checkpoints import log_key, witness_key
+from datacollect.bistro.formats.log.entry import Commitment, header_bytes
+from datacollect.bistro.formats.sealing.sealed import Inner, seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.formats.event.event import Event
 
 NAMES = ("b0", "b1", "b2", "b3")
 

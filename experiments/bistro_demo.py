@@ -33,11 +33,11 @@ import page_people
 from timestamp_demo import Parties, begun, free_ports, shown
 
 import datacollect as dc
-from datacollect.bistro.custody.batches import read_batch, sign_batch
-from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.custody.segments import batch_name
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.receipt.receipt import read_receipt
+from datacollect.bistro.formats.custody.batches import read_batch, sign_batch
+from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.formats.custody.segments import batch_name
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.receipt.receipt import read_receipt
 from datacollect.net.keys import new_private_key, read_private_key, write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 

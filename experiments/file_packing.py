@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 
-import measuring
 import numpy as np
+import timed_calls
 
 import datacollect as dc
 from datacollect.methods.finishing.file_cuts import files_split, with_cuts_at_files
@@ -74,11 +74,11 @@ def measured(kind: str, n_routes: int, n_files: int = N_FILES) -> dict[str, obje
     """Plan without files and with them; return what packing took, and both gaps."""
     sizes = sizes_of(kind, n_files)
     problem = problem_of(sizes, n_routes)
-    plan_s, whole = measuring.timed(dc.coordinated, problem)
+    plan_s, whole = timed_calls.timed(dc.coordinated, problem)
     names = tuple(f"run/{i}.dat" for i in range(n_files))
     files = Files(names, sizes, ("",) * n_files)
     problem = problem.replace(manifest={"S": files})
-    packing_s, plan = measuring.timed(packed, problem, whole)
+    packing_s, plan = timed_calls.timed(packed, problem, whole)
     n_split, _ = files_split(problem, plan)
     return {
         "files": kind,
@@ -104,10 +104,10 @@ def graph_rows() -> list[tuple[str, str]]:
     rates = np.random.default_rng(1).lognormal(16, 1, (n, n))
     problem = dc.Problem.from_matrix([f"h{i}" for i in range(n)], rates, [0] + [1] * (n - 1), "h0")
     ours_s, graph = min(
-        (measuring.timed(problem.to_networkx) for _ in range(3)), key=lambda x: x[0]
+        (timed_calls.timed(problem.to_networkx) for _ in range(3)), key=lambda x: x[0]
     )
     edges = list(graph.edges(data=True))
-    theirs_s = min(measuring.timed(nx.DiGraph().add_edges_from, edges)[0] for _ in range(3))
+    theirs_s = min(timed_calls.timed(nx.DiGraph().add_edges_from, edges)[0] for _ in range(3))
     return [
         (f"`Problem.to_networkx`, {problem.n_links} links", f"{ours_s:.2f} s"),
         ("`DiGraph.add_edges_from` of the same edges, ready", f"{theirs_s:.2f} s"),
@@ -116,23 +116,23 @@ def graph_rows() -> list[tuple[str, str]]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
-    for note in measuring.notes():
+    for note in timed_calls.notes():
         print(note)
     header = ("files", "routes", "planning", "packing", "later by", "split", "at least")
     rows = [
         (
             row["files"],
             row["routes"],
-            measuring.in_words(row["planning"]),
-            measuring.in_words(row["packing"]),
+            timed_calls.in_words(row["planning"]),
+            timed_calls.in_words(row["packing"]),
             f"{row['later']:.2g}",
             row["split"],
             row["least"],
         )
         for row in packing_rows()
     ]
-    print("\n" + measuring.markdown(header, rows))
-    print("\n" + measuring.markdown(("graph", "processor time"), graph_rows()))
+    print("\n" + timed_calls.markdown(header, rows))
+    print("\n" + timed_calls.markdown(("graph", "processor time"), graph_rows()))
 
 
 if __name__ == "__main__":

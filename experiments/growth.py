@@ -17,11 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-import measuring
 import numpy as np
-from measuring import in_words, timed
+import timed_calls
 from shown_tables import show
 from synthetic_problems import forecast_mesh, limited_mesh, mesh_problem, sparse_overlay
+from timed_calls import in_words, timed
 
 import datacollect as dc
 
@@ -118,7 +118,7 @@ def point(name: str, size: int, repeats: int) -> dict[str, object]:
         "hosts": problem.n_hosts,
         "links": problem.n_links,
         "median_s": median(seconds),
-        "peak_memory_mb": measuring.peak_memory_mb(),
+        "peak_memory_mb": timed_calls.peak_memory_mb(),
     }
 
 
@@ -160,7 +160,7 @@ def table(rows: list[dict[str, str]]) -> str:
             )
         )
     header = "number of", "in", "exponent", "from … to", "median", "peak memory"
-    return measuring.markdown(header, cells, n_left=2)
+    return timed_calls.markdown(header, cells, n_left=2)
 
 
 def draw(rows: list[dict[str, str]], path: Path) -> None:
@@ -209,17 +209,17 @@ def main() -> None:
     if arguments.repeats < 1:
         parser.error(f"--repeats must be >= 1, got {arguments.repeats}")
     if not arguments.table:
-        notes, rows = measuring.notes(), []
+        notes, rows = timed_calls.notes(), []
         for name, series in SERIES.items():
             for size in series.sizes:
                 row = {"series": name, "size": size, "repeats": arguments.repeats}
                 task = [name, size, arguments.repeats]
-                rows.append(row | measuring.in_own_process(__file__, task))
+                rows.append(row | timed_calls.in_own_process(__file__, task))
                 print(name, size, in_words(rows[-1]["median_s"]), flush=True)
-        measuring.write(notes, COLUMNS, rows, arguments.output)
-    notes, rows = measuring.read(arguments.output)
+        timed_calls.write(notes, COLUMNS, rows, arguments.output)
+    notes, rows = timed_calls.read(arguments.output)
     draw(rows, arguments.figure)
-    show("growth_notes", measuring.block(notes))
+    show("growth_notes", timed_calls.block(notes))
     show("growth", table(rows))
 
 

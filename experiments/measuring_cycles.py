@@ -36,7 +36,7 @@ from testbed.measuring import MeasuredHosts  # noqa: E402
 from testbed.networks import star  # noqa: E402
 
 from datacollect.measurement.sample_store import read_parts  # noqa: E402
-from datacollect.measurement.shared_links import compared  # noqa: E402
+from datacollect.measuring.results.shared_links import compared  # noqa: E402
 from datacollect.scenario.setting import network_of  # noqa: E402
 from datacollect.simulation.network import BackgroundFlow  # noqa: E402
 from datacollect.topologies import Node, Topology, Wire  # noqa: E402

@@ -33,10 +33,10 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from measuring import markdown
 from testbed.bed import Bed
 from testbed.measuring import MeasuredHosts
 from testbed.networks import one_wire, star
+from timed_calls import markdown
 
 from datacollect.measurement.series.calibration import calibrate
 from datacollect.simulation.network import BackgroundFlow

@@ -20,8 +20,8 @@ from typing import Any
 import pyrage
 from page_people import chromium_path, served
 
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.log.checkpoints import witness_key
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.log.checkpoints import witness_key
 from datacollect.bistro.page.files import SCRIPT, STYLE
 from datacollect.bistro.page.writing import write_page
 from datacollect.net.keys import new_private_key

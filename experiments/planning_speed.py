@@ -22,9 +22,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-import measuring
 import reference_solvers
-from measuring import in_words, timed
+import timed_calls
 from shown_tables import show
 from slotted_references import SLOTTED_REFERENCES, slots_of
 from speed_tables import tables
@@ -39,6 +38,7 @@ from synthetic_problems import (
     shared_by_regions,
     sparse_overlay,
 )
+from timed_calls import in_words, timed
 
 import datacollect as dc
 from datacollect.flow.network.preference import DEFAULT
@@ -178,7 +178,7 @@ def beside(
     for repetition in range(task.repeats):
         taken_s, result = timed(plan)
         seconds.append(taken_s)
-        peak_mb = peak_mb or measuring.peak_memory_mb()  # before the first reference
+        peak_mb = peak_mb or timed_calls.peak_memory_mb()  # before the first reference
         if repetition < task.reference_repeats:
             reference = reference or prepare(result)
             taken_s, answer = timed(reference)
@@ -302,9 +302,9 @@ def start_up(task: Task) -> dict[str, object]:
 
     def run(*command: str) -> float:
         command = (sys.executable, "-c", *command)
-        before_s = measuring.children_s()
+        before_s = timed_calls.children_s()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return measuring.children_s() - before_s
+        return timed_calls.children_s() - before_s
 
     run(*COMMANDS[task.what])
     seconds, others = [], []
@@ -333,7 +333,7 @@ def measure(task: Task) -> dict[str, object]:
     """Measure one row in a process of its own."""
     described = task._asdict() | {"section": task.measurement}
     row = {key: value or "" for key, value in described.items() if key in COLUMNS}
-    return row | measuring.in_own_process(__file__, task)
+    return row | timed_calls.in_own_process(__file__, task)
 
 
 def main() -> None:
@@ -350,14 +350,14 @@ def main() -> None:
     if arguments.repeats < 1:
         parser.error(f"--repeats must be >= 1, got {arguments.repeats}")
     if not arguments.table:
-        notes, rows = measuring.notes(), []
+        notes, rows = timed_calls.notes(), []
         for task in tasks(arguments.repeats):
             rows.append(measure(task))
             seconds = in_words(rows[-1]["median_s"])
             print(rows[-1]["what"], task.hosts or "", task.reference, seconds, flush=True)
-        measuring.write(notes, COLUMNS, rows, arguments.output)
-    notes, rows = measuring.read(arguments.output)
-    for name, text in {"speed_notes": measuring.block(notes), **tables(rows)}.items():
+        timed_calls.write(notes, COLUMNS, rows, arguments.output)
+    notes, rows = timed_calls.read(arguments.output)
+    for name, text in {"speed_notes": timed_calls.block(notes), **tables(rows)}.items():
         show(name, text)
 
 

@@ -22,7 +22,6 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
-from measuring import timed
 from shown_tables import show
 from synthetic_problems import (
     forecast_mesh,
@@ -31,6 +30,7 @@ from synthetic_problems import (
     shared_at_random,
     shared_by_regions,
 )
+from timed_calls import timed
 
 import datacollect as dc
 from datacollect.methods.replanning.replan import old_use

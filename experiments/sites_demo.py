@@ -24,7 +24,7 @@ import subprocess
 import textwrap
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -121,35 +121,26 @@ def make_files(files_each: int) -> Rows:
 
 
 def write_small_problem(files: Rows) -> None:
-    """Write the problem with these files, its times shortened and its rates to match."""
-    tree = dc.Problem.from_file("sites.toml").to_dict()
+    """Write the problem with these files: a millionth of bytes, an hour in a second."""
+    problem = dc.Problem.from_file("sites.toml")
+    held = dict.fromkeys(problem.names, 0)
+    for row in files:
+        held[row["host"]] += int(row["bytes"])
     faster = FASTER / SMALLER
-
-    def scaled(values: dict[str, Any]) -> dict[str, Any]:
-        return {key: _scaled(key, value, faster) for key, value in values.items()}
-
-    hosts = {name: scaled(host) for name, host in tree["hosts"].items()}
-    for name, host in hosts.items():
-        host["backlog_bytes"] = sum(int(row["bytes"]) for row in files if row["host"] == name)
-    small = {
-        "destination": tree["destination"],
-        "manifest": "small_files.csv",
-        "periods_s": [start_s / FASTER for start_s in tree["periods_s"]],
-        "hosts": hosts,
-        "links": [scaled(link) for link in tree["links"]],
-    }
-    Path("small.json").write_text(json.dumps(small), encoding="utf-8")
-
-
-def _scaled(key: str, value: Any, faster: float) -> Any:
-    """A millionth of bytes, an hour in a second; rates are as many bytes per second."""
-    if isinstance(value, list):
-        return [_scaled(key, one, faster) for one in value]
-    if key.endswith("_bytes_per_s"):
-        return value * faster
-    if key.endswith("_bytes"):
-        return int(value) // SMALLER
-    return value / FASTER if key.endswith("_s") else value
+    days = slice(0, -1)  # of the last period on nothing is listed
+    small = problem.replace(
+        manifest=None,
+        backlog_bytes=list(held.values()),
+        storage_bytes=problem.storage_bytes / SMALLER,
+        release_s=problem.release_s / FASTER,
+        periods_s=problem.periods_s[days] / FASTER,
+        bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s[days] * faster,
+        uplink_bytes_per_s=problem.uplink_bytes_per_s[days] * faster,
+        downlink_bytes_per_s=problem.downlink_bytes_per_s[days] * faster,
+    ).to_dict()
+    # Its hours are no hours of any day.
+    tree = {key: value for key, value in small.items() if key not in ("start", "timezone")}
+    Path("small.json").write_text(json.dumps(tree | {"manifest": "small_files.csv"}))
 
 
 @contextlib.contextmanager

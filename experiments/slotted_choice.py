@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
-from measuring import timed
 from synthetic_problems import geometric_overlay, mesh, one_big_holder, sparse_overlay
+from timed_calls import timed
 
 import datacollect as dc
 from datacollect.methods.slotted import search

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import measuring
-from measuring import in_words
+import timed_calls
+from timed_calls import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def flow_table(rows: Sequence[dict[str, str]]) -> str:
         ]
         for row in rows
     ]
-    return measuring.markdown([*header, "peak memory", "target"], cells)
+    return timed_calls.markdown([*header, "peak memory", "target"], cells)
 
 
 def solver_table(rows: Sequence[dict[str, str]]) -> str:
@@ -53,7 +53,7 @@ def solver_table(rows: Sequence[dict[str, str]]) -> str:
         ]
         for row in rows
     ]
-    return measuring.markdown([*header, "peak memory", "target"], cells, n_left=2)
+    return timed_calls.markdown([*header, "peak memory", "target"], cells, n_left=2)
 
 
 def whole_networks(rows: Sequence[dict[str, str]]) -> str:
@@ -81,7 +81,7 @@ def other_table(rows: Sequence[dict[str, str]]) -> str:
         [row["what"], row["reference"], row["hosts"], *medians(row), ratio(row), *last_cells(row)]
         for row in rows
     ]
-    return measuring.markdown([*header, "peak memory", "target"], cells, n_left=2)
+    return timed_calls.markdown([*header, "peak memory", "target"], cells, n_left=2)
 
 
 def medians(row: dict[str, str]) -> list[str]:

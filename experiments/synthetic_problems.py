@@ -180,6 +180,30 @@ def geometric_overlay(n_hosts: int) -> dc.Problem:
     return overlay(backlog, tail, head, bandwidth)
 
 
+# Many sources --------------------------------------------------------------------------------
+
+
+def star(n_sources: int) -> dc.Problem:
+    """Give each of many sources a link to the destination of its own, and nothing else."""
+    rng = np.random.default_rng(SEED)
+    backlog = np.append(0, rng.integers(10**9, 10**10, n_sources))
+    tail = np.arange(1, n_sources + 1)
+    bandwidth = rng.lognormal(0.0, 1.0, n_sources) * 1e6
+    return overlay(backlog, tail, np.zeros(n_sources, dtype=int), bandwidth)
+
+
+def relayed_star(n_sources: int, n_relays: int) -> dc.Problem:
+    """Let each of many sources send to one of a few relays, which carry four fifths of that on."""
+    rng = np.random.default_rng(SEED)
+    backlog = np.append(np.zeros(1 + n_relays), rng.integers(10**9, 10**10, n_sources))
+    relays = np.arange(1, 1 + n_relays)
+    tail = np.append(relays, np.arange(1 + n_relays, 1 + n_relays + n_sources))
+    head = np.append(np.zeros(n_relays, dtype=int), rng.choice(relays, n_sources))
+    into = 0.8 * n_sources / n_relays * rng.lognormal(0.0, 0.3, n_relays)
+    bandwidth = np.append(into, rng.lognormal(0.0, 1.0, n_sources)) * 1e6
+    return overlay(backlog.astype(np.int64), tail, head, bandwidth)
+
+
 def overlay(
     backlog_bytes: np.ndarray, tail: np.ndarray, head: np.ndarray, bandwidth: np.ndarray
 ) -> dc.Problem:

@@ -32,13 +32,13 @@ from typing import TYPE_CHECKING
 import pyrage
 
 import datacollect as dc
-from datacollect.bistro.config.file import WitnessConfig
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.log.checkpoints import witness_key
-from datacollect.bistro.log.witnessing import MOST_REQUEST_BYTES
-from datacollect.bistro.serving.clocks import now
-from datacollect.bistro.serving.exchange import Reply
-from datacollect.bistro.serving.web import WebServer, body_of, bound_socket
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.checkpoints import witness_key
+from datacollect.bistro.formats.log.witnessing import MOST_REQUEST_BYTES
+from datacollect.bistro.http.clocks import now
+from datacollect.bistro.http.config import WitnessConfig
+from datacollect.bistro.http.exchange import Reply
+from datacollect.bistro.http.web import WebServer, body_of, bound_socket
 from datacollect.bistro.witness.core import Cosigned, WitnessCore
 from datacollect.net.keys import PrivateKey, new_private_key, write_private_key
 

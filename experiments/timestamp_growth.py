@@ -22,13 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from instances.events import event_of, key_of
 
-from datacollect.bistro.event.tickets import Admitted
+from datacollect.bistro.folder import Held
+from datacollect.bistro.formats.event.tickets import Admitted
+from datacollect.bistro.log_service import messages
+from datacollect.bistro.log_service.core import ServiceCore
+from datacollect.bistro.log_service.proving import proof_of
+from datacollect.bistro.log_service.store import LogStore
 from datacollect.bistro.now import Now
-from datacollect.bistro.service import messages
-from datacollect.bistro.service.core import ServiceCore
-from datacollect.bistro.service.proving import proof_of
-from datacollect.bistro.store.folder import Held
-from datacollect.bistro.store.log_store import LogStore
 from datacollect.bistro.witness.core import WitnessCore
 
 # Entries that the disk takes together, and how often.

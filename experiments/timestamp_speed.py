@@ -22,10 +22,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import new_ticket
-from datacollect.bistro.log.checkpoints import witness_key
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.checkpoints import witness_key
 from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.net.tls import make_certificate
 

@@ -8,13 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, TimeLimitError
-from datacollect.solvers.choice import load_flow_solver, load_linear_solver
-from datacollect.solvers.timed import TimedFlow, TimedLinear
+from datacollect.solvers.choice import load_flow_solver, load_linear_solver, load_restarts
+from datacollect.solvers.timed import TimedFlow, TimedLinear, TimedRestarts
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
+    import numpy as np
+    import numpy.typing as npt
+
     from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.programs import LinearSolver
+    from datacollect.solvers.registry import Solver
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Budget:
     Attributes
     ----------
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
     stop_at_s : float or None
         A reading of `time.monotonic`; None without limit.
     settle_ties : bool
@@ -70,6 +73,18 @@ class Budget:
     def _flow_solver(self) -> FlowSolver:
         # One solver for all calls: under a limit it is a child process, costly to start.
         return TimedFlow(load_flow_solver(self.solver, time_limit_s=self.remaining_s()))
+
+    def restarts(
+        self, n_nodes: int, tail: npt.NDArray[np.integer], head: npt.NDArray[np.integer]
+    ) -> TimedRestarts | None:
+        """Return what finds cheapest flows on one network over and over, if anything does.
+
+        Nothing where time is limited: that takes processes of their own, one for each call.
+        """
+        found = None
+        if self.stop_at_s is None:
+            found = load_restarts(self.solver, n_nodes, tail, head)
+        return None if found is None else TimedRestarts(found)
 
     def linear_solver(self) -> LinearSolver:
         """Return the linear solver, always the same one; pass it `remaining_s` with each solve.

@@ -10,43 +10,33 @@ import importlib.util
 import math
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from datacollect.errors import ProblemError, SolverUnavailableError, nearest_hint
 from datacollect.files.refusals import refusal_of
 from datacollect.installation import command_for_package, is_absent
 from datacollect.leaving import interruption_behind
+from datacollect.solvers.registry import (
+    FLOW_BACKENDS,
+    LINEAR_ALIASES,
+    LINEAR_BACKENDS,
+    MIN_COST_ORDER,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy as np
+    import numpy.typing as npt
+
+    from datacollect.solvers.lemon import LemonRestarts
     from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.programs import LinearSolver
+    from datacollect.solvers.registry import Backend
 
 
-class _Backend(NamedTuple):
-    """Location of a solver: imported on first use only."""
-
-    module: str
-    class_name: str
-    package: str
-
-
-# Fastest first, as measured for maximum flows on full meshes.
-_FLOW_BACKENDS = {
-    "ortools": _Backend("ortools", "OrToolsFlow", "ortools"),
-    "lemon": _Backend("lemon", "LemonFlow", "pylmcf"),
-    "networkx": _Backend("networkx", "NetworkxFlow", "networkx"),
-    "pulp": _Backend("pulp", "PulpFlow", "pulp"),
-}
-_MIN_COST_ORDER = ("lemon", "ortools", "networkx", "pulp")
-
-_LINEAR_BACKENDS = {
-    "ortools": _Backend("glop", "Glop", "ortools"),
-    "pulp": _Backend("pulp", "PulpCbc", "pulp"),
-}
-# The names that linear solvers give themselves.
-_LINEAR_ALIASES = {"glop": "ortools", "cbc": "pulp"}
+# What is asked for where none is installed, so that the message says how to install it.
+_FIRST_LINEAR = tuple(LINEAR_BACKENDS)[:1]
 
 
 def available_flow_solvers() -> tuple[str, ...]:
@@ -55,7 +45,7 @@ def available_flow_solvers() -> tuple[str, ...]:
     >>> "ortools" in available_flow_solvers()
     True
     """
-    return _installed(_FLOW_BACKENDS)
+    return _installed(FLOW_BACKENDS)
 
 
 def available_linear_solvers() -> tuple[str, ...]:
@@ -64,7 +54,7 @@ def available_linear_solvers() -> tuple[str, ...]:
     >>> "ortools" in available_linear_solvers()
     True
     """
-    return _installed(_LINEAR_BACKENDS)
+    return _installed(LINEAR_BACKENDS)
 
 
 def load_flow_solver(name: str = "auto", time_limit_s: float | None = None) -> FlowSolver:
@@ -72,8 +62,9 @@ def load_flow_solver(name: str = "auto", time_limit_s: float | None = None) -> F
 
     Parameters
     ----------
-    name : {"auto", "ortools", "lemon", "networkx", "pulp"}
-        ``"auto"`` takes the fastest installed solver for each task, and another where that fails.
+    name : str
+        Of `FLOW_BACKENDS`; ``"auto"`` takes the fastest installed solver for each task, and another
+        where that fails.
     time_limit_s : float, optional
         Seconds from now until all calls of the returned solver must have ended; a call that has
         not raises TimeLimitError. Costs about a fifth of a second, see
@@ -98,7 +89,7 @@ def load_flow_solver(name: str = "auto", time_limit_s: float | None = None) -> F
     ... )
     array([3, 4, 3])
     """
-    _check_name(name, ("auto", *_FLOW_BACKENDS), "flow solver")
+    _check_name(name, ("auto", *FLOW_BACKENDS), "flow solver")
     if time_limit_s is not None and not time_limit_s > 0:
         raise ProblemError(f"time_limit_s must be > 0, got {time_limit_s}")
     if time_limit_s is not None and math.isfinite(time_limit_s):
@@ -111,9 +102,30 @@ def load_flow_solver(name: str = "auto", time_limit_s: float | None = None) -> F
 
         first, second = (load_flow_solver(each) for each in _auto_flow_names())
         # Which of them are installed is asked only where the first fails: to look takes long.
-        others = [partial(load_flow_solver, each) for each in _FLOW_BACKENDS]
+        others = [partial(load_flow_solver, each) for each in FLOW_BACKENDS]
         return AutoFlow(first, second, others)
-    return cast("FlowSolver", _load(name, _FLOW_BACKENDS[name]))
+    return cast("FlowSolver", _load(name, FLOW_BACKENDS[name]))
+
+
+def load_restarts(
+    name: str, n_nodes: int, tail: npt.NDArray[np.integer], head: npt.NDArray[np.integer]
+) -> LemonRestarts | None:
+    """Return what finds cheapest flows on one network over and over; None where that is not there.
+
+    Parameters
+    ----------
+    name : str
+        As for `load_flow_solver`.
+    n_nodes : int
+    tail, head : ndarray of int, shape (n_arcs,)
+    """
+    if name not in ("auto", "lemon"):
+        return None
+    try:
+        from datacollect.solvers.lemon import LemonRestarts
+    except ImportError:
+        return None
+    return LemonRestarts(n_nodes, tail, head)
 
 
 def load_linear_solver(name: str = "auto") -> LinearSolver:
@@ -121,9 +133,9 @@ def load_linear_solver(name: str = "auto") -> LinearSolver:
 
     Parameters
     ----------
-    name : {"auto", "ortools", "pulp"}
-        ``"ortools"`` is GLOP, ``"pulp"`` is CBC; ``"glop"`` and ``"cbc"`` mean the same. ``"auto"``
-        takes the fastest that is installed, and the next where that fails.
+    name : str
+        Of `LINEAR_BACKENDS`, or what its solver calls itself, such as ``"glop"``; ``"auto"`` takes
+        the fastest that is installed, and the next where that fails.
 
     Raises
     ------
@@ -136,20 +148,19 @@ def load_linear_solver(name: str = "auto") -> LinearSolver:
     --------
     >>> load_linear_solver("auto").name
     'glop'
-    >>> load_linear_solver("lemon")
+    >>> load_linear_solver("lemon")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    datacollect.errors.SolverUnavailableError: solver 'lemon' solves network flows only; this \
-problem has shared bottlenecks, which need a linear program: choose 'ortools' or 'pulp'
+    datacollect.errors.SolverUnavailableError: solver 'lemon' solves network flows only; ...
     """
-    known = ("auto", *_FLOW_BACKENDS, *_LINEAR_ALIASES)
+    known = ("auto", *FLOW_BACKENDS, *LINEAR_ALIASES)
     _check_name(name, known, "linear solver")
-    name = _LINEAR_ALIASES.get(name, name)
-    names = (available_linear_solvers() or ("ortools",)) if name == "auto" else (name,)
+    name = LINEAR_ALIASES.get(name, name)
+    names = (available_linear_solvers() or _FIRST_LINEAR) if name == "auto" else (name,)
     for each in names:
-        if each not in _LINEAR_BACKENDS:
+        if each not in LINEAR_BACKENDS:
             raise SolverUnavailableError(
                 f"solver {each!r} solves network flows only; this problem has shared bottlenecks, "
-                "which need a linear program: choose 'ortools' or 'pulp'"
+                f"which need a linear program: choose {' or '.join(map(repr, LINEAR_BACKENDS))}"
             )
     from datacollect.solvers.auto import AutoLinear
 
@@ -157,7 +168,7 @@ problem has shared bottlenecks, which need a linear program: choose 'ortools' or
 
 
 def _load_linear(name: str) -> LinearSolver:
-    return cast("LinearSolver", _load(name, _LINEAR_BACKENDS[name]))
+    return cast("LinearSolver", _load(name, LINEAR_BACKENDS[name]))
 
 
 def auto_flow_name() -> str:
@@ -169,16 +180,26 @@ def auto_flow_name() -> str:
     return "+".join(dict.fromkeys(_auto_flow_names()))
 
 
+def takes_large_networks(name: str) -> bool:
+    """Whether some solver of a name soon finds cheapest flows on large networks.
+
+    >>> takes_large_networks("ortools+lemon"), takes_large_networks("ortools")
+    (True, False)
+    """
+    backends = map(FLOW_BACKENDS.get, name.split("+"))
+    return any(backend.takes_large_networks for backend in backends if backend is not None)
+
+
 def _auto_flow_names() -> tuple[str, str]:
-    fastest = _first_found(_FLOW_BACKENDS, _FLOW_BACKENDS)
-    cheapest = _first_found(_FLOW_BACKENDS, _MIN_COST_ORDER)
+    fastest = _first_found(FLOW_BACKENDS, FLOW_BACKENDS)
+    cheapest = _first_found(FLOW_BACKENDS, MIN_COST_ORDER)
     if fastest is None or cheapest is None:
-        command = command_for_package("ortools")
+        command = command_for_package(next(iter(FLOW_BACKENDS.values())).package)
         raise SolverUnavailableError(f"no flow solver is installed: {command}")
     return fastest, cheapest
 
 
-def _installed(backends: dict[str, _Backend]) -> tuple[str, ...]:
+def _installed(backends: dict[str, Backend]) -> tuple[str, ...]:
     return tuple(name for name, backend in backends.items() if _is_there(backend.package))
 
 
@@ -191,7 +212,7 @@ def _is_there(package: str) -> bool:
 _found: set[tuple[object, str]] = set()
 
 
-def _first_found(backends: dict[str, _Backend], order: Iterable[str]) -> str | None:
+def _first_found(backends: dict[str, Backend], order: Iterable[str]) -> str | None:
     """Return the first solver that is installed, or was when it was first looked for."""
     for name in order:
         package = backends[name].package
@@ -209,7 +230,7 @@ def _check_name(name: str, known: tuple[str, ...], what: str) -> None:
         )
 
 
-def _load(name: str, backend: _Backend) -> object:
+def _load(name: str, backend: Backend) -> object:
     try:
         module = importlib.import_module(f"datacollect.solvers.{backend.module}")
     except ImportError as error:
@@ -219,7 +240,7 @@ def _load(name: str, backend: _Backend) -> object:
     return getattr(module, backend.class_name)()
 
 
-def _why_not(error: ImportError, backend: _Backend) -> str:
+def _why_not(error: ImportError, backend: Backend) -> str:
     package = backend.package
     if is_absent(error, package):
         command = command_for_package(package)

@@ -8,6 +8,7 @@ from datacollect.files.stages import solving
 
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import IntArray
+    from datacollect.solvers.lemon import LemonRestarts
     from datacollect.solvers.networks import FlowNetwork, FlowSolver
     from datacollect.solvers.programs import LinearProgram, LinearSolution, LinearSolver
 
@@ -32,6 +33,22 @@ class TimedFlow:
         """See `FlowSolver.min_cost_flow`."""
         with solving(lambda: self.name, network.n_arcs, f"a cheapest flow {_size(network)}"):
             return self._solver.min_cost_flow(network, supply)
+
+
+class TimedRestarts:
+    """Cheapest flows on one network, each call reported to `datacollect.files.stages`."""
+
+    def __init__(self, flows: LemonRestarts) -> None:
+        self._flows = flows
+
+    def min_cost_flow(
+        self, capacity: IntArray, cost: IntArray, supply: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """See `LemonRestarts.min_cost_flow`."""
+        n_arcs = len(capacity)
+        words = f"a cheapest flow over {n_arcs} arcs among {len(supply)} nodes"
+        with solving(lambda: self._flows.name, n_arcs, words):
+            return self._flows.min_cost_flow(capacity, cost, supply)
 
 
 class TimedLinear:

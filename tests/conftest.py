@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from datacollect.solvers.registry import FLOW_BACKENDS, LINEAR_BACKENDS
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -183,13 +185,13 @@ def beds_possible() -> None:
         pytest.skip(NO_NAMESPACES)
 
 
-@pytest.fixture(params=["ortools", "networkx", "pulp", "lemon"])
+@pytest.fixture(params=FLOW_BACKENDS)
 def solver(request: pytest.FixtureRequest) -> str:
     """Every solver, by the name that users give."""
     return str(request.param)
 
 
-@pytest.fixture(params=["ortools", "pulp"])
+@pytest.fixture(params=LINEAR_BACKENDS)
 def linear_solver(request: pytest.FixtureRequest) -> str:
     """The solvers that take linear programs too."""
     return str(request.param)
@@ -263,3 +265,27 @@ def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
             f"skipped in CI: {reason}\n"
             "Install what is missing, or list the reason in tests/conftest.py."
         )
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder with the example of the paper's Figure 1 in it."""
+    from datacollect.commands.main import run
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["example", "figure1"]) == 0
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command; return exit code, standard output and standard error."""
+    from datacollect.commands.main import run
+
+    def call(*arguments):
+        capsys.readouterr()
+        code = run(arguments)
+        return code, *capsys.readouterr()
+
+    return call

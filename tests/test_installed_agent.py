@@ -17,12 +17,13 @@ from conftest import NO_SYSTEMD, REPOSITORY
 from instances.agents import write_agent
 from instances.command_line import output_of
 
-from datacollect.commands import agent_alone
+from datacollect import agent_alone
 from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.net.tls import fingerprint_of_file
 from datacollect.transfer.pull.run import pull
 
-FOLDER = REPOSITORY / "docs" / "agent"
+PACKAGING = REPOSITORY / "packaging"
+UNITS = PACKAGING / "systemd"
 WAIT_S = 60
 MOST_BYTES = 25_000_000
 # Ours, the three that it needs, and what these need: the last before Python 3.12 alone.
@@ -39,7 +40,7 @@ def test_it_imports_what_three_packages_offer_and_nothing_heavy():
     """In a process of its own: what has been imported here stays."""
     code = (
         "import sys; before = set(sys.modules)\n"
-        "import datacollect.commands.agent_alone, datacollect.net.tickets\n"
+        "import datacollect.agent_alone, datacollect.net.tickets\n"
         "import datacollect.transfer.agent.run, datacollect.transfer.agent.config.setting_up\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
@@ -87,7 +88,7 @@ def test_what_is_wrong_is_one_line(arguments, message, tmp_path, monkeypatch, ca
 def test_its_wheel_needs_three_packages():
     """A host that takes uploads has the whole package; a relay needs none of that."""
     code = "import build; modules, others = build.closure(); print(*others, *modules)"
-    needed = set(output_of(sys.executable, "-c", code, cwd=FOLDER).split())
+    needed = set(output_of(sys.executable, "-c", code, cwd=PACKAGING).split())
     others = {name for name in needed if name.partition(".")[0] != "datacollect"}
     assert others == {"h11", "blake3", "cryptography"}
     assert not [name for name in needed if name.startswith("datacollect.bistro")]
@@ -103,7 +104,7 @@ def built(tmp_path_factory):
     venv.create(folder / "tools", with_pip=True)
     python = folder / "tools" / "bin" / "python"
     output_of(python, "-m", "pip", "install", "--quiet", required_pex())
-    output_of(python, FOLDER / "build.py", folder / "dist", "--pyz")
+    output_of(python, PACKAGING / "build.py", folder / "dist", "--pyz")
     wheel, file = sorted((folder / "dist").iterdir(), key=lambda path: path.suffix == ".pyz")
     return python, wheel, file
 
@@ -200,19 +201,19 @@ def test_one_file_serves(built, tmp_path):
 @pytest.mark.parametrize(
     ("unit", "program"),
     [
-        ("agent/datacollect-agent", "/usr/local/bin/datacollect-agent"),
-        ("bistro/datacollect-bistro", "/opt/datacollect/bin/datacollect"),
-        ("bistro/datacollect-timestamp", "/opt/datacollect/bin/datacollect"),
-        ("bistro/datacollect-witness", "/opt/datacollect/bin/datacollect"),
+        ("datacollect-agent", "/usr/local/bin/datacollect-agent"),
+        ("datacollect-bistro", "/opt/datacollect/bin/datacollect"),
+        ("datacollect-timestamp", "/opt/datacollect/bin/datacollect"),
+        ("datacollect-witness", "/opt/datacollect/bin/datacollect"),
     ],
 )
 def test_systemd_takes_the_service(tmp_path, unit, program):
     if shutil.which("systemd-analyze") is None:
         pytest.skip(NO_SYSTEMD)
-    text = (FOLDER.parent / f"{unit}.service").read_text(encoding="utf-8")
+    text = (UNITS / f"{unit}.service").read_text(encoding="utf-8")
     # The program has to be there, which it is where it is installed.
     assert f"\nExecStart={program} " in text
-    file = tmp_path / f"{unit.rpartition('/')[2]}.service"
+    file = tmp_path / f"{unit}.service"
     file.write_text(text.replace(f"ExecStart={program}", f'ExecStart="{sys.executable}"'))
     done = subprocess.run(
         ["systemd-analyze", "verify", str(file)], check=False, capture_output=True, text=True
@@ -224,9 +225,9 @@ def test_what_packet_pairs_ask_of_the_unit_permits_the_scheduler_and_nothing_els
     """Of `@resources` systemd names the first call that is permitted; there are more after it."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip(NO_SYSTEMD)
-    page = (FOLDER.parent / "measuring_packets.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "measuring" / "packets.md").read_text(encoding="utf-8")
     [lines] = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
-    unit = (FOLDER / "datacollect-agent.service").read_text(encoding="utf-8")
+    unit = (UNITS / "datacollect-agent.service").read_text(encoding="utf-8")
     file = tmp_path / "datacollect-agent.service"
     file.write_text(re.sub("ExecStart=.*", f'ExecStart="{sys.executable}"', unit))
     before = exposures(file)

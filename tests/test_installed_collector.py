@@ -19,7 +19,7 @@ from instances.command_line import output_of
 from datacollect.net.keys import write_private_key
 from datacollect.net.tls import fingerprint_of_file
 
-BUILD = REPOSITORY / "docs" / "agent" / "build.py"
+BUILD = REPOSITORY / "packaging" / "build.py"
 MOST_BYTES = 115_000_000
 # What has to be installed to run pulls: packages that bring others with them count with those.
 REQUIRED = {"apsw", "blake3", "cryptography", "h11", "numpy", "pylmcf", "rich", "typer", "tzdata"}

@@ -6,12 +6,8 @@ import re
 from importlib import import_module
 
 import pytest
+from instances.installed_packages import REGISTRIES
 from judges.imports import REPOSITORY
-
-from datacollect.exports.formats import EXPORTS
-from datacollect.measurement.readers import READERS
-from datacollect.methods.choice import METHODS
-from datacollect.transfer.sources.kinds import KINDS
 
 PAGES = ("README.md", "CONTRIBUTING.md", "experiments/README.md")
 DOCS = [path for path in (REPOSITORY / "docs").rglob("*.md") if "_build" not in path.parts]
@@ -20,13 +16,13 @@ DOCUMENTS = [*PAGES, *sorted(str(path.relative_to(REPOSITORY)) for path in DOCS)
 # Source files wherever they are named, and whatever begins with one of our folders; * is any part
 # of a name, a word in capitals a name of one's own.
 SOURCE = re.compile(r"(?<![\w./*-])[\w./*-]*\w\.(?:py|h|toml)\b")
-FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs"
+FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs|packaging"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*")
 MODULE = re.compile(r"(?<![\w./-])datacollect(?:\.\w+)+")
 OWN_NAME = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
 
 # Of entry points that other packages bring.
-GROUPS = {registry.group for registry in (METHODS, EXPORTS, READERS, KINDS)}
+GROUPS = {registry.group for registry in REGISTRIES}
 
 # Files that the documents' examples write, or that stand for a reader's own.
 WRITTEN = re.compile(r"^[\w-]+\.toml$")

@@ -18,6 +18,10 @@ LISTED = set(CONFIG["options"]["packages"].split())
 FOLDERS = dict(line.split(" = ") for line in CONFIG["options"]["package_dir"].strip().splitlines())
 
 
+# What the page is built from: no wheel has it.
+BUILT_FROM = REPOSITORY / "datacollect" / "bistro" / "page" / "src"
+
+
 def files_of_packages() -> list[tuple[str, Path]]:
     """Return every file of ours with the package that it lies in."""
     # rglob does not follow links: what lies behind them is found where it lies.
@@ -25,7 +29,9 @@ def files_of_packages() -> list[tuple[str, Path]]:
         (".".join([package, *path.relative_to(REPOSITORY / folder).parts[:-1]]), path)
         for package, folder in FOLDERS.items()
         for path in sorted((REPOSITORY / folder).rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file()
+        and not {"__pycache__", "node_modules"} & {*path.parts}
+        and not path.is_relative_to(BUILT_FROM)
     ]
 
 

@@ -10,7 +10,7 @@ import json
 import os
 
 import pytest
-from instances.agents import KEY
+from instances.agents import KEY, running, write_agent
 from instances.command_line import start
 from instances.installed_packages import (
     EXAMPLE,
@@ -21,7 +21,11 @@ from instances.installed_packages import (
 
 from datacollect.commands.main import run
 from datacollect.exports.formats import EXPORTS
+from datacollect.net.http_asking import Asker
 from datacollect.net.keys import write_private_key
+from datacollect.net.tls import web_context
+from datacollect.transfer.agent.config.file import AgentConfig
+from datacollect.transfer.agent.handlers import handlers_of
 from datacollect.transfer.pull.config.file import Collection
 
 TABLE = ("pulls", "figure1.toml", "plan.json", "--manifest", "files.csv", "--as")
@@ -204,6 +208,48 @@ def test_its_keys_are_judged_and_in_the_schema(collection, call):
     schema = json.loads(call("schema", "collection")[1])
     assert schema["properties"]["folders"]["description"] == "Folders of this machine, by name."
     assert schema["$defs"]["folder"]["required"] == ["path"]
+
+
+@pytest.fixture
+def beacon(tmp_path, monkeypatch):
+    """The file of an agent with a table of another package."""
+    monkeypatch.chdir(tmp_path)
+    return write_agent(tmp_path, "B", serve="data", more='[beacon]\nword = "hello"')
+
+
+@pytest.mark.usefixtures("example")
+def test_a_command_of_another_package_runs(beacon, call):
+    assert call("beacon", beacon.name, "--quiet") == (0, "hello\n", "")
+    assert "Say the word of an agent." in call("beacon", "--help")[1]
+
+
+@pytest.mark.usefixtures("example")
+def test_a_table_of_an_agent_s_file_is_answered_for(beacon):
+    handlers = handlers_of("beacon").start(AgentConfig.from_file(beacon), print).handlers
+    with running(beacon, handlers) as agent:
+        fingerprint = agent.agent.fingerprint
+        tls = web_context(fingerprint=fingerprint)
+        url = f"https://{agent.place}"
+        with Asker(url, tls, fingerprint=fingerprint) as asker:
+            answer = asker.get("/beacon")
+    assert (answer.status, answer.body) == (200, b"hello")
+
+
+@pytest.mark.usefixtures("example")
+def test_its_keys_and_files_are_judged_and_in_schemas(beacon, call):
+    beacon.write_text(beacon.read_text().replace("word =", "wrd ="))
+    assert "beacon.wrd: unknown key; did you mean 'word'?" in call("beacon", beacon.name)[2]
+    beacon.write_text(beacon.read_text().replace("[beacon]", "[becon]"))
+    assert "becon: unknown key; did you mean 'beacon'?" in call("agent", beacon.name)[2]
+    schema = json.loads(call("schema", "agent")[1])
+    assert schema["$defs"]["table_beacon"]["required"] == ["word"]
+    assert json.loads(call("schema", "beacons")[1])["required"] == ["format", "word"]
+
+
+def test_without_the_package_its_table_and_command_are_unknown(beacon, call):
+    assert "beacon: unknown key" in call("agent", beacon.name)[2]
+    assert call("beacon", beacon.name)[2].startswith("error: No such command 'beacon'")
+    assert "'beacons' is not one of 'problem'" in call("schema", "beacons")[2]
 
 
 # Commands by which what a package brings is imported, or all names are listed; a name of ours.

@@ -13,7 +13,7 @@ import pytest
 from judges.public import callables, public_classes, sections
 
 import datacollect as dc
-from datacollect.measurement.hosts_file import HostsFile
+from datacollect.measuring.plan.hosts_file import HostsFile
 from datacollect.net.keys import PrivateKey, write_private_key
 
 UNIT = re.compile(r"_(bytes|s|bytes_per_s|per_gb)$")

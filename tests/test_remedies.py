@@ -85,9 +85,8 @@ def known_keys() -> set[str]:
             for value in schema:
                 walk(value)
 
-    for name in vars(json_schemas):
-        if name.endswith("_schema") and not name.startswith("_"):
-            walk(getattr(json_schemas, name)())
+    for kind in json_schemas.kinds_of_files():
+        walk(json_schemas.schema_of(kind))
     for function in callables().values():
         found.update(inspect.signature(function).parameters)
     return found

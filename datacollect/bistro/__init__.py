@@ -7,21 +7,19 @@ the sealed bytes were ready. The protocol goes back to Bhattacharjee et al., "Bi
 for building scalable wide-area upload applications" (2000); logs, witnesses and proofs are in
 C2SP's formats (c2sp.org, 2025), seals in age's.
 
-Cores read no clock, socket or file: shells do, and hand over what they have read.
+Each party has a room: a core that reads no clock, socket or file, its messages, its store, and the
+server that does what the core says. Imports lead downwards::
 
-::
-
-    log       notes, checkpoints, tree, tiles, proofs, entries, what witnesses are sent
-    event     the event's file, its rules, drafts, amendments, tickets        -> log
-    receipt   receipts, the rule of time, tokens, verdicts, evidence          -> log, event
-    custody   what bistros and the destination sign about uploads           -> log, event
-    assignment  to which bistro something goes, what lies there           -> log, event
-    audit     what became of each entry, and who has lied -> log, event, receipt, custody, client
-    witness   WitnessCore: what has only grown is signed, with the time       -> log
-    service   ServiceCore: entries kept, acknowledged, signed, published      -> log, event
-    store     what both keep on the disk, before they promise anything        -> service, witness
-    config    their files                                                     -> log, event
-    serving   their shells: HTTP, TLS, processes, clocks                      -> all of these
+    commands, page     what people call, and the page on which they hand in, in a browser
+    destination/{run}  a register of uploads, opening them, what is missing; the event carried out
+    auditor            what became of each entry, and who has lied
+    organiser          events, tickets for people, what is changed afterwards
+    upload_server      a bistro: takes sealed uploads over an agent, and signs for them
+    person             seals, has it timestamped, sends it, keeps and verifies receipts
+    log_service/{server}  entries kept, acknowledged, signed, published; its processes
+    witness            signs what has only grown, with the time
+    http               requests of strangers within limits, clocks, signals, files of servers
+    formats/{log, event, receipt, custody, assignment, sealing}  what parties write, sign and read
 
 Who owns what: the event's file owns all keys and the deadline, and is known by its hash; an
 amendment, an entry of the logs like others, owns what is changed of it. `ServiceCore` owns which
@@ -33,8 +31,8 @@ from importlib import import_module
 from typing import Any
 
 _HOME_OF = {
-    "assign": "datacollect.bistro.assignment.assigning",
-    "problem_of": "datacollect.bistro.assignment.collecting",
+    "assign": "datacollect.bistro.formats.assignment.assigning",
+    "problem_of": "datacollect.bistro.formats.assignment.collecting",
 }
 
 __all__ = ["assign", "problem_of"]

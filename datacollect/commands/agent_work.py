@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,36 +14,51 @@ from datacollect.files.kinds import shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.transfer.agent.config.file import AcceptConfig, AgentConfig
-    from datacollect.transfer.agent.shell.handling import Handler
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.handlers import AgentHandlers
 
     # What is said of a public key, by name.
     FactsOfKey = Callable[[str], dict[str, str]]
 
 
-def serve(agent_file: str, *, as_json: bool) -> None:
-    """Run the agent of a file until it is told to end; say when it is ready."""
+def serve(agent_file: str, *, as_json: bool, handlers: Sequence[AgentHandlers] = ()) -> None:
+    """Run the agent of a file until it is told to end; say when it is ready.
+
+    Parameters
+    ----------
+    agent_file : str
+    as_json : bool
+    handlers : sequence of AgentHandlers
+        Those that a program brings itself; others are found by the names of the file's tables.
+    """
     from datacollect.transfer.agent.config.file import AgentConfig
 
     config = AgentConfig.from_file(agent_file)
     with ExitStack() as held:
-        _serve(config, held, as_json=as_json)
+        _serve(config, handlers, held, as_json=as_json)
 
 
-def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
+def _serve(
+    config: AgentConfig, brought: Sequence[AgentHandlers], held: ExitStack, *, as_json: bool
+) -> None:
+    from datacollect.transfer.agent.handlers import handlers_of
     from datacollect.transfer.agent.run import Agent, run_agent
 
-    handlers: dict[str, Handler] = {}
-    also: Callable[[AgentConfig], None] | None = None
-    if config.accept is not None:
-        handlers |= _accepting(config.accept, held)
-    if config.measure is not None:
-        from datacollect.measurement.answering.handlers import Measuring
+    known = {each.name: each for each in brought}
+    started = []
+    for table in config.tables:
+        each = (known.get(table) or handlers_of(table)).start(config, note)
+        if each.close is not None:
+            held.callback(each.close)
+        started.append(each)
 
-        measuring = Measuring(config, note)
-        handlers |= measuring.handlers()
-        also = measuring.reread
-    running = Agent(config, note, handlers, also)
+    def reread(config: AgentConfig) -> None:
+        for each in started:
+            if each.reread is not None:
+                each.reread(config)
+
+    handlers = {path: handler for each in started for path, handler in each.handlers.items()}
+    running = Agent(config, note, handlers, reread)
 
     def ready() -> None:
         if as_json:
@@ -54,23 +69,6 @@ def _serve(config: AgentConfig, held: ExitStack, *, as_json: bool) -> None:
             emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
 
     run_agent(running, ready)
-
-
-def _accepting(config: AcceptConfig, held: ExitStack) -> dict[str, Handler]:
-    """Start the bistro of an agent; return who answers for it."""
-    try:
-        from datacollect.bistro.taking.bistro import Bistro
-        from datacollect.bistro.taking.tus import handlers_of
-    except ImportError as error:
-        from datacollect.installation import command_for_extra, is_absent
-
-        if not is_absent(error, str(error.name).partition(".")[0]):
-            raise
-        raise ProblemError(
-            f"accept: {error.name} is not installed, which taking uploads needs: "
-            f"{command_for_extra('bistro')}"
-        ) from None
-    return handlers_of(held.enter_context(closing(Bistro(config, note))))
 
 
 def init_agent(

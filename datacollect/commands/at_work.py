@@ -8,7 +8,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import typer
 
@@ -22,6 +22,10 @@ from datacollect.files.stages import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from datacollect.commands.next_steps import Given
+
+    Steps: TypeAlias = Callable[[str, Given], Callable[[], str]]
 
 LEVELS = (None, logging.INFO, logging.DEBUG)
 
@@ -44,7 +48,9 @@ _OPTIONS = [
 ]
 
 
-def at_work(command: Callable[..., Any], *, logs: bool = True) -> Callable[..., Any]:
+def at_work(
+    command: Callable[..., Any], *, logs: bool = True, steps: Steps = next_steps
+) -> Callable[..., Any]:
     """Return a command with -v and --quiet, which says what to do next where it is interrupted.
 
     Parameters
@@ -53,6 +59,8 @@ def at_work(command: Callable[..., Any], *, logs: bool = True) -> Callable[..., 
         A function for typer.
     logs : bool
         False: with -vv the command shows a log of its own.
+    steps : callable
+        Looks what is there before the command begins; returns what says what to do next.
     """
 
     @wraps(command)
@@ -62,7 +70,7 @@ def at_work(command: Callable[..., Any], *, logs: bool = True) -> Callable[..., 
         verbose = min(verbose, len(LEVELS) - 1)
         level = LEVELS[verbose] if logs or verbose == 1 else None
         loud = Loudness(quiet, lines=not given.get("as_json"), verbose=verbose)
-        words = next_steps(command.__name__, given)
+        words = steps(command.__name__, given)
         require_libraries()
         with (
             as_loud_as(loud),

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.config.fields import DESTINATION, SERVICE, WITNESS
-from datacollect.bistro.event.fields import EVENT
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
-from datacollect.measurement.hosts_file import HOSTS
+from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
 from datacollect.study.fields import EXPERIMENT
-from datacollect.transfer.agent.config.fields import AGENT
+from datacollect.transfer.agent.config.fields import agent_with
+from datacollect.transfer.agent.config.tables import usable_tables
 from datacollect.transfer.pull.config.fields import collection_with
 from datacollect.transfer.sources.kinds import KINDS
 
@@ -100,7 +99,7 @@ def agent_schema() -> Schema:
     >>> agent_schema()["$defs"]["table_limits"]["properties"]["sessions"]["default"]
     1000
     """
-    return _document("datacollect agent", AGENT)
+    return _document("datacollect agent", agent_with(usable_tables(note_fault)))
 
 
 def collection_schema() -> Schema:
@@ -117,64 +116,6 @@ def collection_schema() -> Schema:
     return _document("datacollect collection", collection_with(KINDS.usable_names(note_fault)))
 
 
-def event_schema() -> Schema:
-    """Return the JSON Schema (draft 2020-12) of events' files, TOML.
-
-    It checks each value by itself. What values say together (deadline before collect_until, one
-    key for one purpose, a quorum that the witnesses can be) only reading the file checks.
-
-    Examples
-    --------
-    >>> event_schema()["properties"]["lag_s"]["default"]
-    10
-    """
-    return _document("datacollect event", EVENT)
-
-
-def service_schema() -> Schema:
-    """Return the JSON Schema (draft 2020-12) of services' files, TOML.
-
-    Examples
-    --------
-    >>> service_schema()["properties"]["workers"]["default"]
-    0
-    """
-    return _document("datacollect service", SERVICE)
-
-
-def witness_schema() -> Schema:
-    """Return the JSON Schema (draft 2020-12) of witnesses' files, TOML.
-
-    Examples
-    --------
-    >>> witness_schema()["properties"]["clock"]["enum"]
-    ['kernel', 'trusted']
-    """
-    return _document("datacollect witness", WITNESS)
-
-
-def destination_schema() -> Schema:
-    """Return the JSON Schema (draft 2020-12) of destinations' files, TOML.
-
-    Examples
-    --------
-    >>> destination_schema()["properties"]["every_s"]["default"]
-    10.0
-    """
-    return _document("datacollect destination", DESTINATION)
-
-
-def hosts_schema() -> Schema:
-    """Return the JSON Schema (draft 2020-12) of files of measured hosts, TOML or JSON.
-
-    Examples
-    --------
-    >>> hosts_schema()["required"]
-    ['format', 'destination', 'hosts']
-    """
-    return _document("datacollect hosts", HOSTS)
-
-
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
@@ -182,12 +123,39 @@ SCHEMAS = {
     "experiment": experiment_schema,
     "agent": agent_schema,
     "collection": collection_schema,
-    "event": event_schema,
-    "service": service_schema,
-    "witness": witness_schema,
-    "destination": destination_schema,
-    "hosts": hosts_schema,
 }
+
+
+def kinds_of_files() -> tuple[str, ...]:
+    """Return the kinds of files that are ours.
+
+    >>> kinds_of_files()[:3]
+    ('problem', 'schedule', 'scenario')
+    """
+    return (*SCHEMAS, *FILE_KINDS.own)
+
+
+def schema_of(kind: str) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a kind of files.
+
+    It checks each value by itself. What values say together (an event's deadline before
+    collect_until) only reading the file checks.
+
+    Raises
+    ------
+    ProblemError
+        There is no such kind, or it is not installed.
+
+    Examples
+    --------
+    >>> schema_of("event")["properties"]["lag_s"]["default"]
+    10
+    >>> schema_of("hosts")["required"]
+    ['format', 'destination', 'hosts']
+    """
+    if kind in SCHEMAS:
+        return SCHEMAS[kind]()
+    return _document(f"datacollect {kind}", FILE_KINDS.get(kind).document)
 
 
 def _document(title: str, table: Table) -> Schema:

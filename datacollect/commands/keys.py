@@ -53,8 +53,9 @@ def show(
 def _verifier_key_of(witness: str | None) -> FactsOfKey | None:
     if witness is None:
         return None
-    from datacollect.bistro.log.checkpoints import witness_key
+    from datacollect.net.key_forms import KEY_FORMS
     from datacollect.net.kinds import HostName
 
     name = HostName().read(witness, "--witness")
-    return lambda public: {"vkey": witness_key(name, public).text}
+    form = KEY_FORMS.get("witness")
+    return lambda public: {form.field: form.text(name, public)}

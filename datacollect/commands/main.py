@@ -15,22 +15,19 @@ import typer
 
 from datacollect.commands.agent import agent
 from datacollect.commands.at_work import at_work
-from datacollect.commands.audit import audit
-from datacollect.commands.bistro import bistro
+from datacollect.commands.brought import COMMANDS as BROUGHT
 from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
 from datacollect.commands.console import complain, emit
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
-from datacollect.commands.event import event
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
-from datacollect.commands.measure_commands import measure
 from datacollect.commands.method_options import (
     NAMING,
     brought_methods,
@@ -46,19 +43,19 @@ from datacollect.commands.pull import pull
 from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
-from datacollect.commands.schema import schema
-from datacollect.commands.servers import timestamp, witness
+from datacollect.commands.schema import kinds_in, offer, schema
 from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
-from datacollect.commands.upload import upload
-from datacollect.commands.verify import verify
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
+from datacollect.wings import LISTED_COMMANDS, LISTED_GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+
+    from datacollect.commands.brought import CommandSpec
 
 PROGRAM = "datacollect"
 COMPLETES = "_DATACOLLECT_COMPLETE"
@@ -77,14 +74,16 @@ def root(
         emit(context.get_help())
 
 
-# In the order in which help lists them.
+# In the order in which help lists them; wings' stand behind them.
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status, upload, verify, audit, timestamp, witness),
+    *(pull, status),
 )
-# Done at once, or servers, which write a log of their own.
-SAY_NOTHING = (schema, example, timestamp, witness)
+GROUPS = {"agent": agent, "collection": collection, "keys": keys}
+OWN = frozenset((*GROUPS, *(command.__name__ for command in COMMANDS)))
+# Done at once.
+SAY_NOTHING = (schema, example)
 
 
 def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> typer.Typer:
@@ -94,8 +93,9 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
     ----------
     names : collection of str, optional
         Commands that are called: to make the parameters of all takes longer than most of them do.
+        Where none is, all of ours are listed.
     brought : sequence of str, optional
-        Methods of other packages, whose options commands have, too.
+        Methods of other packages, whose options commands have, too; or kinds of files.
     """
     every = typer.Typer(
         name=PROGRAM,
@@ -107,28 +107,43 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
     every.callback(invoke_without_command=True)(root)
     for command in COMMANDS:
         is_called = names is None or command.__name__ in names
-        every.command(cls=Command)(_made(command, brought) if is_called else _listed(command))
-    every.add_typer(agent, name="agent")
-    every.add_typer(bistro, name="bistro")
-    every.add_typer(collection, name="collection")
-    every.add_typer(event, name="event")
-    every.add_typer(keys, name="keys")
-    every.add_typer(measure, name="measure")
+        every.command(cls=Command)(
+            _made(command, brought) if is_called else _listed(command.__name__, command.__doc__)
+        )
+    groups = dict(GROUPS)
+    if names is None or names:
+        for spec in map(BROUGHT.get, BROUGHT.own if names is None else {*names} - OWN):
+            if isinstance(spec.command, typer.Typer):
+                groups[spec.name] = spec.command
+            else:
+                every.command(spec.name, cls=Command)(_brought_made(spec))
+    else:
+        for name, text in LISTED_COMMANDS.items():
+            every.command(cls=Command)(_listed(name, text))
+        groups |= {name: typer.Typer(help=text) for name, text in LISTED_GROUPS.items()}
+    for name in sorted(groups):
+        every.add_typer(groups[name], name=name)
     return every
 
 
 def _made(command: Callable[..., Any], brought: Sequence[str]) -> Callable[..., Any]:
+    if command is schema:
+        offer(brought)
     whole = with_options(command, brought)
     return whole if command in SAY_NOTHING else at_work(whole, logs=command is not pull)
 
 
-def _listed(command: Callable[..., Any]) -> Callable[..., Any]:
+def _brought_made(spec: CommandSpec) -> Callable[..., Any]:
+    return spec.command if spec.has_own_log else at_work(spec.command)
+
+
+def _listed(name: str, text: str | None) -> Callable[..., Any]:
     """Return what help of all commands lists one by."""
 
     def nothing() -> None:
         """Take no parameters."""
 
-    nothing.__name__, nothing.__doc__ = command.__name__, command.__doc__
+    nothing.__name__, nothing.__doc__ = name, text
     return nothing
 
 
@@ -162,16 +177,23 @@ def run(arguments: Sequence[str]) -> int:
 
 def _commands(arguments: Sequence[str]) -> Callable[..., Any]:
     """Return the commands that some arguments call; all, where a shell asks how they go on."""
-    called = {command.__name__ for command in COMMANDS}
-    if COMPLETES not in os.environ:
-        called.intersection_update(arguments)
-    return _commands_named(frozenset(called), brought_methods(arguments))
+    if COMPLETES in os.environ:
+        return _commands_named(None, ())
+    first = arguments[0] if arguments else ""
+    called = frozenset({first} if _is_command(first) else ())
+    brought = kinds_in(arguments) if schema.__name__ in called else brought_methods(arguments)
+    return _commands_named(called, brought)
+
+
+def _is_command(word: str) -> bool:
+    """Whether a word is a command's name; packages are looked for where it is none of ours."""
+    return word in OWN or (word[:1] not in ("", "-") and BROUGHT.has(word))
 
 
 @cache
-def _commands_named(names: frozenset[str], brought: tuple[str, ...]) -> Callable[..., Any]:
+def _commands_named(names: frozenset[str] | None, brought: tuple[str, ...]) -> Callable[..., Any]:
     made: Any = typer.main.get_command(app(names, brought))
-    for name in names.intersection(NAMING) if brought else ():
+    for name in NAMING.keys() & names if brought and names else ():
         method = next(each for each in made.commands[name].params if each.name == "method")
         method.metavar = method_names(name, brought)
     return cast("Callable[..., Any]", made)

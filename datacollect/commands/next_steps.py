@@ -19,12 +19,8 @@ Given: TypeAlias = "Mapping[str, Any]"
 
 BEGINS_AGAIN = "the same command begins again"
 NOTHING = f"nothing was written, and {BEGINS_AGAIN}"
-UNMEASURED = f"nothing was measured, and {BEGINS_AGAIN}"
 GOES_ON = "the same command goes on"
 SEARCH = "--time-limit S ends the search for a plan"
-
-# They keep each row in their folder of samples as soon as it is there.
-TESTS = ("ping", "trace", "pairs", "tcp", "curve", "scan", "flood")
 
 _is_reading = [False]
 
@@ -38,7 +34,9 @@ def while_reading() -> Iterator[None]:
     _is_reading[0] = False
 
 
-def next_steps(command: str, given: Given) -> Callable[[], str]:
+def next_steps(
+    command: str, given: Given, unwritten: Callable[[Given], str] | None = None
+) -> Callable[[], str]:
     """Look what is there before a command begins; return what says what is kept, and what to do.
 
     Parameters
@@ -47,19 +45,18 @@ def next_steps(command: str, given: Given) -> Callable[[], str]:
         Its name.
     given : mapping
         Its arguments and options, by the names of its parameters.
+    unwritten : callable, optional
+        Says it where nothing was written; by default as ``UNWRITTEN`` has it.
     """
     _is_reading[0] = False
     places = _places(command, given)
     before = _stamps(places)
-    parts = _parts(given) if command in TESTS else set()
+    say = unwritten or UNWRITTEN.get(command)
 
     def words() -> str:
-        if command in TESTS and _parts(given) - parts:
-            return f"{_measured(given)}; the same command measures all again"
         written = [path for path, stamp in _stamps(places).items() if before.get(path) != stamp]
         if not written:
-            say = None if _is_reading[0] else UNWRITTEN.get(command)
-            return NOTHING if say is None else say(given)
+            return NOTHING if say is None or _is_reading[0] else say(given)
         few = written[0] if len(written) == 1 else f"{len(written)} files"
         again = "with --force the same command" if _refuses(given) else "the same command"
         return f"{few} written already; {again} writes all again"
@@ -97,13 +94,6 @@ def _stamps(places: list[str]) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _parts(given: Given) -> set[str]:
-    """Return the names of what is in a folder of samples."""
-    with suppress(OSError, ValueError):
-        return {part.name for part in Path(given["folder"]).glob("*.parquet")}
-    return set()
-
-
 # What is kept where nothing was written --------------------------------------------------------
 
 
@@ -135,22 +125,6 @@ def _of_progress(given: Given) -> str:
     return NOTHING
 
 
-def _of_cycle(given: Given) -> str:
-    if not given["dry_run"] and _parts(given):
-        return f"{_measured(given)}; {GOES_ON}"
-    return UNMEASURED
-
-
-def _measured(given: Given) -> str:
-    return f"what was measured is in {given['folder']}"
-
-
-def _of_watch(given: Given) -> str:
-    if given["page"] is None:
-        return NOTHING
-    return "the page is shown no more, and the same command shows it again"
-
-
 UNWRITTEN: dict[str, Callable[[Given], str]] = {
     "plan": _of_plan,
     "compare": lambda _: f"{NOTHING}; {SEARCH}, and `datacollect plan` plans by one method alone",
@@ -164,7 +138,4 @@ UNWRITTEN: dict[str, Callable[[Given], str]] = {
     "progress": _of_progress,
     "pull": lambda _: f"what is verified is kept, and {GOES_ON}",
     "sweep": lambda _: f"runs that have ended are kept, and {GOES_ON}",
-    **dict.fromkeys(TESTS, lambda _: UNMEASURED),
-    "cycle": _of_cycle,
-    "watch": _of_watch,
 }

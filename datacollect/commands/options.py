@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from datacollect.commands.console import emit
 from datacollect.errors import ProblemError
-from datacollect.files.choices import Solver
 from datacollect.methods.options.shared import CHUNK_S, SLOT_S, SOLVER, TIME_LIMIT_S
+from datacollect.solvers.registry import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-# Kinds of files that have a JSON Schema.
-FileKind: TypeAlias = Literal[
-    "problem",
-    "schedule",
-    "scenario",
-    "experiment",
-    "agent",
-    "collection",
-    "event",
-    "service",
-    "witness",
-    "destination",
-    "hosts",
-]
 
 
 def _print_version(wanted: bool) -> None:

@@ -21,10 +21,10 @@ from datacollect.schedule.data.use import plan_money
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.files.choices import Solver
     from datacollect.numbers.arrays import IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 # "Two more connections save …": one often changes nothing where a route has two hops.
 MORE = 2

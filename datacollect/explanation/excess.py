@@ -33,7 +33,7 @@ from datacollect.explanation.what_if import WhatIf
 from datacollect.files.units import format_duration
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.choice import find_method, is_max_min_fair
+from datacollect.methods.choice import is_max_min_fair, spec_of
 from datacollect.methods.timing.slots import (
     slot_bandwidth_bytes_per_s,
     slot_limits_bytes_per_s,
@@ -84,7 +84,7 @@ def excess_parts(what_if: WhatIf, lower_bound_s: float) -> Iterator[Excess]:
 
 def _steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
     """Yield causes, and when the plan ends with them and all before them."""
-    plan, spec = what_if.plan, find_method(what_if.plan.method)
+    plan = what_if.plan
     if what_if.burden is not None:
         if what_if.unburdened is not None:
             yield from _steps(
@@ -93,7 +93,7 @@ def _steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, 
         cause, text = what_if.burden
         yield cause, plan.makespan_s, text
         return
-    for what in () if spec is None else spec.exceeds:
+    for what in spec_of(plan.method).exceeds:
         yield from STEPS[what](what_if, lower_bound_s)
     if plan.deadline_s is not None:
         yield "deadline", plan.makespan_s, "as the deadline allows"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ScheduleError
@@ -27,9 +28,10 @@ from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from datacollect.explanation.relaxations import Advice
-    from datacollect.files.choices import Preference, Solver
+    from datacollect.files.choices import Preference
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 def explain(
@@ -45,7 +47,7 @@ def explain(
         each source back, why it ends later than the lower bound, and what to relax first for its
         own method.
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
 
     Returns
     -------
@@ -96,10 +98,10 @@ def explain(
     with stage("the lower bound, and what binds when"):
         problem, optimum = listed_optimum(problem, budget)
         curve = arrival_curve(problem, budget)
-    spans = zip(curve.time_s, curve.time_s[1:], curve.rates_bytes_per_s, strict=False)
+    times, rates = curve.time_s.tolist(), curve.rates_bytes_per_s.tolist()
     binds = tuple(
-        BindingInterval(float(start), float(end), float(rate), bottleneck)
-        for (start, end, rate), bottleneck in zip(spans, curve.bottlenecks, strict=True)
+        BindingInterval(start, end, rate, curve.bottlenecks, number)
+        for number, ((start, end), rate) in enumerate(zip(pairwise(times), rates, strict=True))
     )
     advice = advise(problem, curve, budget)
     limits, explained = PlanLimits(), None

@@ -12,6 +12,8 @@ from datacollect.methods.choice import is_max_min_fair
 from datacollect.schedule.data.transfers import Bottleneck, bottleneck_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from datacollect.explanation.excess import Excess
@@ -157,8 +159,8 @@ class Explanation:
         What binds when, if all is coordinated.
     advice : Advice
         What to relax first, if all is coordinated.
-    sources : tuple of SourceExplanation
-        Latest first.
+    sources : sequence of SourceExplanation
+        Latest first; with a plan each is made when asked for.
     plan : PlanExplanation or None
     text : str
         All of it in words, in lines of at most 80 columns; long lists are shortened.
@@ -168,7 +170,7 @@ class Explanation:
     bottleneck: Bottleneck
     binds: tuple[BindingInterval, ...]
     advice: Advice
-    sources: tuple[SourceExplanation, ...]
+    sources: Sequence[SourceExplanation]
     plan: PlanExplanation | None
     text: str = ""
 

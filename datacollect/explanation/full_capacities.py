@@ -6,6 +6,7 @@ Between two instants at which a transfer begins or ends, or a period begins, all
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,16 +30,35 @@ KINDS = ("link", "uplink", "downlink", "shared", "storage", "release", "turns")
 # Pairs of a transfer and a stretch of time that are looked at together.
 MOST_PAIRS = 2_000_000
 
+# Far finer than by what part rates may differ that are equal; and a million of them can be added.
+RATE_PARTS = 2.0**40
+
 
 class Holds(NamedTuple):
-    """That a resource holds back a source in a stretch of time; arrays of shape (n_holds,).
+    """That a resource holds back a source for some time; arrays of shape (n_holds,).
 
-    Sources by their hosts' index, resources and stretches by the numbers of `FullCapacities`.
+    Sources by their hosts' index, resources and stretches of time by the numbers of
+    `FullCapacities`: from the first one to before the last.
     """
 
     source: IntArray
     resource: IntArray
-    stretch: IntArray
+    first: IntArray
+    last: IntArray
+
+
+class _Spans(NamedTuple):
+    """Spans of time in which neither a resource's users nor its capacity change.
+
+    Those of all resources are numbered one after another. A span lasts from one number's stretch of
+    time to the next one's; `begin` and `end` say from which to which each use lasts.
+    """
+
+    at: IntArray  # stretch of time, shape (n_spans + 1,)
+    full: BoolArray
+    n_users: IntArray
+    begin: IntArray  # of each use
+    end: IntArray
 
 
 class FullCapacities:
@@ -179,62 +199,135 @@ class FullCapacities:
     def holds(self) -> Holds:
         """Find what holds whom back: what is full on their routes, and what makes them wait."""
         nothing = np.zeros(0, dtype=np.int64)
-        found = [Holds(nothing, nothing, nothing), *self._full(), *self._waits()]
+        found = [Holds(nothing, nothing, nothing, nothing), *self._full(), *self._waits()]
         return Holds(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def _full(self) -> Iterator[Holds]:
-        """Go through blocks of time, in each of which not too much happens."""
-        n_stretches = len(self.time_s) - 1
-        n_active = np.zeros(n_stretches + 1, dtype=np.int64)
-        np.add.at(n_active, self.first, 1)
-        np.add.at(n_active, self.last, -1)
-        total = np.cumsum(np.cumsum(n_active)[:-1])
-        if not total.any():
-            return  # all moves within what counts as one instant
-        edges = np.searchsorted(total, np.arange(0, total[-1], MOST_PAIRS), side="right")
-        for begin, end in zip(edges, [*edges[1:], n_stretches], strict=True):
-            rows = np.flatnonzero((self.first < end) & (self.last > begin))
-            low = np.maximum(self.first[rows], begin)
-            count = np.minimum(self.last[rows], end) - low
-            if count.sum():
-                yield self._full_among(np.repeat(rows, count), ranges(low, count))
+        is_store = self.resource >= self.bases[4]
+        moves = (self.first < self.last)[self.row]
+        stores, rates = np.flatnonzero(is_store & moves), np.flatnonzero(~is_store & moves)
+        if len(stores):
+            yield from self._full_stores(stores)
+        if len(rates):
+            yield from self._full_rates(rates)
 
-    def _full_among(self, row: IntArray, stretch: IntArray) -> Holds:
-        """Find what is full among pairs of a transfer and a stretch of time."""
-        begin = np.searchsorted(self.row, row)
-        count = np.searchsorted(self.row, row, side="right") - begin
-        use = ranges(begin, count)
-        row, stretch = self.row[use], np.repeat(stretch, count)
-        known = self._by_resource[1]
-        resource = np.searchsorted(known, self.resource[use])  # numbers below that of all uses
-        keys, where = np.unique(stretch * len(known) + resource, return_inverse=True)
-        holds = self._holding(row, where, keys // len(known), known[keys % len(known)])
-        found = np.unique(where[holds] * self.problem.n_hosts + self.where.source[row[holds]])
-        key, source = np.divmod(found, self.problem.n_hosts)
-        return Holds(source, known[keys[key] % len(known)], keys[key] // len(known))
-
-    def _holding(
-        self, row: IntArray, where: IntArray, stretch: IntArray, resource: IntArray
-    ) -> BoolArray:
-        """Say of each use whether its resource holds the transfer back.
-
-        `where` numbers pairs of a `stretch` and a `resource`.
-        """
-        rate = self.rate[row]
-        used = np.asarray(np.bincount(where, rate), dtype=np.float64)
-        bytes_lost = np.bincount(where, self.byte_rate[row])
-        capacity = self._capacity(resource, stretch)
-        storage, releases = self.bases[4], self.bases[5]
-        stored = np.flatnonzero((resource >= storage) & (resource < releases))
-        used[stored] = self._stored_bytes(resource[stored] - storage, stretch[stored], used[stored])
-        bytes_lost[stored] = np.bincount(where)[stored]
-        full = used >= capacity * (1 - FULL) - bytes_lost
-        holds: BoolArray = full[where]
+    def _full_rates(self, uses: IntArray) -> Iterator[Holds]:
+        """Find what is full of links, limits and shared bottlenecks, and whom that holds back."""
+        spans = self._spans(uses)
+        source, resource = self.where.source[self.row[uses]], self.resource[uses]
+        full = np.flatnonzero(spans.full)
         if self.fair:
-            fastest = np.zeros(len(used))
-            np.maximum.at(fastest, where, rate)
-            holds &= rate >= fastest[where] * (1 - FULL) - 2 * self.byte_rate[row]
-        return holds
+            for use, span in self._fastest(uses, spans, full):
+                yield Holds(source[use], resource[use], spans.at[span], spans.at[span + 1])
+            return
+        # Who uses what is full is held back by it: spans that follow each other are as one.
+        begins = full[np.diff(full, prepend=-2) > 1]
+        ends = full[np.diff(full, append=len(spans.at) + 1) > 1] + 1
+        low = np.searchsorted(ends, spans.begin, side="right")
+        count = np.searchsorted(begins, spans.end) - low
+        use, run = np.repeat(np.arange(len(uses)), count), ranges(low, count)
+        first = spans.at[np.maximum(spans.begin[use], begins[run])]
+        yield Holds(
+            source[use], resource[use], first, spans.at[np.minimum(spans.end[use], ends[run])]
+        )
+
+    def _spans(self, uses: IntArray) -> _Spans:
+        """Divide the time of each resource where its own users or its capacity change."""
+        row, n_stretches = self.row[uses], len(self.time_s)
+        known, place = np.unique(self.resource[uses], return_inverse=True)
+        begins, ends = (place * n_stretches + at[row] for at in (self.first, self.last))
+        keys = np.unique(np.concatenate([begins, ends, self._changes(known)]))
+        begin, end = np.searchsorted(keys, begins), np.searchsorted(keys, ends)
+        place_of, at = np.divmod(keys, n_stretches)
+        used, bytes_lost = (
+            _added_up(rate[row], place, begin, end, place_of)
+            for rate in (self.rate, self.byte_rate)
+        )
+        n_users = np.cumsum(np.bincount(begin, minlength=len(keys))) - np.cumsum(
+            np.bincount(end, minlength=len(keys))
+        )
+        full = n_users > 0  # so none behind a resource's last user
+        some = np.flatnonzero(full)
+        capacity = self._capacity(known[place_of[some]], at[some])
+        full[some] = used[some] >= capacity * (1 - FULL) - bytes_lost[some]
+        return _Spans(at, full, n_users, begin, end)
+
+    def _changes(self, resources: IntArray) -> IntArray:
+        """Return where capacities change, as keys: a resource's place, and a stretch of time."""
+        problem, keys = self.problem, [np.zeros(0, dtype=np.int64)]
+        by_period = (
+            problem.bandwidth_bytes_per_s,
+            problem.uplink_bytes_per_s,
+            problem.downlink_bytes_per_s,
+        )
+        for kind, rates in enumerate(by_period if problem.n_periods > 1 else ()):
+            places = np.flatnonzero(
+                (resources >= self.bases[kind]) & (resources < self.bases[kind + 1])
+            )
+            of_resource = rates[:, resources[places] - self.bases[kind]]
+            before, which = np.nonzero(of_resource[1:] != of_resource[:-1])
+            stretch = np.searchsorted(self.period, before + 1)
+            keys.append(places[which] * len(self.time_s) + stretch)
+        return np.concatenate(keys)
+
+    def _fastest(
+        self, uses: IntArray, spans: _Spans, full: IntArray
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield who uses a full capacity fastest, as pairs of a use and a span of time.
+
+        In blocks, each of not too many pairs.
+        """
+        rate, byte_rate = self.rate[self.row[uses]], self.byte_rate[self.row[uses]]
+        low, high = np.searchsorted(full, spans.begin), np.searchsorted(full, spans.end)
+        total = np.cumsum(spans.n_users[full])
+        n_pairs = int(total[-1]) if len(full) else 0
+        edges = np.searchsorted(total, np.arange(0, n_pairs, MOST_PAIRS), side="right").tolist()
+        for begin, end in pairwise([*edges, len(full)]):
+            first = np.clip(low, begin, end)
+            count = np.clip(high, begin, end) - first
+            use, span = np.repeat(np.arange(len(uses)), count), full[ranges(first, count)]
+            fastest = np.zeros(len(spans.at))
+            np.maximum.at(fastest, span, rate[use])
+            holds = rate[use] >= fastest[span] * (1 - FULL) - 2 * byte_rate[use]
+            yield use[holds], span[holds]
+
+    def _full_stores(self, uses: IntArray) -> Iterator[Holds]:
+        """Find what storage is full: it fills and empties evenly, so each stretch is looked at.
+
+        Go through blocks of time, in each of which not too much happens.
+        """
+        n_stretches = len(self.time_s) - 1
+        first, last = self.first[self.row[uses]], self.last[self.row[uses]]
+        n_active = np.zeros(n_stretches + 1, dtype=np.int64)
+        np.add.at(n_active, first, 1)
+        np.add.at(n_active, last, -1)
+        total = np.cumsum(np.cumsum(n_active)[:-1])
+        edges = np.searchsorted(total, np.arange(0, total[-1], MOST_PAIRS), side="right").tolist()
+        for begin, end in pairwise([*edges, n_stretches]):
+            some = np.flatnonzero((first < end) & (last > begin))
+            low = np.maximum(first[some], begin)
+            count = np.minimum(last[some], end) - low
+            if count.sum():
+                yield self._full_among(np.repeat(uses[some], count), ranges(low, count))
+
+    def _full_among(self, use: IntArray, stretch: IntArray) -> Holds:
+        """Find what storage is full among pairs of its use and a stretch of time."""
+        row, resource = self.row[use], self.resource[use]
+        n = self.problem.n_hosts
+        host = resource - self.bases[4]
+        keys, where = np.unique(stretch * n + host, return_inverse=True)
+        stretches, hosts = np.divmod(keys, n)
+        rate = np.asarray(np.bincount(where, self.rate[row]), dtype=np.float64)
+        used = self._stored_bytes(hosts, stretches, rate)
+        full = used >= self.problem.storage_bytes[hosts] * (1 - FULL) - np.bincount(where)
+        holds = full[where]
+        if self.fair:
+            fastest = np.zeros(len(keys))
+            np.maximum.at(fastest, where, self.rate[row])
+            holds &= self.rate[row] >= fastest[where] * (1 - FULL) - 2 * self.byte_rate[row]
+        found = np.unique(where[holds] * n + self.where.source[row[holds]])
+        key, source = np.divmod(found, n)
+        return Holds(source, hosts[key] + self.bases[4], stretches[key], stretches[key] + 1)
 
     def _stored_bytes(self, host: IntArray, stretch: IntArray, rate: FloatArray) -> FloatArray:
         """Bytes for which there has to be room at relays, at most, in stretches of time.
@@ -286,7 +379,7 @@ class FullCapacities:
 
     @staticmethod
     def _held(source: int, resource: int, at: IntArray) -> Holds:
-        return Holds(np.full(len(at), source), np.full(len(at), resource), at)
+        return Holds(np.full(len(at), source), np.full(len(at), resource), at, at + 1)
 
     def _closed(self, row: int, period: IntArray) -> Iterator[tuple[int, BoolArray]]:
         """Yield what a transfer's hop uses, and in which of some periods it has no bandwidth."""
@@ -307,6 +400,24 @@ class FullCapacities:
         own = self.where.tail[rows[0]] == source
         release_s = self.problem.release_s[source] if own else 0.0
         return int(np.searchsorted(self.time_s, release_s * (1 - SAME_INSTANT)))
+
+
+def _added_up(
+    rate: FloatArray, place: IntArray, begin: IntArray, end: IntArray, place_of: IntArray
+) -> FloatArray:
+    """Add up the rates of a resource's users in each of its spans.
+
+    In whole parts of the largest rate of each, so that nothing is lost however many come and go.
+    """
+    unit = np.zeros(int(place.max()) + 1)
+    np.maximum.at(unit, place, rate)
+    unit /= RATE_PARTS
+    parts = np.rint(rate / unit[place]).astype(np.int64)
+    change = np.zeros(len(place_of), dtype=np.int64)
+    np.add.at(change, begin, parts)
+    np.subtract.at(change, end, parts)
+    total: FloatArray = np.cumsum(change) * unit[place_of]
+    return total
 
 
 def _distinct(instants: FloatArray, tolerance_s: float) -> FloatArray:

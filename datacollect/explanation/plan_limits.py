@@ -17,9 +17,10 @@ import numpy as np
 from datacollect.explanation.full_capacities import FullCapacities
 from datacollect.explanation.resources import TURNS, Resource, ValueFrom, resource_name, values_text
 from datacollect.explanation.tolerances import FULL
+from datacollect.flow.on_demand import OnDemand, OnDemandByName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from datacollect.explanation.full_capacities import Holds
     from datacollect.numbers.arrays import FloatArray, IntArray
@@ -108,13 +109,13 @@ class SourceLimits:
         By when they begin.
     at_end : tuple of Limit
         Those of them that hold its data back last.
-    rivals : tuple of str
+    rivals : sequence of str
         Other sources that use one of `at_end` while it holds this source back.
     """
 
     limits: tuple[Limit, ...] = ()
     at_end: tuple[Limit, ...] = ()
-    rivals: tuple[str, ...] = ()
+    rivals: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -126,11 +127,12 @@ class PlanLimits:
     binds : tuple of Limit
         Every constraint that holds data back, once for each stretch of time without a gap; those
         that do so to the end first.
-    of_source : dict of str to SourceLimits
+    of_source : mapping of str to SourceLimits
+        Made when asked for: of thousands few may be needed.
     """
 
     binds: tuple[Limit, ...] = ()
-    of_source: dict[str, SourceLimits] = field(default_factory=dict)
+    of_source: Mapping[str, SourceLimits] = field(default_factory=dict)
 
 
 def plan_limits(problem: Problem, plan: Schedule) -> PlanLimits:
@@ -168,10 +170,14 @@ def plan_limits(problem: Problem, plan: Schedule) -> PlanLimits:
     late = sorted({p.source for p in problem.parcels if p.release_s > 0})
     releases = {host: _release(full, host) for host in late}
     binds = [*_binds(full, binding, held), *releases.values()]
-    of_source = {
-        problem.names[host]: _of_source(full, host, held, releases.get(host), pause_s)
-        for host in np.unique(full.where.source).tolist()
-    }
+    index = problem.host_index
+
+    def limits_of(source: str) -> SourceLimits:
+        host = index[source]
+        return _of_source(full, host, held, releases.get(host), pause_s)
+
+    sources = [problem.names[host] for host in np.unique(full.where.source).tolist()]
+    of_source = OnDemandByName(limits_of, sources)
     order = sorted(binds, key=lambda limit: (-limit.to_s, limit.from_s))
     return PlanLimits(tuple(order), of_source)
 
@@ -198,11 +204,14 @@ def _pause_s(full: FullCapacities) -> float:
 
 def _runs(full: FullCapacities, holds: Holds, pause_s: float) -> _Runs:
     """Join neighbouring stretches of time in which one resource holds one source back."""
-    order = np.lexsort((holds.stretch, holds.resource, holds.source))
-    owner, resource, stretch = (column[order] for column in holds)
-    begin, end = full.time_s[stretch], full.time_s[stretch + 1]
-    new = np.ones(len(owner), dtype=bool)
+    order = np.lexsort((holds.first, holds.resource, holds.source))
+    owner, resource, first, last = (column[order] for column in holds)
     same = (owner[1:] == owner[:-1]) & (resource[1:] == resource[:-1])
+    # One of several that overlap may end last: the latest so far counts.
+    group = np.cumsum(np.append(0, ~same)[: len(owner)]) * len(full.time_s)
+    last = np.maximum.accumulate(last + group) - group
+    begin, end = full.time_s[first], full.time_s[last]
+    new = np.ones(len(owner), dtype=bool)
     new[1:] = ~same | (begin[1:] - end[:-1] > pause_s)
     first = np.flatnonzero(new)
     last = np.append(first, len(owner))[1:] - 1
@@ -245,7 +254,7 @@ def _binds(full: FullCapacities, binding: _Runs, held: _Runs) -> list[Limit]:
 def _of_source(
     full: FullCapacities, host: int, held: _Runs, release: Limit | None, pause_s: float
 ) -> SourceLimits:
-    runs = np.flatnonzero(held.owner == host)
+    runs = np.arange(*np.searchsorted(held.owner, [host, host + 1]))
     limits = [] if release is None else [release]
     limits += [
         _limit(full, int(held.resource[i]), held.from_s[i], held.to_s[i], [host])
@@ -258,5 +267,6 @@ def _of_source(
     for limit in at_end:
         rivals[full.users(full.number(limit.resource), limit.from_s, limit.to_s)] = True
     rivals[host] = False
-    names = tuple(full.problem.names[i] for i in np.flatnonzero(rivals).tolist())
-    return SourceLimits(tuple(limits), tuple(at_end), names)
+    hosts, names = np.flatnonzero(rivals), full.problem.names
+    named = OnDemand(lambda number: names[hosts[number]], len(hosts))
+    return SourceLimits(tuple(limits), tuple(at_end), named)

@@ -34,8 +34,7 @@ from datacollect.explanation.what_if import STEP
 from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.stages import counting
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.choice import is_max_min_fair
-from datacollect.methods.options.names import BEST_PATH, COORDINATED
+from datacollect.methods.choice import is_max_min_fair, spec_of
 from datacollect.schedule.data.use import legs, plan_money, source_completion_s
 from datacollect.solvers.budget import Budget
 
@@ -187,7 +186,8 @@ def advise_plan(what_if: WhatIf, limits: PlanLimits, advice: Advice) -> PlanAdvi
 def _ends_as_the_bound(what_if: WhatIf) -> bool:
     """Whether it is a fastest plan, whose relays wait for chunks at most."""
     plan = what_if.plan
-    if plan.method != COORDINATED or plan.slot_s is not None or plan.deadline_s is not None:
+    is_fastest = spec_of(plan.method).attains_bound and plan.deadline_s is None
+    if not is_fastest or plan.slot_s is not None:
         return False
     if what_if.burden is not None:
         return False
@@ -209,9 +209,10 @@ def _candidates(
 ) -> tuple[list[tuple[Resource, ...]], int]:
     """Return what to relax, and how many constraints bind."""
     plan = what_if.plan
-    bind = list(dict.fromkeys(limit.resource for limit in limits.binds))
+    binds = dict.fromkeys(limit.resource for limit in limits.binds)
+    bind = [resource for resource in binds if what_if.can_relax(resource)]
     if is_max_min_fair(plan.method):
-        tried = [*_of_the_last(plan, limits), *_own_links(what_if)]
+        tried = [*filter(what_if.can_relax, _of_the_last(plan, limits)), *_own_links(what_if)]
         every = list(dict.fromkeys([*tried, *bind]))
         tried = every if len(every) <= MOST_TRIED else list(dict.fromkeys(tried))[:MOST_TRIED]
         return [(resource,) for resource in tried], len(every)
@@ -240,9 +241,9 @@ def _of_the_last(plan: Schedule, limits: PlanLimits) -> list[Resource]:
 
 
 def _own_links(what_if: WhatIf) -> Iterable[Resource]:
-    """Yield the last sources' links to the destination, with which best-path compares routes."""
+    """Yield the last sources' links to the destination, where routes are compared with them."""
     problem = what_if.problem
-    if what_if.plan.method != BEST_PATH:
+    if not spec_of(what_if.plan.method).compares_direct_links:
         return
     hosts = [problem.host_index[name] for name in _last_sources(what_if.plan)]
     links = problem.link_indices(hosts, [problem.destination_index] * len(hosts))
@@ -252,7 +253,8 @@ def _own_links(what_if: WhatIf) -> Iterable[Resource]:
 def _last_together(what_if: WhatIf, limits: PlanLimits) -> tuple[Resource, ...]:
     """Return all that holds back the last sources at their end: one alone may not help."""
     ends = (limits.of_source[source].at_end for source in _last_sources(what_if.plan))
-    return tuple(dict.fromkeys(limit.resource for end in ends for limit in end))
+    found = dict.fromkeys(limit.resource for end in ends for limit in end)
+    return tuple(filter(what_if.can_relax, found))
 
 
 def _costliest(what_if: WhatIf, binds: Iterable[Limit]) -> list[Resource]:

@@ -237,7 +237,8 @@ def _missing_storage(problem: Problem, network: LayeredNetwork, bound: Bound) ->
     found = []
     for host in np.flatnonzero(problem.storage_bytes == 0).tolist():
         nodes = host + problem.n_hosts * np.arange(network.n_pieces)
-        if host != problem.destination_index and (np.diff(bound.worth[nodes]) > 0).any():
+        worth = bound.worth[nodes]
+        if host != problem.destination_index and (worth[1:] > worth[:-1]).any():
             found.append(Resource("storage", host))
     return found
 

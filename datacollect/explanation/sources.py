@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.explanation.plan_limits import SourceLimits
@@ -11,9 +11,9 @@ from datacollect.explanation.tolerances import SAME
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.flow.alone import Alone
+from datacollect.flow.on_demand import OnDemand
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.choice import is_max_min_fair
-from datacollect.methods.options.names import COORDINATED
+from datacollect.methods.choice import is_max_min_fair, spec_of
 from datacollect.schedule.data.use import source_completion_s
 
 if TYPE_CHECKING:
@@ -34,14 +34,41 @@ FEWEST_SOURCES_SOLVED = 10
 MOST_RIVALS, MOST_EARLIER = 20, 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BindingInterval:
-    """Binding constraint between two instants, if as much as possible arrives at every instant."""
+    """Binding constraint between two instants, if as much as possible arrives at every instant.
+
+    Attributes
+    ----------
+    from_s, to_s, rate_bytes_per_s : float
+    bottlenecks : sequence of Bottleneck
+        Those of all intervals; of thousands few are put into words.
+    number : int
+        Which of them is the interval's own.
+    """
 
     from_s: float
     to_s: float
     rate_bytes_per_s: float
-    bottleneck: Bottleneck
+    bottlenecks: Sequence[Bottleneck] = field(repr=False)
+    number: int = field(repr=False)
+
+    @property
+    def bottleneck(self) -> Bottleneck:
+        """What binds."""
+        return self.bottlenecks[self.number]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BindingInterval):
+            return NotImplemented
+        return self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self.from_s, self.to_s, self.rate_bytes_per_s, self.bottleneck
 
 
 @dataclass(frozen=True)
@@ -102,8 +129,10 @@ def explain_sources(
     binds: Sequence[BindingInterval],
     limits: PlanLimits,
     budget: Budget,
-) -> tuple[SourceExplanation, ...]:
+) -> Sequence[SourceExplanation]:
     """Say of each source when it finishes, and what that is limited by.
+
+    With a plan, which says in which order they finish, each is explained when asked for.
 
     Parameters
     ----------
@@ -119,34 +148,34 @@ def explain_sources(
     finish_s = {} if plan is None else source_completion_s(plan)
     order = sorted(n_bytes, key=lambda s: (-finish_s.get(s, 0.0), -n_bytes[s]))
     affordable = max(FEWEST_SOURCES_SOLVED, MOST_LINKS_SOLVED // max(problem.n_links, 1))
-    found = []
-    solved = order[:affordable]
-    alone, by_themselves = {}, Alone(problem, budget)
-    with stage("each source alone"), counting(len(solved), "sources alone") as step:
-        for source in solved:
-            alone[source] = by_themselves.of(source)
-            step()
-    intervals = _Intervals(binds)
-    for source in order:
-        by_itself = alone.get(source)
+    intervals, by_themselves = _Intervals(binds), Alone(problem, budget)
+
+    def explained(number: int) -> SourceExplanation:
+        source = order[number]
+        by_itself = by_themselves.of(source) if number < affordable else None
         known = limits.of_source.get(source, SourceLimits())
         limited_by, text = _reason(source, finish_s.get(source), by_itself, intervals, plan, known)
-        found.append(
-            SourceExplanation(
-                source,
-                n_bytes[source],
-                finish_s.get(source),
-                None if by_itself is None else by_itself[0],
-                limited_by,
-                text,
-                known.limits,
-                known.rivals[:MOST_RIVALS],
-                len(known.rivals),
-            )
+        return SourceExplanation(
+            source,
+            n_bytes[source],
+            finish_s.get(source),
+            None if by_itself is None else by_itself[0],
+            limited_by,
+            text,
+            known.limits,
+            tuple(known.rivals[:MOST_RIVALS]),
+            len(known.rivals),
         )
-    if plan is None:
-        found.sort(key=lambda each: -(each.alone_s or 0.0))
-    return tuple(found)
+
+    found = OnDemand(explained, len(order))
+    if plan is not None:
+        return found
+    n_solved = min(affordable, len(order))
+    with stage("each source alone"), counting(n_solved, "sources alone") as step:
+        for number in range(n_solved):
+            _ = found[number]
+            step()
+    return tuple(sorted(found, key=lambda each: -(each.alone_s or 0.0)))
 
 
 class _Intervals:
@@ -163,8 +192,11 @@ class _Intervals:
         return self._ends_s[-1]
 
     def number_at(self, time_s: float) -> int:
-        """Return the number of the first one that does not end before an instant."""
-        return bisect_left(self._ends_s, time_s)
+        """Return the number of the first one that does not end before an instant.
+
+        One that ends with it but for rounding does not.
+        """
+        return bisect_left(self._ends_s, time_s * (1 - SAME))
 
     def hosts(self, number: int) -> frozenset[str]:
         """Return the sources behind the bottleneck of one."""
@@ -182,7 +214,7 @@ def _reason(
     known: SourceLimits,
 ) -> tuple[str, str]:
     """Return what limits a source, and a sentence about it."""
-    if plan is not None and plan.method != COORDINATED and known.at_end:
+    if plan is not None and not spec_of(plan.method).attains_bound and known.at_end:
         return known.at_end[0].resource.kind, _own_text(known, fair=is_max_min_fair(plan.method))
     end_s = intervals.end_s
     late = finish_s is not None and finish_s > end_s * (1 + SAME)

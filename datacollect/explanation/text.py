@@ -12,7 +12,7 @@ from datacollect.explanation.tolerances import SAME
 from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.options.names import BEST_PATH, COORDINATED
+from datacollect.methods.choice import spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,7 +59,7 @@ def explanation_lines(found: Explanation, clock: Clock | None = None) -> Iterabl
         yield from _source_lines(found.sources, with_plan=plan is not None)
         return
     end = ", if all were coordinated" if plan.is_fair else ", for the earliest end"
-    if plan.method != COORDINATED or plan.deadline is not None:
+    if not spec_of(plan.method).attains_bound or plan.deadline is not None:
         yield from ("", "What binds when, in this plan")
         yield from _limit_lines(plan.binds)
         yield from _advice_of_plan_lines(plan)
@@ -178,7 +178,8 @@ def _advice_of_plan_lines(plan: PlanExplanation) -> Iterable[str]:
         return
     helps = [found for found in advice.tried if found.helps]
     tried = sum(len(found.resources) == 1 for found in advice.tried)
-    bind = "that bind, or decide routes," if plan.method == BEST_PATH else "that bind"
+    compares = spec_of(plan.method).compares_direct_links
+    bind = "that bind, or decide routes," if compares else "that bind"
     text = f"{tried} of {advice.n_candidates} constraints {bind} were tried, "
     if tried < advice.n_candidates and plan.is_fair:
         text += "those of the last to finish, "

@@ -10,20 +10,19 @@ from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.explanation.resources import TURNS, ample_bytes_per_s, relaxed_by_part, unlimited
 from datacollect.explanation.tolerances import SAME
 from datacollect.files.units import format_duration
-from datacollect.methods.choice import candidate, options_like
+from datacollect.methods.choice import candidate, find_method, options_like, spec_of
 from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.finishing.derating import NOT_DERATED
-from datacollect.methods.options.names import COORDINATED
 from datacollect.methods.options.option import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.explanation.resources import Resource
-    from datacollect.files.choices import Solver
     from datacollect.methods.options.option import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 # Daily periods are listed for this multiple of a plan's makespan: a plan made again may end later.
 LATER = 2.0
@@ -69,6 +68,8 @@ class WhatIf:
     def difference(self) -> str:
         """Why the plan made again is another one."""
         method = self.plan.method
+        if self.options is None and find_method(method) is not None:
+            return f"{method} follows no plan: the schedule says what another method would do"
         if self.options is None:
             return f"method {method!r} is not one of this program's"
         if self.same is None:
@@ -89,7 +90,7 @@ class WhatIf:
     @cached_property
     def cut_through(self) -> Schedule | None:
         """Without chunks."""
-        if self.plan.method != COORDINATED or self.plan.slot_s is not None:
+        if not spec_of(self.plan.method).attains_bound or self.plan.slot_s is not None:
             return None
         return _planned(self.problem, _with(self.options, chunk_s=0.0))
 
@@ -121,9 +122,12 @@ class WhatIf:
 
     @cached_property
     def coordinated(self) -> Schedule | None:
-        """By the coordinated method, in slots of the same length if in slots; None if itself."""
+        """By the coordinated method, in slots of the same length if in slots.
+
+        None where the plan's method is as fast.
+        """
         plan = self.plan
-        if plan.method == COORDINATED:
+        if spec_of(plan.method).attains_bound:
             return None
         options = CoordinatedOptions(
             slot_s=plan.slot_s, prefer=plan.prefer, deadline_s=plan.deadline_s, solver=self.solver
@@ -136,6 +140,10 @@ class WhatIf:
         if problem is self.problem and options == self.options:
             return self.same
         return _planned(problem, options)
+
+    def can_relax(self, resource: Resource) -> bool:
+        """Whether there may be more of a resource: turns may be a method's own, and no option."""
+        return resource != TURNS or self._asked("at_a_time") is not None
 
     def relaxed(self, resources: Sequence[Resource], *, without_limit: bool) -> Schedule | None:
         """With resources relaxed, by a step or altogether."""

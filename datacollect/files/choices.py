@@ -3,7 +3,7 @@
 Command-line options have these types, and fields of files take their words by `typing.get_args`.
 Tables that say what each word does (of methods, solvers, preferences) stand where it is done; a
 test compares them. Fields check what files say, and functions what callers pass: an annotation
-refuses nothing at run time.
+refuses nothing at run time. Solvers' names stand in their registry, `datacollect.solvers.registry`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ RunMethod: TypeAlias = Literal["direct", "best-path", "coordinated", "adaptive"]
 Preference: TypeAlias = Literal["relay-bytes", "storage", "earliest-arrival", "money"]
 Finish: TypeAlias = Literal["early", "together"]
 First: TypeAlias = Literal["direct", "relay"]
-
-# Who computes: of flows, or of linear programs too, under the names that these give themselves.
-Solver: TypeAlias = Literal["auto", "ortools", "networkx", "pulp", "lemon"]
 
 # Ways from samples to an estimate.
 Estimator: TypeAlias = Literal["recent", "ewma", "mean", "last", "median", "quantile"]

@@ -222,6 +222,15 @@ def _replacing(file: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def naming_unread(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn what the system says while a file is looked at into `ProblemError`, which names it."""
+    try:
+        yield
+    except OSError as error:
+        raise ProblemError(f"{document_name(path)}: cannot be read: {error.strerror}") from None
+
+
+@contextmanager
 def _naming_unwritten(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from datacollect.errors import ProblemError, nearest_hint
 
@@ -85,11 +85,11 @@ class Registry(Generic[EntryT]):
         Raises
         ------
         ProblemError
-            There is none of this name, or the package that brings it does so wrongly.
+            There is none of this name, it is ours and not installed, or the package that brings it
+            does so wrongly.
         """
         if name in self.own:
-            module, _, attribute = self.own[name].partition(":")
-            entry: EntryT = getattr(import_module(module), attribute)
+            entry: EntryT = own_entry(self.what, name, self.own[name])
             return entry
         if name not in self._points:
             hint = nearest_hint(name, self.names()) or f"; there are {', '.join(self.names())}"
@@ -109,6 +109,10 @@ class Registry(Generic[EntryT]):
         if (own := getattr(found, "name", name)) != name:
             raise ProblemError(f"{place} calls itself {own!r}; update or uninstall the package")
         return found
+
+    def has(self, name: str) -> bool:
+        """Whether there is an entry of this name; packages are looked for where it is not ours."""
+        return name in self.own or name in self._points
 
     def brought(self) -> Iterator[EntryT]:
         """Import, one after the other, the entries that other packages bring.
@@ -150,6 +154,29 @@ class Registry(Generic[EntryT]):
                 f"{packages}: each brings {self.what} {name!r}; uninstall all but one of them"
             )
         return points[0]
+
+
+def own_entry(what: str, name: str, place: str) -> Any:
+    """Import one of our own entries, ``"module:attribute"``, or a module.
+
+    Raises
+    ------
+    ProblemError
+        A part of the package is installed that has no such module, such as the agent alone.
+    """
+    module, _, attribute = place.partition(":")
+    try:
+        found = import_module(module)
+    except ModuleNotFoundError as error:
+        # Else it is there, and needs something that is not.
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise
+        from datacollect.installation import command_for_extra
+        from datacollect.wings import extra_of
+
+        command = command_for_extra(extra_of(module))
+        raise ProblemError(f"the {what} {name!r} needs the whole package: {command}") from None
+    return getattr(found, attribute) if attribute else found
 
 
 def _package(point: EntryPoint) -> str:

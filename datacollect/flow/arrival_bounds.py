@@ -41,7 +41,7 @@ class Bound:
         Arcs of the layered network that cross.
     shared : frozenset of (int, int)
         Shared bottlenecks that count, each with the piece of time.
-    worth : ndarray of float, shape (n_nodes,)
+    worth : ndarray of float or bool, shape (n_nodes,)
         How much more could arrive for each byte more at a node: 1 on the destination's side, 0 on
         the sources' side of a cut; between the two only with shared bottlenecks.
     is_cut : bool
@@ -52,7 +52,7 @@ class Bound:
     rate_bytes_per_s: FloatArray
     arcs: IntArray
     shared: frozenset[tuple[int, int]]
-    worth: FloatArray
+    worth: FloatArray | BoolArray
     is_cut: bool
 
     @property
@@ -86,28 +86,29 @@ def tight_bounds(
 
     def tight_at(time_s: float) -> Bound:
         if time_s <= 0:  # nothing has passed the cut before the destination
-            return _bound_of_cut(scaled, np.arange(network.n_nodes) != network.sink)
+            return bound_of_cut(network, np.arange(network.n_nodes) != network.sink)
         if time_s >= timeline.end_s:  # all has arrived
-            return _bound_of_cut(scaled, np.zeros(network.n_nodes, dtype=bool))
+            return bound_of_cut(network, np.zeros(network.n_nodes, dtype=bool))
         lengths = timeline.lengths_until(time_s)
         if problem.shared:
             return _bound_of_program(problem, network, lengths, budget)
         _, cut = scaled.saturate(lengths)
-        return _bound_of_cut(scaled, np.zeros(network.n_nodes, dtype=bool) if cut is None else cut)
+        return bound_of_cut(network, np.zeros(network.n_nodes, dtype=bool) if cut is None else cut)
 
     return tight_at
 
 
-def _bound_of_cut(scaled: ScaledFlow, cut: BoolArray) -> Bound:
-    network = scaled.network
+def bound_of_cut(network: LayeredNetwork, cut: BoolArray) -> Bound:
+    """Return what a cut lets through; `cut` marks the nodes on the sources' side."""
     arcs = np.flatnonzero(cut[network.tail] & ~cut[network.head])
     is_rate = np.isfinite(network.rate_bytes_per_s[arcs])
     with_rate = arcs[is_rate]
-    rates = np.zeros(network.n_pieces)
-    np.add.at(rates, network.piece[with_rate], network.rate_bytes_per_s[with_rate])
-    arrived = scaled.total_bytes - scaled.supply_behind(cut)
+    rates = np.bincount(
+        network.piece[with_rate], network.rate_bytes_per_s[with_rate], network.n_pieces
+    ).astype(float)
+    arrived = float(network.pool_bytes[~cut[network.pool_nodes]].sum())
     room = float(network.room_bytes[arcs[~is_rate]].sum())
-    return Bound(arrived + room, rates, arcs, frozenset(), (~cut).astype(float), is_cut=True)
+    return Bound(arrived + room, rates, arcs, frozenset(), ~cut, is_cut=True)
 
 
 @dataclass(frozen=True, eq=False)

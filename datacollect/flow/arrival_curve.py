@@ -16,13 +16,17 @@ nothing: where others' data would need that room, held data can leave in their p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.arrival_bounds import Timeline, tight_bounds
+from datacollect.flow.arrival_bounds import Timeline, bound_of_cut, tight_bounds
+from datacollect.flow.nested_cuts import leaving_s
 from datacollect.flow.network.layered import breakpoints_s, layered_network
 from datacollect.flow.network.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
+from datacollect.flow.on_demand import OnDemand
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import cut_bottleneck, linear_bottleneck, name_hosts
 from datacollect.flow.quickest.quickest import Quickest
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from datacollect.flow.arrival_bounds import Bound
     from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.flow.network.pools import Pool
-    from datacollect.numbers.arrays import FloatArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 
@@ -49,20 +53,20 @@ class ArrivalCurve:
         Breakpoints; the first is 0, the last the earliest instant by which all can have arrived.
     arrived_bytes : ndarray of float, shape (n_points,)
         The most that can have arrived by each of them.
-    bottlenecks : tuple of Bottleneck, length n_points - 1
-        What binds between two breakpoints. Kind ``"release"``: all that has been released has
-        arrived; otherwise as in `Bottleneck`.
+    bottlenecks : sequence of Bottleneck, length n_points - 1
+        What binds between two breakpoints, put into words when asked for. Kind ``"release"``: all
+        that has been released has arrived; otherwise as in `Bottleneck`.
     network : LayeredNetwork or None
         What the curve was found on; None where nothing is to be moved.
-    bounds : tuple of Bound, length n_points - 1
+    bounds : sequence of Bound, length n_points - 1
         The resources behind each bottleneck, by the network's numbers.
     """
 
     time_s: FloatArray
     arrived_bytes: FloatArray
-    bottlenecks: tuple[Bottleneck, ...]
+    bottlenecks: Sequence[Bottleneck]
     network: LayeredNetwork | None
-    bounds: tuple[Bound, ...]
+    bounds: Sequence[Bound]
 
     @property
     def rates_bytes_per_s(self) -> FloatArray:
@@ -106,8 +110,11 @@ def arrival_curve(problem: Problem, budget: Budget) -> ArrivalCurve:
     last_s = max(parcel.release_s for parcel in problem.parcels)
     timeline = Timeline(starts[(starts < end_s) | (starts <= last_s)], end_s)
     network = layered_network(problem, timeline.starts_s)
-    tight_at = tight_bounds(problem, network, timeline, budget)
-    stretches = _lower_envelope(problem, network, timeline, tight_at)
+    if network.n_pieces == 1 and not problem.shared:
+        stretches = _nested(problem, network, end_s, budget)
+    else:
+        tight_at = tight_bounds(problem, network, timeline, budget)
+        stretches = _lower_envelope(problem, network, timeline, tight_at)
     return _curve(problem, network, timeline, stretches)
 
 
@@ -146,12 +153,40 @@ def most_arrived_bytes(problem: Problem, by_s: float, budget: Budget) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Stretch:
-    """A part of the curve that one bound describes."""
+    """A part of the curve that one bound describes, which is made when asked for."""
 
     start_s: float
     end_s: float
     piece: int
-    bound: Bound
+    rate_bytes_per_s: float
+    end_bytes: float
+    bound_of: Callable[[], Bound]
+    behind_of: Callable[[], BoolArray] | None = None
+
+    @cached_property
+    def bound(self) -> Bound:
+        return self.bound_of()
+
+
+def _nested(
+    problem: Problem, network: LayeredNetwork, end_s: float, budget: Budget
+) -> list[_Stretch]:
+    """Find the stretches where nothing changes: each ends when nodes leave the sources' side."""
+    leave_s = leaving_s(network, end_s, _tolerance(problem), budget.flow_solver())
+    rate, tail_s, head_s = network.rate_bytes_per_s, leave_s[network.tail], leave_s[network.head]
+    pool_s, pool_bytes = leave_s[network.pool_nodes], network.pool_bytes
+    stretches = []
+    for start, end in pairwise(np.unique(np.append(leave_s, [0.0, end_s])).tolist()):
+        through = float(rate @ ((tail_s >= end) & (head_s < end)))
+        end_bytes = float(pool_bytes @ (pool_s < end)) + through * end
+        behind_of = partial(np.greater_equal, leave_s, end)
+        bound_of = partial(_bound_behind, network, behind_of)
+        stretches.append(_Stretch(start, end, 0, through, end_bytes, bound_of, behind_of))
+    return stretches
+
+
+def _bound_behind(network: LayeredNetwork, behind_of: Callable[[], BoolArray]) -> Bound:
+    return bound_of_cut(network, behind_of())
 
 
 def _lower_envelope(
@@ -164,7 +199,7 @@ def _lower_envelope(
     tolerance = _tolerance(problem)
     ends = np.append(timeline.starts_s, timeline.end_s).tolist()
     tight = [tight_at(end) for end in ends]
-    stretches: list[_Stretch] = []
+    found: list[tuple[float, float, int, Bound]] = []
     for piece in range(network.n_pieces):
         todo = [(ends[piece], tight[piece], ends[piece + 1], tight[piece + 1])]
         while todo:
@@ -172,29 +207,35 @@ def _lower_envelope(
             at_start, at_end = timeline.lengths_until(start), timeline.lengths_until(end)
             above = last.bytes_through(at_start) - first.bytes_through(at_start)
             if above <= tolerance:  # tight at both ends, and the curve is concave
-                stretches.append(_Stretch(start, end, piece, last))
+                found.append((start, end, piece, last))
                 continue
             if first.bytes_through(at_end) <= last.bytes_through(at_end) + tolerance:
-                stretches.append(_Stretch(start, end, piece, first))
+                found.append((start, end, piece, first))
                 continue
             closing = first.rate_bytes_per_s[piece] - last.rate_bytes_per_s[piece]
             crossing = start + above / float(closing)
             if min(crossing - start, end - crossing) <= SAME_BREAKPOINT * timeline.end_s:
                 # Between rates of very different sizes rounding would go on splitting for ever.
-                stretches.append(
-                    _Stretch(
-                        start, end, piece, last if crossing - start < end - crossing else first
-                    )
+                found.append(
+                    (start, end, piece, last if crossing - start < end - crossing else first)
                 )
                 continue
             lengths = timeline.lengths_until(crossing)
             below = tight_at(crossing)
             if below.bytes_through(lengths) >= first.bytes_through(lengths) - tolerance:
-                stretches.append(_Stretch(start, crossing, piece, first))
-                stretches.append(_Stretch(crossing, end, piece, last))
+                found.append((start, crossing, piece, first))
+                found.append((crossing, end, piece, last))
             else:
                 todo += [(crossing, below, end, last), (start, first, crossing, below)]
-    return stretches
+    return [_stretch(timeline, *each) for each in found]
+
+
+def _stretch(
+    timeline: Timeline, start_s: float, end_s: float, piece: int, bound: Bound
+) -> _Stretch:
+    rate = float(bound.rate_bytes_per_s[piece])
+    end_bytes = bound.bytes_through(timeline.lengths_until(end_s))
+    return _Stretch(start_s, end_s, piece, rate, end_bytes, lambda: bound)
 
 
 def _tolerance(problem: Problem) -> float:
@@ -206,19 +247,22 @@ def _curve(
     problem: Problem, network: LayeredNetwork, timeline: Timeline, stretches: list[_Stretch]
 ) -> ArrivalCurve:
     """Join stretches between which nothing changes: capacities may, and not matter."""
+
+    @cache
+    def in_words(stretch: _Stretch) -> Bottleneck:
+        return _bottleneck(problem, network, stretch)
+
     times, arrived = [0.0], [0.0]
-    found: list[tuple[Bottleneck, Bound]] = []
+    found: list[_Stretch] = []
     rate = 0.0
     for stretch in stretches:
         if stretch.end_s <= stretch.start_s:
             continue
-        own = _bottleneck(problem, network, stretch), stretch.bound
-        before, rate = rate, float(stretch.bound.rate_bytes_per_s[stretch.piece])
+        own, (before, rate) = stretch, (rate, stretch.rate_bytes_per_s)
         same_rate = abs(rate - before) <= SAME_PROGRAM_BOUND * max(rate, before)
-        end_bytes = stretch.bound.bytes_through(timeline.lengths_until(stretch.end_s))
-        if same_rate and found and _alike(own[0], found[-1][0]):
-            ends = ((times[-2], arrived[-2]), (stretch.end_s, end_bytes))
-            both = [b for b in (found[-1], own) if _is_tight(problem, timeline, b[1], ends)]
+        if same_rate and found and _alike(in_words(own), in_words(found[-1])):
+            ends = ((times[-2], arrived[-2]), (stretch.end_s, stretch.end_bytes))
+            both = [b for b in (found[-1], own) if _is_tight(problem, timeline, b.bound, ends)]
             if both:
                 times.pop()
                 arrived.pop()
@@ -226,9 +270,14 @@ def _curve(
                 own = both[0]
         found.append(own)
         times.append(stretch.end_s)
-        arrived.append(end_bytes)
-    bottlenecks, bounds = zip(*found, strict=True) if found else ((), ())
-    return ArrivalCurve(np.array(times), np.array(arrived), bottlenecks, network, bounds)
+        arrived.append(stretch.end_bytes)
+    return ArrivalCurve(
+        np.array(times),
+        np.array(arrived),
+        OnDemand(lambda number: in_words(found[number]), len(found)),
+        network,
+        OnDemand(lambda number: found[number].bound, len(found)),
+    )
 
 
 def _is_tight(
@@ -253,24 +302,28 @@ def _alike(one: Bottleneck, other: Bottleneck) -> bool:
 
 
 def _bottleneck(problem: Problem, network: LayeredNetwork, stretch: _Stretch) -> Bottleneck:
-    piece, bound = stretch.piece, stretch.bound
+    piece, is_standing = stretch.piece, stretch.rate_bytes_per_s <= 0
     start_s = float(network.starts_s[piece])
-    behind = bound.behind
+    is_cut = stretch.behind_of is not None or stretch.bound.is_cut
+    behind = stretch.bound.behind if stretch.behind_of is None else stretch.behind_of()
+    if is_cut and not is_standing:
+        until = _network_until(network, piece)
+        lengths = np.diff(until.starts_s, append=stretch.end_s)
+        return cut_bottleneck(problem, Quickest(until, lengths, behind))
     must_cross = [p for p in network.pools if behind[p.node] and p.release_s <= start_s]
-    if bound.rate_bytes_per_s[piece] <= 0:
+    if is_standing:
         return _standstill(problem, network, must_cross, start_s)
-    until = _network_until(network, piece)
-    if not bound.is_cut:
-        shared = sorted(number for number, in_piece in bound.shared if in_piece == piece)
-        arcs = bound.arcs[network.piece[bound.arcs] == piece]
-        arcs = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]
-        return linear_bottleneck(problem, network, shared, arcs, must_cross)
-    lengths = np.diff(until.starts_s, append=stretch.end_s)
-    return cut_bottleneck(problem, Quickest(until, lengths, behind))
+    bound = stretch.bound
+    shared = sorted(number for number, in_piece in bound.shared if in_piece == piece)
+    arcs = bound.arcs[network.piece[bound.arcs] == piece]
+    arcs = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]
+    return linear_bottleneck(problem, network, shared, arcs, must_cross)
 
 
 def _network_until(network: LayeredNetwork, piece: int) -> LayeredNetwork:
     """Leave out later pieces, the way into them, and what is released later."""
+    if network.n_pieces == 1:
+        return network
     start_s = float(network.starts_s[piece])
     kept = (network.piece < piece) | (
         (network.piece == piece) & np.isfinite(network.rate_bytes_per_s)

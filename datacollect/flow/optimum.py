@@ -35,13 +35,13 @@ from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
     from datacollect.flow.quickest.quickest import ScaledFlow
     from datacollect.flow.shared.earliest import SharedEnd
-    from datacollect.numbers.arrays import FloatArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.solvers.networks import FlowSolver
+    from datacollect.solvers.registry import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def lower_bound(problem: Problem, *, solver: Solver = "auto") -> tuple[float, Bo
     ----------
     problem : Problem
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
 
     Returns
     -------
@@ -196,6 +196,7 @@ def quickest_or_infeasible(
     guard_s: float,
     solver: FlowSolver,
     known: ScaledFlow | None = None,
+    likely: BoolArray | None = None,
 ) -> Quickest:
     """Find the earliest end without shared bottlenecks, see `quickest`.
 
@@ -209,7 +210,7 @@ def quickest_or_infeasible(
         if late:
             raise not_in_time(problem, late, never_arrives(problem, late))
     try:
-        return quickest(problem, starts_s, guard_s, solver, known)
+        return quickest(problem, starts_s, guard_s, solver, known, likely)
     except NeverArrives as never:
         network = never.network
         cut_off = ~reachable(network.n_nodes, network.head, network.tail, network.sink)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.files.choices import Preference
+    from datacollect.flow.network.restarts import Restarts
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.flow.quickest.cheapest import CheapestFlow
     from datacollect.flow.routes.routes import PathFlow
@@ -45,6 +46,7 @@ def fluid_paths(
     end_s: float | None = None,
     starts_s: FloatArray | None = None,
     most_by_s: float | None = None,
+    restarts: Restarts | None = None,
 ) -> FluidPlan:
     """Return the cheapest plan by a preference that ends as early as possible, or by `end_s`.
 
@@ -66,6 +68,8 @@ def fluid_paths(
         Instants at which pieces begin; `breakpoints_s` and maybe more.
     most_by_s : float, optional
         One of them, by which as much as possible is to arrive; with ``"earliest-arrival"``.
+    restarts : Restarts, optional
+        Of the same problem and `starts_s`, where several plans are tried.
 
     Raises
     ------
@@ -87,7 +91,7 @@ def fluid_paths(
         )
     else:
         try:
-            found = cheapest_by_preference(problem, pieces, prefer, budget)
+            found = cheapest_by_preference(problem, pieces, prefer, budget, restarts)
         except InfeasibleError:
             raise _too_early(problem, pieces.makespan_s) from None
     network, lengths = found.network, found.lengths_s
@@ -110,8 +114,8 @@ def _earliest(
     known = optimum.quickest
     if known is not None and guard_s == 0 and len(starts_s) == len(breakpoints_s(problem)):
         return known
-    scaled = known.scaled if known is not None else None
-    return quickest_or_infeasible(problem, starts_s, guard_s, budget.flow_solver(), scaled)
+    scaled, cut = (None, None) if known is None else (known.scaled, known.cut)
+    return quickest_or_infeasible(problem, starts_s, guard_s, budget.flow_solver(), scaled, cut)
 
 
 def _up_to(problem: Problem, starts_s: FloatArray, guard_s: float, end_s: float) -> Quickest:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from datacollect.errors import ProblemError
 from datacollect.files.addresses import address_of, bare_name
 from datacollect.files.units import counted
+from datacollect.measurement.limits import APPLICATION, RATE, RECEIVER, SEND_BUFFER
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.probes.tcp_rates import APPLICATION, RATE, RECEIVER, SEND_BUFFER
 from datacollect.problem.link_table import SINCE_1970_S
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.documents import written_durably
 from datacollect.files.kinds import shown
-from datacollect.measurement.probes.routes import read_route
+from datacollect.measurement.routes import read_route
 from datacollect.problem.link_table import LAST_SINCE_1970_S
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ COLUMNS = {
     "bytes": "int64",
     "duration_s": "double",
     "limited_by": "string",
-    "routers": "string",  # the route as JSON, see `datacollect.measurement.probes.routes`
+    "routers": "string",  # the route as JSON, see `datacollect.measurement.routes`
 }
 NEEDED = ("from", "to", "time_s", "tool", "ended")
 

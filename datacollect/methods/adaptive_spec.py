@@ -12,10 +12,11 @@ from datacollect.methods.coordinated.spec import FINISH
 from datacollect.methods.options.names import ADAPTIVE, COORDINATED, EARLY
 from datacollect.methods.options.option import MethodOptions, option
 from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER, TIME_LIMIT_S
-from datacollect.methods.options.spec import MethodSpec
+from datacollect.methods.options.spec import IN_ALL, ControllerSpec, MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Finish, Solver
+    from datacollect.files.choices import Finish
+    from datacollect.solvers.registry import Solver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,4 +36,11 @@ class AdaptiveOptions(MethodOptions):
     )
 
 
-ADAPTIVE_METHOD = MethodSpec(ADAPTIVE, AdaptiveOptions, plans_as=COORDINATED)
+# Connections move to where they bring most.
+ADAPTIVE_CONTROLLER = ControllerSpec(
+    "datacollect.methods.controllers.adaptive:make_adaptive", IN_ALL
+)
+
+ADAPTIVE_METHOD = MethodSpec(
+    ADAPTIVE, AdaptiveOptions, plans_as=COORDINATED, controller=ADAPTIVE_CONTROLLER
+)

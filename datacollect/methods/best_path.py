@@ -28,12 +28,13 @@ from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import First, Solver
+    from datacollect.files.choices import First
     from datacollect.files.quantities import Seconds
     from datacollect.flow.network.pools import Pool
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 def best_path(
@@ -71,7 +72,7 @@ def best_path(
     first : {"direct", "relay"}
         What others have to exceed by this factor: the direct link, or the best route with one
         intermediate host, where there is a usable one.
-    solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
+    solver : str
         For the lower bound that the schedule reports.
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of

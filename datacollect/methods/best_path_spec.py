@@ -12,7 +12,8 @@ from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER
 from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import First, Solver
+    from datacollect.files.choices import First
+    from datacollect.solvers.registry import Solver
 
 # A route replaces the best so far if it has more than this times its bandwidth.
 HYSTERESIS = 1.05
@@ -55,4 +56,5 @@ BEST_PATH_METHOD = MethodSpec(
     "datacollect.methods.best_path:best_path_candidate",
     exceeds=("sharing", "shape"),
     is_max_min_fair=True,
+    compares_direct_links=True,
 )

@@ -15,13 +15,13 @@ from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.registry import Registry
 from datacollect.files.stages import stage
 from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.options.option import MethodOptions
 from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
-    from datacollect.methods.options.option import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 # In the order in which they are shown.
@@ -67,10 +67,18 @@ def find_method(name: str) -> MethodSpec | None:
         return None
 
 
+def spec_of(name: str) -> MethodSpec:
+    """Return a method; of one that nobody here knows what is so unless a method says otherwise.
+
+    >>> spec_of("direct").has_relays, spec_of("greedy").is_max_min_fair
+    (False, False)
+    """
+    return find_method(name) or MethodSpec(name, MethodOptions)
+
+
 def is_max_min_fair(name: str) -> bool:
     """Whether a method's rates are max-min fair."""
-    spec = find_method(name)
-    return spec is not None and spec.is_max_min_fair
+    return spec_of(name).is_max_min_fair
 
 
 def plan(problem: Problem, options: MethodOptions) -> Schedule:

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.files.choices import Finish, First, Solver
+    from datacollect.files.choices import Finish, First
     from datacollect.files.quantities import Seconds
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +189,7 @@ def compare(
     finish : {"early", "together"}
         Of coordinated: sources that do not bind finish as early as capacities allow, or with the
         last.
-    solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
+    solver : str
         Who solves flows and linear programs; auto takes the fastest that is installed.
     time_limit_s : float or str, optional
         Stop the coordinated method after this many seconds, or after a time such as ``"1 h"``.

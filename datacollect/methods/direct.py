@@ -29,12 +29,12 @@ from datacollect.solvers.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.files.choices import Solver
     from datacollect.files.quantities import Seconds
     from datacollect.methods.fair.transfers import Turn
     from datacollect.numbers.arrays import BoolArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 # So near to a time slot's end, in time slots, is at it.
 JUST_BEFORE = 1e-9
@@ -64,7 +64,7 @@ def direct(
     time_slot_s : float or str, optional
         With `at_a_time`: hosts take turns of this length, in seconds or a text such as
         ``"5 min"``, in order and round again; the next slot's hosts wait for its start.
-    solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
+    solver : str
         For the lower bound that the schedule reports.
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of

@@ -9,10 +9,10 @@ from datacollect.files.kinds import ListOf, Number, Text, Whole
 from datacollect.methods.options.names import DIRECT
 from datacollect.methods.options.option import MethodOptions, Option, Place, option
 from datacollect.methods.options.shared import DERATE, SOLVER
-from datacollect.methods.options.spec import MethodSpec
+from datacollect.methods.options.spec import PER_SOURCE, ControllerSpec, MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Solver
+    from datacollect.solvers.registry import Solver
 
 # Why turns make no sense where they cannot be given.
 NO_TURNS: dict[Place, str] = {
@@ -56,11 +56,16 @@ class DirectOptions(MethodOptions):
     derate: float = option(DERATE, 1.0)
 
 
+# Each source sends over connections of its own, at rates that transport decides.
+DIRECT_CONTROLLER = ControllerSpec("datacollect.methods.controllers.direct:make_direct", PER_SOURCE)
+
 DIRECT_METHOD = MethodSpec(
     DIRECT,
     DirectOptions,
     "datacollect.methods.direct:direct",
     "datacollect.methods.direct:direct_candidate",
+    controller=DIRECT_CONTROLLER,
     exceeds=("sharing", "turns"),
     is_max_min_fair=True,
+    has_relays=False,
 )

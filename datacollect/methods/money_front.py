@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.files.choices import Solver
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
+    from datacollect.solvers.registry import Solver
 
 
 SLACK = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
@@ -51,7 +51,7 @@ def front(
     slack : sequence of float
         Each deadline is ``(1 + slack)`` times the earliest possible makespan; >= 0.
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
 
     Returns
     -------

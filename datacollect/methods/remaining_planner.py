@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datacollect.methods.choice import plan
+from datacollect.methods.choice import METHODS, plan
 from datacollect.methods.coordinated.spec import CoordinatedOptions
-from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
 
 if TYPE_CHECKING:
@@ -21,8 +20,8 @@ class RemainingPlanner:
     """Plans what remains of a collection, time after time, each plan close to the one before.
 
     What has been observed, and which hosts are lost, the progress says; estimates once replaced
-    stay so until they are replaced again. Best-path's remainder is planned by itself: with one
-    route for each source there is nothing that could be kept.
+    stay so until they are replaced again. A method that does not say how its plans are kept to has
+    the rest planned by itself: with one route for each source there is nothing to be kept.
 
     Parameters
     ----------
@@ -49,21 +48,16 @@ class RemainingPlanner:
     ) -> None:
         self._problem, self._schedule, self._begun_s = problem, schedule, 0.0
         self._options = options or CoordinatedOptions()
+        # Loaded now: a process that is short of files may not be able to later.
+        self._replan = METHODS.get(self._options.method).replanner()
 
     def __call__(self, progress: Progress) -> Schedule:
         """Return a schedule for what remains; the progress' clock begins with the collection."""
         at_s = progress.at_s
         progress = replace(progress, at_s=at_s - self._begun_s)
         remaining, options = remaining_problem(self._problem, progress), self._options
-        if isinstance(options, CoordinatedOptions) and self._schedule is not None:
-            rest = replan(
-                self._problem,
-                self._schedule,
-                progress,
-                prefer=options.prefer,
-                solver=options.solver,
-                time_limit_s=options.time_limit_s,
-            )
+        if self._replan is not None and self._schedule is not None:
+            rest = self._replan(self._problem, self._schedule, progress, options)
         else:
             rest = plan(remaining, options)
         self._problem, self._schedule, self._begun_s = remaining, rest, at_s

@@ -23,7 +23,7 @@ from datacollect.errors import (
 from datacollect.files.stages import stage as timed
 from datacollect.files.units import counted
 from datacollect.methods.choice import plan
-from datacollect.methods.execution import execution_of, prediction
+from datacollect.methods.execution import execution_of
 from datacollect.methods.finishing.recurring import planned_to_the_end
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
@@ -216,7 +216,7 @@ def carry_out(
         connections,
         carried.predicted_s,
         replanning,
-        prediction(problem, carried, how, in_packets=engine == "ns3"),
+        carried.prediction,
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, naming
 from datacollect.files.kinds import wrong
-from datacollect.methods.options.names import ADAPTIVE, DIRECT, OVER_CHAINS
+from datacollect.methods.choice import METHODS, own_methods
+from datacollect.methods.options.names import OVER_CHAINS
+from datacollect.methods.options.spec import IN_ALL, PER_SOURCE
 from datacollect.scenario.fields import UNKNOWN, WITH_TOPOLOGY
 
 if TYPE_CHECKING:
@@ -104,7 +106,14 @@ def _check_backlog(backlog: Mapping[str, Any]) -> None:
         )
 
 
+def _connections_per(method: Mapping[str, Any]) -> str:
+    """Return what numbers of connections are given for, which the method's controller says."""
+    return METHODS.get(method["name"]).required_controller().connections_per
+
+
 def _check_method(method: Mapping[str, Any]) -> None:
+    with naming("method.name"):
+        connections_per = _connections_per(method)
     shapes = [key for key in ("slot_s", "scaled_slot_s", "chunk_s") if method[key] is not None]
     if len(shapes) > 1:
         raise ProblemError(f"method: {' and '.join(shapes)} exclude each other; give one of them")
@@ -120,10 +129,10 @@ def _check_method(method: Mapping[str, Any]) -> None:
         raise ProblemError("method: connections and connections_as exclude each other; give one")
     if method["as_many_times"] is not None:
         _check_times(method)
-    is_adaptive, over_chains = method["name"] == ADAPTIVE, method["relays"] == OVER_CHAINS
-    if over_chains and not is_adaptive:
+    moves, over_chains = connections_per == IN_ALL, method["relays"] == OVER_CHAINS
+    if over_chains and not moves:
         _check_chains(method)
-    hands_out = is_adaptive or over_chains or method["replan_s"] is not None
+    hands_out = moves or over_chains or method["replan_s"] is not None
     if method["piece_bytes"] is not None and not hands_out:
         raise wrong(
             "method.piece_bytes",
@@ -137,14 +146,15 @@ def _check_chains(method: Mapping[str, Any]) -> None:
     """A plan's routes pull their shares: no times, no slots, no connections of each hop."""
     instead = "or leave out method.relays"
     needed = {"timing": "asap", "pace": False, "lanes": 1, "shared_connections": False}
-    needed |= {"streams": 1} if method["name"] == DIRECT else {}
+    per_source = _connections_per(method) == PER_SOURCE
+    needed |= {"streams": 1} if per_source else {}
     for key, value in needed.items():
         if method[key] != value:
             rule = f'must be {str(value).lower()} with relays = "chains"'
             raise wrong(f"method.{key}", rule, method[key], instead)
     shapes = ("slot_s", "scaled_slot_s", "replan_s")
     turns = ("total_streams", "streams_as", "at_a_time", "time_slot_s", "order")
-    for key in (*shapes, *turns) if method["name"] == DIRECT else shapes:
+    for key in (*shapes, *turns) if per_source else shapes:
         if method[key] is not None:
             rule = 'excludes relays = "chains", over which each route pulls its share at once'
             raise wrong(f"method.{key}", rule, method[key], instead)
@@ -161,7 +171,7 @@ def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> N
                 list(estimates[key]),
                 "leave it out",
             )
-    if method["name"] != DIRECT and method["relays"] != OVER_CHAINS:
+    if METHODS.get(method["name"]).has_relays and method["relays"] != OVER_CHAINS:
         raise wrong(
             "method.relays",
             f'must be "chains" with {where}, where links are learned on the way',
@@ -181,10 +191,11 @@ def _check_unknown(estimates: Mapping[str, Any], method: Mapping[str, Any]) -> N
 
 def _check_times(method: Mapping[str, Any]) -> None:
     """It multiplies another plan's connections, so there has to be one."""
-    is_direct = method["name"] == DIRECT and method["streams_as"] is not None
+    connections_per = _connections_per(method)
+    streams_as = connections_per == PER_SOURCE and method["streams_as"] is not None
     chains_as = method["relays"] == OVER_CHAINS and method["connections_as"] is not None
-    moves = method["name"] == ADAPTIVE or chains_as
-    if not is_direct and (not moves or method["connections"] is not None):
+    moves = connections_per == IN_ALL or chains_as
+    if not streams_as and (not moves or method["connections"] is not None):
         raise wrong(
             "method.as_many_times",
             "multiplies how many connections another method's plan has",
@@ -211,8 +222,12 @@ def _check_time_slots(method: Mapping[str, Any]) -> None:
 
 
 def _check_replanning(method: Mapping[str, Any]) -> None:
-    """What is planned again meanwhile is coordinated, pipelined, and leaves as soon as it can."""
-    needed = {"name": "coordinated", "timing": "asap", "pace": False}
+    """What is planned again meanwhile is kept to, pipelined, and leaves as soon as it can."""
+    if METHODS.get(method["name"]).replan is None:
+        kept_to = " or ".join(spec.name for spec in own_methods() if spec.replan is not None)
+        rule = f"must be {kept_to} with replan_s"
+        raise wrong("method.name", rule, method["name"], "or leave out method.replan_s")
+    needed = {"timing": "asap", "pace": False}
     for key, value in needed.items():
         if method[key] != value:
             rule = f"must be {str(value).lower()} with replan_s"

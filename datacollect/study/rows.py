@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.methods.options.names import ADAPTIVE
+from datacollect.methods.choice import spec_of
+from datacollect.methods.options.spec import IN_ALL
 from datacollect.schedule.data.transfers import UNKNOWN
 from datacollect.study.columns import BACKGROUND, COLUMNS, LATER, REAL, TEXT
 from datacollect.study.peering import moved_bytes, planned_bytes
@@ -144,10 +145,11 @@ def _peaks(run: Run, backlog_bytes: Mapping[str, int]) -> dict[str, float]:
 
 
 def _reference_s(outcome: Outcome) -> float:
-    """What adaptive is measured against; of the other methods it says nothing new."""
+    """What is measured against whose connections move; of other methods it says nothing new."""
     from datacollect.scenario.reference import reference_s
 
-    if outcome.schedule.method != ADAPTIVE:
+    controller = spec_of(outcome.schedule.method).controller
+    if controller is None or controller.connections_per != IN_ALL:
         return math.nan
     return reference_s(outcome.setting, outcome.connections)
 

@@ -6,13 +6,14 @@ import shlex
 from typing import TYPE_CHECKING
 
 from datacollect.scenario.outcome import versions
+from datacollect.solvers.registry import preferred_packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from os import PathLike
 
 # What results are computed and written with, besides what a run notes of itself.
-PACKAGES = ("scipy", "pandas", "pyarrow", "ortools", "pylmcf")
+PACKAGES = ("scipy", "pandas", "pyarrow", *preferred_packages())
 
 
 def sweep_command(

@@ -98,7 +98,7 @@ def test_completion_ends_without_a_trace(stream, code, ended):
 def test_the_agent_alone_ends_as_all_commands_do(line, code):
     """Buffered, as Python's streams are unless something says otherwise: it ended with 120."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
-    program = f"{shlex.quote(sys.executable)} -m datacollect.commands.agent_alone {line}"
+    program = f"{shlex.quote(sys.executable)} -m datacollect.agent_alone {line}"
     process = subprocess.run(
         ["bash", "-c", program], env=environment, capture_output=True, text=True, check=False
     )

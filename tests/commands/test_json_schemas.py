@@ -16,7 +16,12 @@ from instances.broken_files import JSON, TOML
 from instances.broken_trees import SCHEDULE, SCHEDULES, TREE, places, values, with_value
 
 import datacollect as dc
-from datacollect.commands.json_schemas import SCHEMAS, problem_schema, schedule_schema
+from datacollect.commands.json_schemas import (
+    kinds_of_files,
+    problem_schema,
+    schedule_schema,
+    schema_of,
+)
 from datacollect.examples import example_files, example_names
 
 VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
@@ -27,9 +32,9 @@ def accepts(tree):
     return VALIDATOR.is_valid(tree)
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", kinds_of_files())
 def test_schema_is_one(kind):
-    jsonschema.Draft202012Validator.check_schema(SCHEMAS[kind]())
+    jsonschema.Draft202012Validator.check_schema(schema_of(kind))
 
 
 @pytest.mark.parametrize("name", example_names())
@@ -132,7 +137,7 @@ def test_what_is_read_as_a_schedule_its_schema_accepts(place, value):
 
 @pytest.mark.parametrize(("kind", "n_tables"), [("problem", 5), ("schedule", 4), ("scenario", 31)])
 def test_every_key_is_described_for_editors(kind, n_tables):
-    schema = SCHEMAS[kind]()
+    schema = schema_of(kind)
     tables = [schema, *schema["$defs"].values()]
     assert len(tables) == n_tables
     for table in tables:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from instances.broken_trees import places, values, with_value
 
 import datacollect as dc
-from datacollect.commands.json_schemas import SCHEMAS
+from datacollect.commands.json_schemas import collection_schema
 from datacollect.transfer.pull.config.file import Collection
 
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMAS["collection"]())
+VALIDATOR = jsonschema.Draft202012Validator(collection_schema())
 FINGERPRINT = "sha256:" + "0" * 64
 TREE = {
     "format": "datacollect-collection/1",

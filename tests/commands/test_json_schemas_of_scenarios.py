@@ -34,7 +34,7 @@ def shipped():
     for name in scenario_names():
         yield name, example_files(name)[f"{name}.toml"]
     yield "base", (REPOSITORY / "experiments/base.toml").read_text()
-    for page in sorted((REPOSITORY / "docs").glob("*.md")):
+    for page in sorted((REPOSITORY / "docs").rglob("*.md")):
         blocks = page.read_text().split("\n```")[1::2]
         for number, block in enumerate(blocks):
             first, _, text = block.partition("\n")

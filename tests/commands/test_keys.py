@@ -7,7 +7,7 @@ import json
 import ssl
 import stat
 
-from datacollect.bistro.log.notes import OF_WITNESS, VerifierKey
+from datacollect.bistro.formats.log.notes import OF_WITNESS, VerifierKey
 from datacollect.commands.main import run
 from datacollect.net.keys import read_private_key
 from datacollect.net.tls import make_certificate

@@ -16,7 +16,7 @@ import pytest
 from instances.agents import KEY, running, write_agent
 from instances.command_line import start, strict_json
 
-from datacollect.bistro.serving.signals import Told
+from datacollect.bistro.http.signals import Told
 from datacollect.commands.main import run
 from datacollect.measurement.sample_store import write_part
 from datacollect.net.http_asking import Answer, Asker
@@ -186,8 +186,8 @@ def write_handed_in():
     """Write what an organiser has, and a file whose receipt proves all."""
     from instances.events import draft_text, event_of, key_of, proof_of
 
-    from datacollect.bistro.client.items import items_of, kept_item
-    from datacollect.bistro.event.tickets import new_ticket
+    from datacollect.bistro.formats.event.tickets import new_ticket
+    from datacollect.bistro.person.items import items_of, kept_item
 
     event = event_of()
     write_private_key("organiser.key", key_of("organiser"))
@@ -232,9 +232,9 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
-    monkeypatch.setattr("datacollect.bistro.audit.audit_event.Asker", Nothing)
-    for server in ("service", "witness"):
-        monkeypatch.setattr(f"datacollect.bistro.serving.{server}.Told", ToldToEnd)
+    monkeypatch.setattr("datacollect.bistro.auditor.audit_event.Asker", Nothing)
+    for server in ("log_service.server.service", "witness.server"):
+        monkeypatch.setattr(f"datacollect.bistro.{server}.Told", ToldToEnd)
     return folder
 
 

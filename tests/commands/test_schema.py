@@ -7,8 +7,9 @@ import json
 import pytest
 from instances.command_line import strict_json
 
-from datacollect.commands.json_schemas import SCHEMAS, problem_schema
+from datacollect.commands.json_schemas import kinds_of_files, problem_schema, schema_of
 from datacollect.commands.main import run
+from datacollect.commands.schema import KINDS
 
 
 def test_schema_is_what_the_library_says(here, call):
@@ -19,7 +20,11 @@ def test_schema_is_what_the_library_says(here, call):
     assert json.loads((here / "schema.json").read_text()) == problem_schema()
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", kinds_of_files())
 def test_the_command_prints_each_schema(kind, capsys):
     assert run(["schema", kind]) == 0
-    assert json.loads(capsys.readouterr().out) == SCHEMAS[kind]()
+    assert json.loads(capsys.readouterr().out) == schema_of(kind)
+
+
+def test_the_command_knows_each_kind_by_its_name():
+    assert kinds_of_files() == KINDS

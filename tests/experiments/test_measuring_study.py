@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datacollect.measurement.probes.window_scan import ENOUGH
+from datacollect.measuring.probes.window_scan import ENOUGH
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measuring_study.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measuring" / "study.md"
 
 
 @pytest.fixture(scope="module")

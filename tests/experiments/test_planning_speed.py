@@ -65,21 +65,21 @@ def test_what_a_command_takes_is_its_own_time(speed, scripts, monkeypatch):
 
 
 def test_published_results_have_the_tables_columns(speed, scripts):
-    read = scripts("measuring").read
+    read = scripts("timed_calls").read
     growth = scripts("growth")
     notes, rows = read(speed.RESULTS)
     growth_notes, growth_rows = read(growth.RESULTS)
     assert set(rows[0]) == set(speed.COLUMNS)
     made = {**speed.tables(rows), "growth": growth.table(growth_rows)}
     for name, lines in {"speed_notes": notes, "growth_notes": growth_notes}.items():
-        made[name] = scripts("measuring").block(lines)
+        made[name] = scripts("timed_calls").block(lines)
     shown = scripts("shown_tables").shown
     assert {name: shown(name) for name in made} == made
 
 
 def test_published_results_are_what_the_text_says_of_them(speed, scripts):
     """The largest mesh takes less than a maximum flow; 30 times: beside one network, not ours."""
-    _, rows = scripts("measuring").read(speed.RESULTS)
+    _, rows = scripts("timed_calls").read(speed.RESULTS)
     mesh = [row for row in rows if (row["section"], row["what"]) == ("planning", speed.MESH)]
     assert float(max(mesh, key=lambda row: int(row["hosts"]))["ratio"]) < 1
     ratios = {
@@ -89,3 +89,14 @@ def test_published_results_are_what_the_text_says_of_them(speed, scripts):
     }
     ours, textbook = (speed.SLOTTED_REFERENCES[name][0] for name in ("OR-Tools", "textbook"))
     assert ratios[ours] > 1 / 30 >= ratios[textbook]
+
+
+def test_explaining_is_measured_beside_planning(scripts):
+    """Twenty sources, each with a link of its own: as many bends, and ratios over planning."""
+    script = scripts("explaining_speed")
+    n_sources, what, n_bends, *_, ratio = script.row("direct links", script.star(20), 1)
+    assert (n_sources, what, n_bends) == (20, "direct links", 20)
+    assert float(ratio) > 0
+    behind = scripts("synthetic_problems").relayed_star(20, n_relays=2)
+    assert sorted(set(behind.link_to.tolist())) == [0, 1, 2]
+    assert script.row("2 relays", behind, 1)[0] == 20

@@ -17,7 +17,7 @@ PAGES = sorted(DOCS.glob("study*.md"))
 RESULTS = REPOSITORY / "experiments" / "results" / "study"
 TABLES = sorted((DOCS / "tables").glob("study_*.md"))
 USED = re.compile(r"\{\{ (?P<group>\w+)\.(?P<name>\w+) \}\}")
-INCLUDED = re.compile(r"^```\{include\} tables/(?P<file>\S+)$", re.MULTILINE)
+INCLUDED = re.compile(r"^```\{include\} (?:\.\./)?tables/(?P<file>\S+)$", re.MULTILINE)
 
 # Where no sentence is: code, tables that are included or of files, pictures, headings, code in
 # lines, targets of links.
@@ -96,7 +96,7 @@ def test_numbers_are_what_the_results_say_and_stand_on_pages(numbers):
     made = numbers.numbers(RESULTS)
     written = json.loads(numbers.NUMBERS.read_text(encoding="utf-8"))
     assert written == made, "run python experiments/study_numbers.py"
-    pages = DOCS.glob("*.md")
+    pages = [*DOCS.glob("*.md"), *DOCS.glob("*/*.md")]
     used = {found.groups() for page in pages for found in USED.finditer(page.read_text())}
     assert used == {(group, name) for group, names in made.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""What bistros, destinations and pushes say, damaged or by liars: refused, or read alike."""
+"""Messages of bistros, destinations and pushes, damaged or by liars: refused, or read alike."""
 
 from __future__ import annotations
 
@@ -10,24 +10,42 @@ from instances.broken_trees import places, with_value
 from instances.dressed_texts import damaged
 from instances.events import event_of, key_of, proof_of
 
-from datacollect.bistro.accepting.admission import (
+from datacollect.bistro.formats.assignment.loads import (
+    FORMAT,
+    PURPOSE,
+    BistroLoad,
+    Loads,
+    Wire,
+    read_loads,
+)
+from datacollect.bistro.formats.custody import verdicts
+from datacollect.bistro.formats.custody.batches import (
+    FIRST,
+    ROW,
+    opening,
+    read_batch,
+    row_of,
+    sign_batch,
+)
+from datacollect.bistro.formats.custody.bistro_receipt import (
+    ASSERTION,
+    BistroReceipt,
+    read_bistro_receipt,
+)
+from datacollect.bistro.formats.custody.segments import MOST_SEGMENT_BYTES, PIECE, read_index
+from datacollect.bistro.formats.custody.verdicts import Covered, Verdict, read_covered, read_verdict
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.log.notes import signed
+from datacollect.bistro.formats.receipt.upload_wish import (
     Admission,
     commitment_json,
     commitment_of,
     metadata_of,
     metadata_text,
 )
-from datacollect.bistro.assignment.loads import FORMAT, PURPOSE, BistroLoad, Loads, Wire, read_loads
-from datacollect.bistro.custody import verdicts
-from datacollect.bistro.custody.batches import FIRST, ROW, opening, read_batch, row_of, sign_batch
-from datacollect.bistro.custody.bistro_receipt import ASSERTION, BistroReceipt, read_bistro_receipt
-from datacollect.bistro.custody.segments import MOST_SEGMENT_BYTES, PIECE, read_index
-from datacollect.bistro.custody.verdicts import Covered, Verdict, read_covered, read_verdict
-from datacollect.bistro.event.tickets import new_ticket
-from datacollect.bistro.log.checkpoints import log_key
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.log.notes import signed
-from datacollect.bistro.taking.tus import _checksum, _whole
+from datacollect.bistro.upload_server.tus import _checksum, _whole
 from datacollect.errors import DatacollectError
 from datacollect.net.keys import sign_token, unverified_payload
 

@@ -14,7 +14,7 @@ from datacollect import estimate
 from datacollect.errors import DatacollectError, DatacollectWarning
 from datacollect.measurement.sample_store import COLUMNS
 from datacollect.measurement.samples import read_samples
-from datacollect.measurement.samples_to_problem import problem_of_samples
+from datacollect.measuring.results.samples_to_problem import problem_of_samples
 
 # Hosts, and the ways to write each; the first is what it is called where there are several.
 HOSTS = (

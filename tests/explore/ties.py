@@ -6,18 +6,11 @@ fastest flows need several hops.
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from typing import Any
 
 import datacollect as dc
-
-SOLVERS = {
-    "ortools": "ortools",
-    "networkx": "networkx",
-    "pulp": "pulp",
-    "lemon": "pylmcf",
-}
+from datacollect.solvers.choice import available_flow_solvers
 
 # Ends are sums and quotients of floats, whose order differs.
 SAME = 1e-9
@@ -25,7 +18,7 @@ SAME = 1e-9
 
 def installed() -> list[str]:
     """Return the names of solvers that can be asked here."""
-    return [name for name, module in SOLVERS.items() if importlib.util.find_spec(module)]
+    return list(available_flow_solvers())
 
 
 def problem_tree(seed: int) -> dict[str, Any]:

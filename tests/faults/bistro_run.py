@@ -24,19 +24,19 @@ from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from instances.bistros import PUSH, bistro_event, commitment_to, metadata  # noqa: E402
 from instances.events import key_of  # noqa: E402
 
-from datacollect.bistro.accepting import core  # noqa: E402
-from datacollect.bistro.client.published import Found  # noqa: E402
-from datacollect.bistro.custody.batches import FIRST, opening, read_batch  # noqa: E402
-from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt  # noqa: E402
-from datacollect.bistro.custody.segments import number_of, read_index  # noqa: E402
-from datacollect.bistro.custody.verdicts import Covered, ranges_of  # noqa: E402
-from datacollect.bistro.event.file import read_event  # noqa: E402
-from datacollect.bistro.log.checkpoints import log_key  # noqa: E402
-from datacollect.bistro.taking import amending, bistro  # noqa: E402
-from datacollect.bistro.taking.tus import Tus  # noqa: E402
+from datacollect.bistro.formats.custody.batches import FIRST, opening, read_batch  # noqa: E402
+from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt  # noqa: E402
+from datacollect.bistro.formats.custody.segments import number_of, read_index  # noqa: E402
+from datacollect.bistro.formats.custody.verdicts import Covered, ranges_of  # noqa: E402
+from datacollect.bistro.formats.event.file import read_event  # noqa: E402
+from datacollect.bistro.formats.log.checkpoints import log_key  # noqa: E402
+from datacollect.bistro.http.published import Found  # noqa: E402
+from datacollect.bistro.upload_server import amending, core  # noqa: E402
+from datacollect.bistro.upload_server import server as bistro  # noqa: E402
+from datacollect.bistro.upload_server.table import AcceptConfig  # noqa: E402
+from datacollect.bistro.upload_server.tus import Tus  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
 from datacollect.net.keys import write_private_key  # noqa: E402
-from datacollect.transfer.agent.config.file import AcceptConfig  # noqa: E402
 
 N_UPLOADS, BYTES, PART_BYTES = 6, 1000, 600
 TRIES, PAUSE_S, PATIENCE_S = 40, 0.02, 20.0

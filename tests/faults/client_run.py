@@ -27,21 +27,21 @@ from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from instances.custody import CHANGES, verdict_log  # noqa: E402
 from instances.events import event_bytes, key_of, proof_of  # noqa: E402
 
-from datacollect.bistro.accepting.admission import commitment_of, metadata_of  # noqa: E402
-from datacollect.bistro.client import pushing  # noqa: E402
-from datacollect.bistro.client import upload as uploading  # noqa: E402
-from datacollect.bistro.client.verify_receipt import verify_receipt  # noqa: E402
-from datacollect.bistro.custody.bistro_receipt import BistroReceipt  # noqa: E402
-from datacollect.bistro.custody.verdicts import (  # noqa: E402
+from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt  # noqa: E402
+from datacollect.bistro.formats.custody.verdicts import (  # noqa: E402
     COLLECTED,
     DOES_NOT_OPEN,
     REFUSED,
     Verdict,
 )
-from datacollect.bistro.event.file import read_event  # noqa: E402
-from datacollect.bistro.log.acknowledgement import acknowledge  # noqa: E402
-from datacollect.bistro.receipt.receipt import read_receipt  # noqa: E402
-from datacollect.bistro.sealing.keep import read_keep  # noqa: E402
+from datacollect.bistro.formats.event.file import read_event  # noqa: E402
+from datacollect.bistro.formats.log.acknowledgement import acknowledge  # noqa: E402
+from datacollect.bistro.formats.receipt.receipt import read_receipt  # noqa: E402
+from datacollect.bistro.formats.receipt.upload_wish import commitment_of, metadata_of  # noqa: E402
+from datacollect.bistro.formats.sealing.keep import read_keep  # noqa: E402
+from datacollect.bistro.person import pushing  # noqa: E402
+from datacollect.bistro.person import upload as uploading  # noqa: E402
+from datacollect.bistro.person.verify_receipt import verify_receipt  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
 
 

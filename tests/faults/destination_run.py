@@ -28,19 +28,19 @@ from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event
 from instances.entry_times import EntryTimes  # noqa: E402
 from instances.events import key_of  # noqa: E402
 
-from datacollect.bistro.config.file import Listening, ServiceConfig  # noqa: E402
-from datacollect.bistro.custody.verdicts import read_covered, read_verdict  # noqa: E402
-from datacollect.bistro.event.file import read_event  # noqa: E402
-from datacollect.bistro.log.notes import Note  # noqa: E402
-from datacollect.bistro.opening.opening import Opener  # noqa: E402
-from datacollect.bistro.register.register import Register  # noqa: E402
-from datacollect.bistro.running import destination_round  # noqa: E402
-from datacollect.bistro.running.destination_round import Destination  # noqa: E402
-from datacollect.bistro.service import core  # noqa: E402
-from datacollect.bistro.serving import sequencer, verdict_log  # noqa: E402
-from datacollect.bistro.serving.verdict_log import VerdictLog  # noqa: E402
-from datacollect.bistro.store.folder import Held  # noqa: E402
-from datacollect.bistro.store.log_store import LogStore  # noqa: E402
+from datacollect.bistro.destination.opening import Opener  # noqa: E402
+from datacollect.bistro.destination.register import Register  # noqa: E402
+from datacollect.bistro.destination.run import destination_round  # noqa: E402
+from datacollect.bistro.destination.run.destination_round import Destination  # noqa: E402
+from datacollect.bistro.folder import Held  # noqa: E402
+from datacollect.bistro.formats.custody.verdicts import read_covered, read_verdict  # noqa: E402
+from datacollect.bistro.formats.event.file import read_event  # noqa: E402
+from datacollect.bistro.formats.log.notes import Note  # noqa: E402
+from datacollect.bistro.http.config import Listening, ServiceConfig  # noqa: E402
+from datacollect.bistro.log_service import core  # noqa: E402
+from datacollect.bistro.log_service.server import sequencer, verdict_log  # noqa: E402
+from datacollect.bistro.log_service.server.verdict_log import VerdictLog  # noqa: E402
+from datacollect.bistro.log_service.store import LogStore  # noqa: E402
 from datacollect.errors import DatacollectError, StoreError  # noqa: E402
 
 DATA = event_file(admission="open")

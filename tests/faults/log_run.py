@@ -25,15 +25,15 @@ from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from faults.signing import Witnesses  # noqa: E402
 from instances.events import event_of, key_of  # noqa: E402
 
-from datacollect.bistro.config.file import Listening, ServiceConfig  # noqa: E402
-from datacollect.bistro.log.acknowledgement import Acknowledgement  # noqa: E402
-from datacollect.bistro.log.checkpoints import cosigned_times  # noqa: E402
-from datacollect.bistro.log.proofs import LogProof  # noqa: E402
-from datacollect.bistro.service import core  # noqa: E402
-from datacollect.bistro.serving import sequencer  # noqa: E402
-from datacollect.bistro.serving.exchange import Asked  # noqa: E402
-from datacollect.bistro.store.folder import Held  # noqa: E402
-from datacollect.bistro.store.log_store import LogStore  # noqa: E402
+from datacollect.bistro.folder import Held  # noqa: E402
+from datacollect.bistro.formats.log.acknowledgement import Acknowledgement  # noqa: E402
+from datacollect.bistro.formats.log.checkpoints import cosigned_times  # noqa: E402
+from datacollect.bistro.formats.log.proofs import LogProof  # noqa: E402
+from datacollect.bistro.http.config import Listening, ServiceConfig  # noqa: E402
+from datacollect.bistro.http.exchange import Asked  # noqa: E402
+from datacollect.bistro.log_service import core  # noqa: E402
+from datacollect.bistro.log_service.server import sequencer  # noqa: E402
+from datacollect.bistro.log_service.store import LogStore  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
 
 GROUPS = (1, 3, 300, 2)

@@ -37,11 +37,11 @@ shim.install()
 from faults.copies import BROKEN, DONE, SAID, Trial  # noqa: E402
 from instances.agents import RunningAgent, write_agent  # noqa: E402
 from instances.measuring import measure_table, write_hosts  # noqa: E402
-from measurement.asking.modelled_wire import ModelledWire  # noqa: E402
+from measuring.operator.modelled_wire import ModelledWire  # noqa: E402
 
 from datacollect.commands.main import run as run_command  # noqa: E402
-from datacollect.measurement.answering.handlers import Measuring  # noqa: E402
 from datacollect.measurement.sample_store import read_parts  # noqa: E402
+from datacollect.measuring.agent.handlers import Measuring  # noqa: E402
 from datacollect.transfer.agent.config.file import AgentConfig  # noqa: E402
 from datacollect.transfer.agent.run import Agent  # noqa: E402
 

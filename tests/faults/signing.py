@@ -8,10 +8,10 @@ from pathlib import Path
 
 from instances.events import key_of
 
-from datacollect.bistro.event.event import Event
-from datacollect.bistro.log.notes import VerifierKey
-from datacollect.bistro.log.witnessing import AddCheckpoint
-from datacollect.bistro.serving import clocks
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.log.notes import VerifierKey
+from datacollect.bistro.formats.log.witnessing import AddCheckpoint
+from datacollect.bistro.http import clocks
 from datacollect.bistro.witness.core import Cosigned, Seen, WitnessCore
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from datacollect.bistro.event.event import Authority
+from datacollect.bistro.formats.event.event import Authority
 
 CONFIG = """
 [tsa]

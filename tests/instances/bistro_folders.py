@@ -1,4 +1,4 @@
-"""What bistros hold, laid out as they serve it: made by hand, with everybody's keys."""
+"""Folders of bistros, laid out as they serve them: made by hand, with everybody's keys."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import pyrage
 from instances.events import DEADLINE_S, event_bytes, key_of
 
-from datacollect.bistro.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
-from datacollect.bistro.custody.segments import PIECE, batch_name, index_name, segment_name
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.log.checkpoints import log_key
-from datacollect.bistro.log.entry import Commitment, header_bytes
-from datacollect.bistro.sealing.sealed import Inner, seal
+from datacollect.bistro.formats.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
+from datacollect.bistro.formats.custody.segments import PIECE, batch_name, index_name, segment_name
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.bistro.formats.log.entry import Commitment, header_bytes
+from datacollect.bistro.formats.sealing.sealed import Inner, seal
 
 # The destination's own key, and another that is kept elsewhere.
 FIRST_IDENTITY, SECOND_IDENTITY = (pyrage.x25519.Identity.generate() for _ in range(2))

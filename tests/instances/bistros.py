@@ -16,14 +16,15 @@ from instances.events import counting_bytes, draft, key_of, proof_of
 from instances.ports import free_port
 from instances.timestamping import World
 
-from datacollect.bistro.accepting.admission import commitment_json, metadata_text
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.event.event import Event
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import Ticket, new_ticket
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.taking.bistro import Bistro
-from datacollect.bistro.taking.tus import handlers_of
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import Ticket, new_ticket
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.receipt.upload_wish import commitment_json, metadata_text
+from datacollect.bistro.upload_server.server import Bistro
+from datacollect.bistro.upload_server.table import accept_of
+from datacollect.bistro.upload_server.tus import handlers_of
 from datacollect.net.keys import write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -115,7 +116,7 @@ def run_bistro(world: World, name: str, held: ExitStack) -> Bistro:
         f'receipt_key = "{name}.receipts"\n',
     )
     path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
-    accept = AgentConfig.from_file(path).accept
+    accept = accept_of(AgentConfig.from_file(path))
     bistro = held.enter_context(closing(Bistro(accept, lambda _: None)))
     held.enter_context(running(path, handlers_of(bistro)))
     return bistro
@@ -134,10 +135,11 @@ def running_bistro(
     )
     path = write_agent(folder, name, more=accept)
     config = AgentConfig.from_file(path)
-    assert config.accept is not None
+    config_of_uploads = accept_of(config)
+    assert config_of_uploads is not None
     records: list[str] = []
     with (
-        closing(Bistro(config.accept, records.append)) as bistro,
+        closing(Bistro(config_of_uploads, records.append)) as bistro,
         running(path, handlers=handlers_of(bistro)) as agent,
     ):
         yield Client(agent.address), bistro

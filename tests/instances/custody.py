@@ -12,23 +12,23 @@ import numpy as np
 from instances.events import event_bytes, event_of, key_of, witness_names
 from instances.log_store import LogStore
 
-from datacollect.bistro.custody.batches import ROW, Batch, row_of, sign_batch
-from datacollect.bistro.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.event.event import Event
-from datacollect.bistro.log.checkpoints import (
+from datacollect.bistro.formats.custody.batches import ROW, Batch, row_of, sign_batch
+from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
     cosign,
     log_key,
     sign_checkpoint,
 )
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.log.notes import Note, VerifierKey
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.log.tiles import Edge, Tile, TileReader, bundle_of, tiles_of
-from datacollect.bistro.log.tree import inclusion_proof, leaf_hash, tree_root
-from datacollect.bistro.receipt.receipt import amendments_data
-from datacollect.bistro.service.proving import proof_of
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.log.notes import Note, VerifierKey
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.log.tiles import Edge, Tile, TileReader, bundle_of, tiles_of
+from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root
+from datacollect.bistro.formats.receipt.receipt import amendments_data
+from datacollect.bistro.log_service.proving import proof_of
 from datacollect.net.http_asking import Answer
 
 BISTROS = ("north", "south", "west")

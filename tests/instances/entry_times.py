@@ -1,10 +1,10 @@
-"""When entries stood in logs, as a destination is told; settled once it asks for that."""
+"""Times of entries in logs, as a destination is told; settled once it asks for that."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from datacollect.bistro.event.event import Event
+from datacollect.bistro.formats.event.event import Event
 
 
 class EntryTimes:

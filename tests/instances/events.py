@@ -5,14 +5,19 @@ from __future__ import annotations
 from functools import cache
 from hashlib import sha256
 
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.event.event import Event
-from datacollect.bistro.event.fields import EVENT
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.log.checkpoints import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
-from datacollect.bistro.log.notes import Note
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.log.tree import leaf_hash
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.fields import EVENT
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.checkpoints import (
+    Checkpoint,
+    SignedCheckpoint,
+    cosign,
+    sign_checkpoint,
+)
+from datacollect.bistro.formats.log.notes import Note
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.log.tree import leaf_hash
 from datacollect.files.toml_tables import toml_of
 from datacollect.net.keys import PrivateKey
 
@@ -38,7 +43,7 @@ def witness_names(n: int = 4) -> list[str]:
 
 def draft(n_witnesses: int = 4, n_services: int = 2, **changes: object) -> dict[str, object]:
     """Return the tree of a draft: 4 witnesses, 2 services, 2 recipients."""
-    from datacollect.bistro.log.checkpoints import witness_key
+    from datacollect.bistro.formats.log.checkpoints import witness_key
 
     tree: dict[str, object] = {
         "name": "Income tax 2026",

@@ -18,8 +18,9 @@ from instances.ports import free_port
 from instances.timestamping import World
 
 from datacollect.bistro.page.writing import write_page
-from datacollect.bistro.taking.bistro import Bistro
-from datacollect.bistro.taking.tus import handlers_of
+from datacollect.bistro.upload_server.server import Bistro
+from datacollect.bistro.upload_server.table import accept_of
+from datacollect.bistro.upload_server.tus import handlers_of
 from datacollect.net.keys import write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -114,7 +115,7 @@ class PageWorld:
         )
         path = write_agent(self.folder, name, more=accept)
         path.write_text(path.read_text().replace("127.0.0.1:0", url.removeprefix("https://")))
-        config = AgentConfig.from_file(path).accept
+        config = accept_of(AgentConfig.from_file(path))
         with closing(Bistro(config, lambda _: None)) as bistro, running(path, handlers_of(bistro)):
             yield bistro
 

@@ -1,4 +1,4 @@
-"""Processes with as little as units of systemd, such as `docs/agent/datacollect-agent.service`."""
+"""Processes with as little as units of systemd: `packaging/systemd/datacollect-agent.service`."""
 
 from __future__ import annotations
 

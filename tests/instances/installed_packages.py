@@ -9,13 +9,33 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datacollect.commands.brought import COMMANDS
 from datacollect.exports.formats import EXPORTS
+from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measurement.readers import READERS
 from datacollect.methods.choice import METHODS
+from datacollect.net.key_forms import KEY_FORMS
+from datacollect.transfer.agent.config.tables import AGENT_TABLES
+from datacollect.transfer.agent.handlers import AGENT_HANDLERS
 from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+# All that other packages may add to.
+REGISTRIES = (
+    *(
+        METHODS,
+        EXPORTS,
+        READERS,
+        KINDS,
+        COMMANDS,
+        AGENT_TABLES,
+        AGENT_HANDLERS,
+        FILE_KINDS,
+        KEY_FORMS,
+    ),
+)
 
 # A package as its author would write it, which brings one entry for each registry.
 EXAMPLE = Path(__file__).parents[1] / "plugins"
@@ -65,7 +85,7 @@ def install_project(source: Path, folder: Path) -> Path:
 
 def forget_packages() -> None:
     """Have registries look for packages again, and the example be imported again."""
-    for registry in (METHODS, EXPORTS, READERS, KINDS):
+    for registry in REGISTRIES:
         vars(registry).pop("_points", None)
     for name in [name for name in sys.modules if name.startswith("datacollect_example")]:
         del sys.modules[name]

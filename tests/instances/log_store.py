@@ -1,11 +1,11 @@
-"""What a service's folder holds, in memory: what is written is on the disk, or is not."""
+"""Folder of a service, in memory: what is written is on the disk, or is not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from datacollect.bistro.log.tiles import Tile
-from datacollect.bistro.service.messages import Kept, Publish, Row, Store, StoreHead
+from datacollect.bistro.formats.log.tiles import Tile
+from datacollect.bistro.log_service.messages import Kept, Publish, Row, Store, StoreHead
 
 
 @dataclass

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from instances.events import key_of
 
-from datacollect.bistro.event.event import Event
-from datacollect.bistro.log.checkpoints import (
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
     cosign,
     sign_checkpoint,
 )
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.log.tree import inclusion_proof, leaf_hash, node_hash, tree_root
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, node_hash, tree_root
 from datacollect.net.keys import PrivateKey
 
 

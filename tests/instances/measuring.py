@@ -10,10 +10,10 @@ from pathlib import Path
 
 from instances.agents import KEY, RunningAgent, running, write_agent
 
-from datacollect.measurement.answering.handlers import Measuring
+from datacollect.measuring.agent.handlers import Measuring
+from datacollect.measuring.plan.measure_tickets import MeasureTicket, sign_measure_ticket
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.keys import PrivateKey, write_private_key
-from datacollect.net.measure_tickets import MeasureTicket, sign_measure_ticket
 from datacollect.transfer.agent.config.file import AgentConfig
 
 OPERATOR = PrivateKey(b"the key of the tests' operator!!")

@@ -26,16 +26,16 @@ import trustme
 from instances.events import counting_bytes, draft, key_of
 from instances.ports import free_port
 
-from datacollect.bistro.config.file import Listening, ServiceConfig, WitnessConfig
-from datacollect.bistro.event.draft import complete
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import new_ticket
-from datacollect.bistro.log.checkpoints import witness_key
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.serving.verdict_log import VerdictLog
-from datacollect.bistro.serving.web import WebServer, bound_socket
-from datacollect.bistro.serving.witness import WitnessServer
-from datacollect.bistro.store.witness_store import WitnessStore
+from datacollect.bistro.formats.event.draft import complete
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.checkpoints import witness_key
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.http.config import Listening, ServiceConfig, WitnessConfig
+from datacollect.bistro.http.web import WebServer, bound_socket
+from datacollect.bistro.log_service.server.verdict_log import VerdictLog
+from datacollect.bistro.witness.server import WitnessServer
+from datacollect.bistro.witness.store import WitnessStore
 from datacollect.net.keys import PrivateKey, write_private_key
 
 WITHIN_S = 120.0

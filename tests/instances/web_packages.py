@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import NO_NODE, NO_NPM, REPOSITORY
 
-WEB = REPOSITORY / "docs" / "page"
+WEB = REPOSITORY / "datacollect" / "bistro" / "page" / "src"
 WITHIN_S = 600
 
 

@@ -15,7 +15,7 @@ from datacollect.files import choices
 from datacollect.flow.network.preference import PREFERENCES
 from datacollect.methods.choice import METHODS, planners
 from datacollect.simulation.control import CONTROL
-from datacollect.solvers import choice as solver_choice
+from datacollect.solvers import registry
 
 SAMPLES = pd.DataFrame({"from": "S", "to": "D", "time_s": [0.0], "bandwidth_bytes_per_s": [1e6]})
 SCENARIO = {"problem": "nowhere.toml"}
@@ -27,7 +27,7 @@ SCENARIO = {"problem": "nowhere.toml"}
         (choices.Method, [[spec.name for spec in planners()]]),
         (choices.RunMethod, [METHODS.own]),
         (choices.Preference, [PREFERENCES]),
-        (choices.Solver, [["auto", *solver_choice._FLOW_BACKENDS]]),
+        (registry.Solver, [["auto", *registry.FLOW_BACKENDS], ["auto", *registry.MIN_COST_ORDER]]),
         (choices.Control, [CONTROL]),
         (choices.Relays, [RELAYING]),
     ],

@@ -221,29 +221,30 @@ def no_solver(monkeypatch):
 
 
 def no_plotly(monkeypatch):
-    from datacollect.pictures import watch
+    from datacollect.measuring.page import watch
 
     monkeypatch.setattr(watch, "plotly_script", lambda: None)
     watch._plotly()
 
 
 def no_jc(monkeypatch):
-    from datacollect.measurement.probes.routes import require_jc
+    from datacollect.measurement.routes import require_jc
 
     without_package(monkeypatch, "jc")
     require_jc()
 
 
 def no_pyrage(monkeypatch):
-    from datacollect.commands import agent_work
+    from datacollect.transfer.agent.handlers import handlers_of
 
     class Unloadable(ModuleType):
         def __getattr__(self, name):
             raise ModuleNotFoundError("No module named 'pyrage'", name="pyrage")
 
-    name = "datacollect.bistro.taking.bistro"
+    name = "datacollect.bistro.upload_server.server"
     monkeypatch.setitem(sys.modules, name, Unloadable(name))
-    agent_work._accepting(None, None)
+    monkeypatch.delitem(sys.modules, "datacollect.bistro.upload_server.handlers", raising=False)
+    handlers_of("accept")
 
 
 def no_cbc(monkeypatch):

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from datacollect.bistro.store.folder import Held
+from datacollect.bistro.folder import Held
 from datacollect.errors import NotWrittenError
 from datacollect.exports.inventory import _noting
 from datacollect.files import locks
 from datacollect.files.locks import is_locked, take_lock
-from datacollect.measurement.cycling.record import only_one
+from datacollect.measuring.cycle.record import only_one
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from datacollect.commands.json_schemas import SCHEMAS
+from datacollect.commands.json_schemas import problem_schema
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.fields import ByName, Field, Rows, Table
 from datacollect.files.kinds import Forecast, Instant, Kind, ListOf, Number, Starts, Whole
@@ -28,7 +28,8 @@ from datacollect.scenario.fields import SCENARIO
 from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 from datacollect.schedule.data.fields import PROGRESS, SCHEDULE
 from datacollect.study.fields import EXPERIMENT
-from datacollect.transfer.agent.config.fields import AGENT
+from datacollect.transfer.agent.config.fields import agent_with
+from datacollect.transfer.agent.config.tables import AGENT_TABLES
 from datacollect.transfer.pull.config.fields import COLLECTION
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _one(kind: Kind) -> Kind:
 
 FILES = {"problem": PROBLEM, "scenario": SCENARIO, "experiment": EXPERIMENT}
 FILES |= {"schedule": SCHEDULE, "progress": PROGRESS}
-FILES |= {"agent": AGENT, "collection": COLLECTION}
+FILES |= {"agent": agent_with(map(AGENT_TABLES.get, AGENT_TABLES.own)), "collection": COLLECTION}
 KEYS = [
     pytest.param(_unit(field.name), field, id=place)
     for file, table in FILES.items()
@@ -202,7 +203,7 @@ def test_the_largest_backlog_is_exact_and_one_more_is_too_much() -> None:
 
 
 def test_schemas_know_units() -> None:
-    host = SCHEMAS["problem"]()["$defs"]["host"]["properties"]
+    host = problem_schema()["$defs"]["host"]["properties"]
     assert host["uplink_bytes_per_s"]["type"] == ["number", "string", "array"]
 
 

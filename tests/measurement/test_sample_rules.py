@@ -14,7 +14,7 @@ from datacollect.errors import DatacollectWarning
 from datacollect.measurement.sample_rules import RULES, ruled
 from datacollect.measurement.sample_store import COLUMNS
 from datacollect.measurement.samples import read_samples
-from datacollect.measurement.samples_to_problem import problem_of_samples
+from datacollect.measuring.results.samples_to_problem import problem_of_samples
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -64,7 +64,8 @@ def test_help_lists_it(command, capsys):
 
 
 def test_it_is_compared_with_the_others():
-    assert list(dc.compare(small()).schedules) == ["direct", "best-path", "coordinated", "slowly"]
+    own = ["direct", "best-path", "coordinated"]
+    assert list(dc.compare(small()).schedules) == [*own, "in-turn", "slowly"]
 
 
 def test_a_schedule_of_it_is_known_and_explained():
@@ -98,12 +99,12 @@ def test_pulls_plan_by_it():
 def test_the_schema_of_scenarios_knows_its_name(capsys):
     assert run(["schema", "scenario"]) == 0
     names = json.loads(capsys.readouterr().out)["$defs"]["method"]["properties"]["name"]["enum"]
-    assert names == [*METHODS.own, "slowly"]
+    assert names == [*METHODS.own, "in-turn", "slowly"]
 
 
 def test_an_unknown_name_is_refused_with_the_nearest(capsys):
     assert run(["plan", "p.toml", "--method", "slow"]) == 2
-    assert "'coordinated', 'slowly'; did you mean 'slowly'?" in capsys.readouterr().err
+    assert "'coordinated', 'in-turn', 'slowly'; did you mean 'slowly'?" in capsys.readouterr().err
 
 
 def test_our_own_names_look_for_no_packages(problem_file, monkeypatch):

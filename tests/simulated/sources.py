@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -120,9 +119,7 @@ class Source:
 
     def peer(self) -> AgentPeer:
         """A session with its agent."""
-        session, ticket, issue = self._network.open(self.name, (), None)
-        refused = partial(self._network.refused, self.name, (), issue)
-        return AgentPeer(session, ticket, (), refused)
+        return AgentPeer(*self._network.open(self.name, (), None))
 
     def as_listed(self, listed: Listed) -> bytes:
         """What a file was when it was listed."""

@@ -16,7 +16,7 @@ from datacollect.control.planned.direct import DirectController
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
-from datacollect.methods.execution import RemainingPlanner
+from datacollect.methods.remaining_planner import RemainingPlanner
 from datacollect.simulation.control import control_delays, controlled
 from datacollect.simulation.fluid.engine import simulate_fluid, simulate_problem
 from datacollect.simulation.network import Transport

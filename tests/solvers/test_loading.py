@@ -5,9 +5,10 @@ import importlib
 import pytest
 
 from datacollect.errors import SolverUnavailableError
-from datacollect.solvers.choice import _Backend, _load
+from datacollect.solvers.choice import _load
+from datacollect.solvers.registry import Backend
 
-BACKEND = _Backend("module", "Class", "package")
+BACKEND = Backend("module", "Class", "package")
 
 
 def failing(cause):

@@ -12,7 +12,7 @@ from testbed.bed import PUNCTUAL
 from testbed.pulling import COMMAND, PORT, START_S
 
 from datacollect.files.toml_tables import toml_of
-from datacollect.measurement.hosts_file import HOSTS
+from datacollect.measuring.plan.hosts_file import HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

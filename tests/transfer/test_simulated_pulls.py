@@ -22,6 +22,10 @@ KEPT = {
     75: "spare chains opened beside those that came back",
 }
 
+KEPT_OF_FEW_FILES = {
+    10212: "sessions that had waited each brought a ticket of before the agent's clock was set",
+    11227: "as 10212",
+}
 KEPT_OF_SERVERS = {81: "a piece was asked after whose file had been set aside"}
 
 
@@ -37,6 +41,11 @@ def carried_out(seed: int, *, is_small: bool = False, web: bool = False) -> Simu
 @pytest.mark.parametrize("seed", KEPT)
 def test_what_once_failed(seed):
     carried_out(seed)
+
+
+@pytest.mark.parametrize("seed", KEPT_OF_FEW_FILES)
+def test_what_once_failed_of_few_files(seed):
+    carried_out(seed, is_small=True)
 
 
 @pytest.mark.parametrize("seed", KEPT_OF_SERVERS)

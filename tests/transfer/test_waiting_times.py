@@ -10,7 +10,7 @@ ROOT = Path(datacollect.__file__).parent
 PAGE = ROOT.parent / "docs/collecting_limits.md"
 PLACES = (
     *("net/deadline.py", "net/tickets.py", "net/http_asking.py", "net/fan_out.py"),
-    *("transfer", "bistro/running"),
+    *("transfer", "bistro/destination/run"),
 )
 # Rates, which are no times.
 RATES = re.compile(r"_PER_S$")

@@ -1,1 +1,1 @@
-"""What the destination of an event makes of what bistros report."""
+"""The destination: a register of uploads, opening them, and what is missing."""

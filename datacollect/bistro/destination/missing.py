@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.custody.verdicts import DOES_NOT_OPEN, REFUSED
+from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from datacollect.bistro.custody.bistro_receipt import BistroReceipt
+    from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 
 WITHOUT_UPLOAD = "timestamp without upload"
 WITHOUT_DATA = "receipt without data"
@@ -28,7 +28,8 @@ class Known:
     bistros : tuple of str
         Those whose batches name it.
     word, why : str
-        Of the last verdict, as `datacollect.bistro.custody.verdicts.Verdict`; empty: none yet.
+        Of the last verdict, as `datacollect.bistro.formats.custody.verdicts.Verdict`; empty:
+        none yet.
     ticket : str or None
         The number of the ticket that a bistro was shown with it.
     """

@@ -1,1 +1,1 @@
-"""The organiser's side: events, tickets for people, what is changed afterwards."""
+"""The organiser: events, tickets for people, what is changed afterwards."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.client.published import Found, Saved, amendments_of
-from datacollect.bistro.event.amendments import (
+from datacollect.bistro.formats.event.amendments import (
     amended,
     missing_numbers,
     read_amendment,
     sign_amendment,
 )
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import Ticket
-from datacollect.bistro.receipt.counted_time import proved_time
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.receipt.counted_time import proved_time
+from datacollect.bistro.http.published import Found, Saved, amendments_of
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import (
     document_name,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from datacollect.bistro.event.amendments import Amendment
-    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.formats.event.amendments import Amendment
+    from datacollect.bistro.formats.event.event import Event
     from datacollect.net.http_asking import Answer
 
 PATIENCE_S = 60.0
@@ -203,7 +203,7 @@ def _says(amendment: Amendment, changes: dict[str, Any]) -> bool:
 
 
 def _read_back(changes: dict[str, Any]) -> dict[str, Any]:
-    from datacollect.bistro.event.amendments import AMENDMENT
+    from datacollect.bistro.formats.event.amendments import AMENDMENT
     from datacollect.files.toml_tables import toml_of
 
     return parse_toml(toml_of(AMENDMENT, changes), "the changes")

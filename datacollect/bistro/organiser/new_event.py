@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.event.draft import certificate_files, complete
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.strength import cautions, withstands
-from datacollect.bistro.sealing.identities import opening_identities
+from datacollect.bistro.formats.event.draft import certificate_files, complete
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.strength import cautions, withstands
+from datacollect.bistro.formats.sealing.identities import opening_identities
 from datacollect.errors import ProblemError, naming
 from datacollect.files.documents import (
     document_name,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.formats.event.event import Event
 
 
 @dataclass(frozen=True)

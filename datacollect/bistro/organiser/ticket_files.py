@@ -12,8 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.event.tickets import ID_BYTES, SECRET_BYTES, Ticket, new_ticket, owned
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import (
+    ID_BYTES,
+    SECRET_BYTES,
+    Ticket,
+    new_ticket,
+    owned,
+)
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.files.documents import (
     document_name,
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from os import PathLike
 
-    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.formats.event.event import Event
     from datacollect.net.keys import PrivateKey
 
 COLUMN = "person"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.formats.event.event import Event
 
 SCRIPT, STYLE, PAGE, LICENCES = "page.js", "style.css", "index.html", "licences.txt"
 EVENT_FILE = "event.toml"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.event.amendments import amended
-from datacollect.bistro.event.file import read_event
+from datacollect.bistro.formats.event.amendments import amended
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.receipt.receipt import read_amendments
+from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.page.files import HEADERS, PAGE, SCRIPT, headers_of, page_files
-from datacollect.bistro.receipt.receipt import read_amendments
-from datacollect.bistro.receipt.verify import published
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, not_made, read_bytes, written_durably
 from datacollect.net.http_asking import Asker
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
-    from datacollect.bistro.event.event import Event
+    from datacollect.bistro.formats.event.event import Event
     from datacollect.net.http_asking import Answer
 
 

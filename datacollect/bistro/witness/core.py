@@ -11,17 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from datacollect.bistro.log.checkpoints import cosign, witness_key
-from datacollect.bistro.log.tree import EMPTY_ROOT, is_consistent
-from datacollect.bistro.log.witnessing import SIZE_TYPE, AddCheckpoint
+from datacollect.bistro.formats.log.checkpoints import cosign, witness_key
+from datacollect.bistro.formats.log.tree import EMPTY_ROOT, is_consistent
+from datacollect.bistro.formats.log.witnessing import SIZE_TYPE, AddCheckpoint
 from datacollect.errors import ProblemError
 from datacollect.net.buckets import bucket_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from datacollect.bistro.log.checkpoints import Checkpoint
-    from datacollect.bistro.log.notes import VerifierKey
+    from datacollect.bistro.formats.log.checkpoints import Checkpoint
+    from datacollect.bistro.formats.log.notes import VerifierKey
     from datacollect.bistro.now import Now
     from datacollect.net.buckets import Bucket
     from datacollect.net.keys import PrivateKey

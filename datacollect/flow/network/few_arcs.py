@@ -119,10 +119,17 @@ def suffice(network: SupplyNetwork, solver: FlowSolver, arcs: IntArray) -> bool:
     >>> [suffice(network, solver, np.array([arc])) for arc in (0, 1)]
     [False, True]
     """
+    return cut_behind(network, solver, arcs) is None
+
+
+def cut_behind(network: SupplyNetwork, solver: FlowSolver, arcs: IntArray) -> BoolArray | None:
+    """Return the supplies' side of a minimum cut if some arcs do not carry all supplies."""
     entries = np.flatnonzero(network.supply)
     part = _from_one_source(network, entries, arcs)
     found = solver.max_flow(part, network.n_nodes, network.sink)
-    return bool((found[len(arcs) :] == network.supply[entries]).all())
+    if (found[len(arcs) :] == network.supply[entries]).all():
+        return None
+    return source_side(part, found, network.n_nodes)[:-1]
 
 
 def _from_one_source(network: SupplyNetwork, entries: IntArray, arcs: IntArray) -> FlowNetwork:

@@ -22,7 +22,8 @@ from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
     from datacollect.flow.network.few_arcs import SupplyNetwork
-    from datacollect.numbers.arrays import IntArray
+    from datacollect.flow.network.restarts import Restarted
+    from datacollect.numbers.arrays import BoolArray, IntArray
     from datacollect.solvers.budget import Budget
 
 
@@ -34,10 +35,14 @@ FEW = 16
 
 
 class ArcCosts(NamedTuple):
-    """Costs of a unit on each arc, and the weight of one unit of the first wish in that."""
+    """Costs of a unit on each arc, and the weight of one unit of the first wish in that.
+
+    `again` finds cheapest flows on the same network, on some links alone, from where others ended.
+    """
 
     every: IntArray
     first_weight: int
+    again: Restarted | None = None
 
     def of_first_wish(self, flow: IntArray) -> float:
         """Return what a flow costs by the first wish alone."""
@@ -46,7 +51,11 @@ class ArcCosts(NamedTuple):
 
 
 def on_fewer_links(
-    network: SupplyNetwork, link: IntArray, costs: ArcCosts, budget: Budget, flow: IntArray
+    network: SupplyNetwork,
+    link: IntArray,
+    costs: ArcCosts,
+    budget: Budget,
+    flow: IntArray,
 ) -> IntArray:
     """Return a flow that costs as much as a cheapest one, on fewer links where that is found.
 
@@ -84,7 +93,7 @@ def on_fewer_links(
         n_kept = (too_few + enough) // 2
         arcs = open_arcs[rank[link[open_arcs]] < n_kept]
         try:
-            found = _cheapest_on(network, arcs, costs.every, budget)
+            found = _cheapest_on(network, arcs, costs, budget, rank[:-1] < n_kept)
         except TimeLimitError:
             return flow  # as good as any
         if found is None or costs.of_first_wish(found) > least_cost:
@@ -95,19 +104,27 @@ def on_fewer_links(
 
 
 def _cheapest_on(
-    network: SupplyNetwork, arcs: IntArray, cost: IntArray, budget: Budget
+    network: SupplyNetwork,
+    arcs: IntArray,
+    costs: ArcCosts,
+    budget: Budget,
+    kept: BoolArray,
 ) -> IntArray | None:
     """Return the cheapest flow of all supplies on some arcs; None if they do not suffice."""
-    solver = budget.flow_solver()
-    if not suffice(network, solver, arcs):
+    solver, again = budget.flow_solver(), costs.again
+    if not (again.suffice if again else suffice)(network, solver, arcs):
         return None
-    balance = network.supply.copy()
-    balance[network.sink] -= int(network.supply.sum())
-    columns = (network.tail[arcs], network.head[arcs], network.capacity[arcs], cost[arcs])
+    columns = (network.tail[arcs], network.head[arcs], network.capacity[arcs], costs.every[arcs])
     part = FlowNetwork(network.n_nodes, *columns)
-    found = solver.min_cost_flow(part, balance)
+    restarted = again.cheapest(network, costs.every, kept) if again else None
+    if restarted is None:
+        balance = network.supply.copy()
+        balance[network.sink] -= int(network.supply.sum())
+        found, potential = solver.min_cost_flow(part, balance), None
+    else:
+        found, potential = restarted[0][arcs], restarted[1]
     if budget.settle_ties:
-        found = settled(part, found, solver)
+        found = settled(part, found, solver, potential)
     flow = np.zeros(len(network.tail), dtype=np.int64)
     flow[arcs] = found
     return flow

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 
 NO_LINK = -1
+
+
+class Entries(NamedTuple):
+    """At which node, and host, each parcel enters, and whose data it is; shape (n_parcels,)."""
+
+    node: IntArray
+    host: IntArray
+    source: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +88,31 @@ class LayeredNetwork:
     def n_pieces(self) -> int:
         """Number of pieces of time."""
         return len(self.starts_s)
+
+    @cached_property
+    def n_hosts(self) -> int:
+        """Number of hosts: of nodes in each piece of time."""
+        return int(self.node_host.max()) + 1
+
+    def is_apart(self, node: int) -> bool:
+        """Whether own data wait at a node besides the hosts' own."""
+        return node >= self.n_hosts * self.n_pieces
+
+    @cached_property
+    def pool_nodes(self) -> IntArray:
+        """Nodes of the pools, shape (n_pools,)."""
+        return np.array([pool.node for pool in self.pools], dtype=np.int64)
+
+    @cached_property
+    def pool_bytes(self) -> FloatArray:
+        """Bytes of the pools, shape (n_pools,)."""
+        return np.array([pool.n_bytes for pool in self.pools], dtype=float)
+
+    @cached_property
+    def entries(self) -> Entries:
+        """Where parcels enter, in the order of pools."""
+        rows = [(p.node, p.host, parcel.source) for p in self.pools for parcel in p.parcels]
+        return Entries(*np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy())
 
     @cached_property
     def unlimited(self) -> IntArray:

@@ -32,7 +32,9 @@ DRAWN_PER_ARC = 1000
 COST_RANGE = 2**62
 
 
-def settled(network: FlowNetwork, flow: IntArray, solver: FlowSolver) -> IntArray:
+def settled(
+    network: FlowNetwork, flow: IntArray, solver: FlowSolver, potential: IntArray | None = None
+) -> IntArray:
     """Return the one of all cheapest flows that drawn costs choose.
 
     Parameters
@@ -42,6 +44,9 @@ def settled(network: FlowNetwork, flow: IntArray, solver: FlowSolver) -> IntArra
     flow : ndarray of int64, shape (n_arcs,)
         A cheapest flow.
     solver : FlowSolver
+    potential : ndarray of int64, shape (n_nodes,), optional
+        What proves that, if it is known: of an arc with room left cost + potential of the tail -
+        potential of the head is >= 0, of one with flow <= 0. Any will do: the answer is the same.
 
     Returns
     -------
@@ -64,9 +69,10 @@ def settled(network: FlowNetwork, flow: IntArray, solver: FlowSolver) -> IntArra
     if network.n_arcs > MOST_ARCS:
         return flow
     assert network.cost is not None
-    # From all nodes at once, since no residual path may lead from some to the sink.
-    distance = shortened(np.zeros(network.n_nodes, dtype=np.int64), network, flow)
-    reduced = network.cost - distance[network.tail] + distance[network.head]
+    if potential is None:
+        # From all nodes at once, since no residual path may lead from some to the sink.
+        potential = -shortened(np.zeros(network.n_nodes, dtype=np.int64), network, flow)
+    reduced = network.cost + potential[network.tail] - potential[network.head]
     free = np.flatnonzero((reduced == 0) & (network.capacity > 0))
     open_arcs = free[(flow[free] > 0) | (flow[free] < network.capacity[free])]
     if len(open_arcs) == 0:

@@ -19,6 +19,7 @@ from datacollect.solvers.networks import FlowNetwork
 if TYPE_CHECKING:
     from datacollect.files.choices import Preference
     from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.flow.network.restarts import Restarts
     from datacollect.flow.quickest.quickest import Quickest
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
@@ -60,9 +61,15 @@ class CheapestFlow:
 
 
 def cheapest_by_preference(
-    problem: Problem, found: Quickest, prefer: Preference, budget: Budget
+    problem: Problem,
+    found: Quickest,
+    prefer: Preference,
+    budget: Budget,
+    restarts: Restarts | None = None,
 ) -> CheapestFlow:
     """Return the cheapest flow that empties all pools in the pieces of `found`.
+
+    With `restarts` the search begins where the last one on a network alike has ended.
 
     Raises
     ------
@@ -73,12 +80,19 @@ def cheapest_by_preference(
     scaled = found.scaled or ScaledFlow(network, solver)
     costs = path_costs(problem, prefer, lengths, network.n_nodes)
     cost, supplied = arc_costs(costs, network, network.piece), scaled.supplied(lengths)
-    units = cheapest_flow(supplied, cost, solver, scaled.active.copy())
+    again = None
+    if restarts is not None and scaled.active.all():
+        again = restarts.on(network)
+    restarted = None if again is None else again.cheapest(supplied, cost)
+    units, potential = restarted or (
+        cheapest_flow(supplied, cost, solver, scaled.active.copy()),
+        None,
+    )
     if budget.settle_ties:
         columns = (network.tail, network.head, supplied.capacity, cost)
-        units = settled(FlowNetwork(network.n_nodes, *columns), units, solver)
+        units = settled(FlowNetwork(network.n_nodes, *columns), units, solver, potential)
     if network.n_pieces > 1:
-        found_costs = ArcCosts(cost, costs.first_weight)
+        found_costs = ArcCosts(cost, costs.first_weight, again)
         units = on_fewer_links(supplied, network.link, found_costs, budget, units)
     flow_bytes: FloatArray = units / scaled.scale
     unit_bytes = 1 / scaled.scale

@@ -115,7 +115,7 @@ class ScaledFlow:
     ) -> None:
         self.network = network
         self.solver = solver
-        self.supply_bytes = np.array([pool.n_bytes for pool in network.pools], dtype=float)
+        self.supply_bytes = network.pool_bytes
         self.total_bytes = float(self.supply_bytes.sum())
         degree = 1 + max(
             int(np.bincount(end, minlength=network.n_nodes).max(initial=0))
@@ -127,8 +127,7 @@ class ScaledFlow:
         units = np.rint(self.supply_bytes * self.scale).astype(np.int64)
         self.supply_units = np.maximum(units, 1)  # few bytes among very many are not lost
         self.node_supply_units = np.zeros(network.n_nodes, dtype=np.int64)
-        pool_nodes = np.array([pool.node for pool in network.pools], dtype=np.int64)
-        np.add.at(self.node_supply_units, pool_nodes, self.supply_units)
+        np.add.at(self.node_supply_units, network.pool_nodes, self.supply_units)
         self.active = _first_arcs(network, known)
 
     def capacity_units(self, lengths_s: FloatArray) -> IntArray:
@@ -157,8 +156,7 @@ class ScaledFlow:
 
     def supply_behind(self, cut: BoolArray) -> float:
         """Bytes that enter on the sources' side of a cut."""
-        nodes = [pool.node for pool in self.network.pools]
-        return float(self.supply_bytes[cut[nodes]].sum())
+        return float(self.supply_bytes[cut[self.network.pool_nodes]].sum())
 
 
 def _first_arcs(network: LayeredNetwork, known: ScaledFlow | None) -> BoolArray:
@@ -282,7 +280,7 @@ def _single_node_cuts(scaled: ScaledFlow) -> Iterator[BoolArray]:
             yield before_sink
         return
     yield before_sink
-    nodes = np.array([pool.node for pool in network.pools])
+    nodes = network.pool_nodes
     rate = np.bincount(network.tail, network.rate_bytes_per_s, network.n_nodes)[nodes]
     with np.errstate(divide="ignore"):
         slowest = nodes[np.argmax(scaled.supply_bytes / rate)]
@@ -312,12 +310,15 @@ def quickest(
     guard_s: float,
     solver: FlowSolver,
     known: ScaledFlow | None = None,
+    likely: BoolArray | None = None,
 ) -> Quickest:
     """Find the earliest end over pieces that start at `starts_s`.
 
     Every piece but the last loses `guard_s`, which pipelines need to drain before it ends.
     `known` are flows of the same problem that need no drain: nothing ends in an earlier piece than
-    theirs, and their arcs are a hint which matter.
+    theirs, and their arcs are a hint which matter. `likely` is a cut of their network: what binds
+    where pieces are a little longer binds in most cases where they are shorter, too. Then one flow
+    proves it.
 
     Raises
     ------
@@ -343,6 +344,12 @@ def quickest(
         return n_pieces if behind(n_pieces) is None else None
 
     n_pieces = _fewest_pieces(problem, starts_s, full, known)
+    if known is not None and likely is not None:
+        n_known = known.network.n_pieces
+        if n_pieces == n_known and np.array_equal(known.network.starts_s, starts_s[:n_known]):
+            found, n_pieces = _at_cut(problem, flows(n_known), likely, starts_s, full)
+            if found is not None:
+                return found
     for _ in range(MOST_CUTS):
         cut = behind(n_pieces)
         if cut is None:
@@ -351,6 +358,24 @@ def quickest(
     else:
         n_pieces = smallest(sufficient, n_pieces, most=len(starts_s))
     return newton(flows(n_pieces), np.append(full[: n_pieces - 1], 0.0))
+
+
+def _at_cut(
+    problem: Problem, scaled: ScaledFlow, cut: BoolArray, starts_s: FloatArray, full_s: FloatArray
+) -> tuple[Quickest | None, int]:
+    """Return the earliest end if a cut is what binds, and how many pieces that takes at least."""
+    network, n_pieces = scaled.network, scaled.network.n_pieces
+    lengths = np.append(full_s[: n_pieces - 1], 0.0)
+    try:
+        lengths[-1], _ = _length_through(scaled, cut, lengths)
+    except NeverArrives:
+        return None, n_pieces
+    if lengths[-1] <= 0:
+        return None, n_pieces
+    if n_pieces < len(starts_s) and lengths[-1] > full_s[n_pieces - 1]:
+        return None, _pieces_through(problem, scaled, cut, starts_s, full_s)
+    _, behind = scaled.saturate(lengths)
+    return Quickest(network, lengths, cut, scaled) if behind is None else None, n_pieces
 
 
 def _pieces_through(

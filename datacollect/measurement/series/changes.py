@@ -9,12 +9,12 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from datacollect.installation import is_absent
-from datacollect.measurement.probes.routes import agree, merged
+from datacollect.measurement.routes import agree, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from datacollect.measurement.probes.routes import Hop
+    from datacollect.measurement.routes import Hop
     from datacollect.numbers.arrays import FloatArray
 
 # Of samples of a minute whose logarithms have autocorrelation 0.3: a third of a false alarm a day,

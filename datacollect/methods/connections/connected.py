@@ -46,13 +46,13 @@ from datacollect.solvers.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from datacollect.files.choices import Solver
     from datacollect.flow.network.pools import Pool
     from datacollect.methods.connections.whole_connections import Candidate
     from datacollect.numbers.arrays import BoolArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.transfers import Route
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 # How numbers are found.
 _STEPS = "steps from a linear program"

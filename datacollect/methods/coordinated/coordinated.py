@@ -30,10 +30,11 @@ from datacollect.solvers.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.files.choices import Finish, Preference, Solver
+    from datacollect.files.choices import Finish, Preference
     from datacollect.files.quantities import Seconds
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 def coordinated(
@@ -83,7 +84,7 @@ def coordinated(
         the same routes with the same bytes (max-min fair within each piece of time);
         ``"together"``, all that moves in a piece of time takes all of it.
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
     time_limit_s : float or str, optional
         Stop after this many seconds, or after a time such as ``"1 h"``. What is complete by
         then is returned with status ``"time_limit"``.

@@ -8,6 +8,7 @@ follows from all three: it is as long as relays like it, but never delays a plan
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from datacollect.errors import InfeasibleError
 from datacollect.files.clock import deadline_text
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.network.layered import breakpoints_s, n_changes
+from datacollect.flow.network.restarts import Restarts
 from datacollect.flow.paths import fluid_paths
 from datacollect.flow.shared.arrivals import grid_s
 from datacollect.methods.options.arguments import default_chunk_s
@@ -187,6 +189,11 @@ class _Plans:
     starts_s: FloatArray
     known: dict[float, FluidPlan | None] = field(default_factory=dict)
 
+    @cached_property
+    def restarts(self) -> Restarts:
+        """Cheapest flows, each begun where the last one ended."""
+        return Restarts(self.problem, self.starts_s, self.budget)
+
     @property
     def nothing_follows(self) -> bool:
         """Whether no pipeline has to drain."""
@@ -264,4 +271,5 @@ class _Plans:
             end_s,
             self.starts_s,
             self.wishes.most_by_s,
+            self.restarts,
         )

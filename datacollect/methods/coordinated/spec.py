@@ -13,7 +13,8 @@ from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER, 
 from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Finish, Solver
+    from datacollect.files.choices import Finish
+    from datacollect.solvers.registry import Solver
 
 
 FINISH = Option(
@@ -130,5 +131,7 @@ COORDINATED_METHOD = MethodSpec(
     CoordinatedOptions,
     "datacollect.methods.coordinated.coordinated:coordinated",
     "datacollect.methods.coordinated.coordinated:coordinated_candidate",
+    replan="datacollect.methods.replanning.replan:replanned",
     exceeds=("shape",),
+    attains_bound=True,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from datacollect.files.choices import Solver
 from datacollect.files.kinds import Choice, Number, Share
 from datacollect.methods.options.option import Option
+from datacollect.solvers.registry import Solver
 
 SLOT_S = Option(
     Number("seconds", positive=True),

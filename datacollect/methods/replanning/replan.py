@@ -36,13 +36,14 @@ from datacollect.schedule.progress import Progress, remaining_problem
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Preference, Solver
+    from datacollect.files.choices import Preference
     from datacollect.files.quantities import Seconds
     from datacollect.flow.routes.fluid_plan import FluidPlan
     from datacollect.methods.replanning.earliest_end import ProvedOptimum
     from datacollect.numbers.arrays import IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 # A new plan may end this much later (relative) to keep to the old plan's links.
@@ -83,7 +84,7 @@ def replan(
     stability : float
         How much later than possible the new plan may end, as a part of its duration.
     solver : str
-        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+        ``"auto"``, the fastest that is installed, or a name of `datacollect.solvers.registry`.
     time_limit_s : float or str, optional
         Stop after this many seconds, or after a time such as ``"1 h"``.
 
@@ -172,6 +173,20 @@ def replan(
         with_room,
         None if prefer is None else with_cuts_at_files,
         in_slots=in_slots if slot_s is None else None,
+    )
+
+
+def replanned(
+    problem: Problem, plan: Schedule, progress: Progress, options: CoordinatedOptions
+) -> Schedule:
+    """Plan what remains by the options of the plan under way."""
+    return replan(
+        problem,
+        plan,
+        progress,
+        prefer=options.prefer,
+        solver=options.solver,
+        time_limit_s=options.time_limit_s,
     )
 
 

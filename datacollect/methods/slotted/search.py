@@ -19,6 +19,7 @@ from datacollect.flow.paths import fluid_paths
 from datacollect.methods.slotted.graph import TimeExpansion
 from datacollect.methods.timing.slots import slots_until
 from datacollect.methods.timing.tolerances import SAME_SUM
+from datacollect.solvers.choice import takes_large_networks
 from datacollect.solvers.networks import FlowNetwork, source_side
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def all_at_once(problem: Problem, n_slots: int, budget: Budget) -> bool:
     n_arcs = problem.n_links * n_slots
     if problem.shared:
         return n_arcs <= ALL_ARCS_SHARED
-    if "lemon" not in budget.flow_solver().name.split("+"):
+    if not takes_large_networks(budget.flow_solver().name):
         return n_arcs <= ALL_ARCS
     most = LINKS_PER_HOST * (100_000 / max(n_arcs, 1)) ** FEWER_LINKS
     is_sparse = problem.n_links <= most * problem.n_hosts and n_arcs <= MOST_ALL_ARCS

@@ -130,6 +130,7 @@ def pull(
     """
     with naming("method"):
         spec = METHODS.get(method)
+        spec.required_controller()
     if not isinstance(collection, Collection):
         if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
             collection = Collection.from_file(collection)

@@ -270,7 +270,6 @@ class Arriving:
     ) -> None:
         """Note what an unfinished file holds: what does not fit is to be fetched again."""
         with self._books:
-            self._rereading.is_noted(source, file)
             known = self._sources[source]
             if wrong:
                 self._note_lost(known, source, file, path, wrong)
@@ -278,6 +277,8 @@ class Arriving:
                 self.state.note_looks(self._looks([file]))
             if known.is_whole(file):
                 self._recorder.add_whole([(source, file)])
+            # Last: whoever waits for rereads sees then what is to be fetched again.
+            self._rereading.is_noted(source, file)
         with self._recorder.cond:
             self._recorder.cond.notify_all()
 
@@ -305,7 +306,9 @@ class Arriving:
         return found
 
     def _is_busy(self) -> bool:
-        """Whether files may become whole without another piece."""
+        """Whether files may become whole without another piece; where all has failed, none does."""
+        if self._failure is not None:
+            return False
         return self._checks.is_busy or (self._awaits_rereads and self.n_rereads > 0)
 
     def needed(self, source: str) -> list[int]:

@@ -9,11 +9,7 @@ import pytest
 from instances.bistro_folders import HandedIn, MadeBistro, collecting_event
 from instances.events import key_of
 
-from datacollect.bistro.custody.batch_chain import Link
-from datacollect.bistro.custody.batches import ROW, sign_batch
-from datacollect.bistro.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.custody.verdicts import COLLECTED, DOES_NOT_OPEN, LATE, REFUSED
-from datacollect.bistro.destination.batch_chain import chain_lies, opening_rows
+from datacollect.bistro.destination.batch_faults import chain_lies, opening_rows
 from datacollect.bistro.destination.counting import Draft, superseded
 from datacollect.bistro.destination.missing import (
     WITHOUT_DATA,
@@ -23,6 +19,10 @@ from datacollect.bistro.destination.missing import (
     missing_of,
 )
 from datacollect.bistro.destination.pieces import MOST_WAYS, Piece, segments_to_fetch, whole_uploads
+from datacollect.bistro.formats.custody.batch_chain import Link
+from datacollect.bistro.formats.custody.batches import ROW, sign_batch
+from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
+from datacollect.bistro.formats.custody.verdicts import COLLECTED, DOES_NOT_OPEN, LATE, REFUSED
 
 EVENT = collecting_event()
 A, B, C, D = (letter * 32 for letter in (b"a", b"b", b"c", b"d"))

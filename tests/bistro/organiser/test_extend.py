@@ -7,9 +7,9 @@ import json
 import pytest
 from instances.events import event_bytes, event_of, key_of, proof_of
 
-from datacollect.bistro.client import published
+from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, amendments_data
+from datacollect.bistro.http import published
 from datacollect.bistro.organiser import extend as extending
-from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, TransferError
 from datacollect.net.http_asking import Answer

@@ -8,10 +8,11 @@ import tomllib
 import pyrage
 import pytest
 
-from datacollect.bistro.config.file import DestinationConfig, ServiceConfig, WitnessConfig
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.service.core import log_of
-from datacollect.bistro.taking.bistro import Bistro
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.http.config import DestinationConfig, ServiceConfig, WitnessConfig
+from datacollect.bistro.log_service.core import log_of
+from datacollect.bistro.upload_server.server import Bistro
+from datacollect.bistro.upload_server.table import accept_of
 from datacollect.commands.main import run
 from datacollect.net.tls import fingerprint_of_file
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -96,7 +97,7 @@ def test_each_party_is_set_up_before_the_event_and_runs_by_it(said, tmp_path):
     assert agent.collectors == {collector}
     assert tomllib.loads((tmp_path / "north.toml").read_text())["accept"]["event"] == "tax.toml"
     assert event.bistros[0].fingerprint == fingerprint_of_file(agent.certificate)
-    Bistro(agent.accept, lambda _: None).close()
+    Bistro(accept_of(agent), lambda _: None).close()
 
 
 def test_a_bistro_is_set_up_once_and_told_again(said, tmp_path):

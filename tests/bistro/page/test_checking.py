@@ -11,19 +11,19 @@ from instances.events import DEADLINE_S, event_bytes, key_of, proof_of
 from instances.handing_pages import CONTEXT, served
 from instances.watched_pages import wait_until
 
-from datacollect.bistro.client.items import commitment_of
-from datacollect.bistro.custody.verdicts import Verdict
-from datacollect.bistro.event.amendments import sign_amendment
-from datacollect.bistro.event.file import read_event
-from datacollect.bistro.log.acknowledgement import acknowledge
-from datacollect.bistro.log.checkpoints import SignedCheckpoint
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.log.proofs import LogProof
+from datacollect.bistro.formats.custody.verdicts import Verdict
+from datacollect.bistro.formats.event.amendments import sign_amendment
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.acknowledgement import acknowledge
+from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt, amendments_data
+from datacollect.bistro.formats.receipt.verify import verify
+from datacollect.bistro.formats.sealing.keep import keep
+from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.bistro.page.writing import write_page
-from datacollect.bistro.receipt.receipt import PublishedAmendment, Receipt, amendments_data
-from datacollect.bistro.receipt.verify import verify
-from datacollect.bistro.sealing.keep import keep
-from datacollect.bistro.sealing.sealed import Inner
+from datacollect.bistro.person.items import commitment_of
 
 SEALED = b"age-encryption.org/v1\nsealed"
 VERDICTS = {"key": key_of("verdicts").public, "url": "https://verdicts.example"}

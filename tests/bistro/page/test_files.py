@@ -13,10 +13,10 @@ from instances.events import event_bytes, key_of
 from instances.handing_pages import served
 from instances.words import flat
 
-from datacollect.bistro.event.amendments import sign_amendment
-from datacollect.bistro.event.file import read_event
+from datacollect.bistro.formats.event.amendments import sign_amendment
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, amendments_data
 from datacollect.bistro.page.files import page_files, policy_of
-from datacollect.bistro.receipt.receipt import PublishedAmendment, amendments_data
 from datacollect.commands.main import run
 
 BISTRO = {"name": "north", "url": "https://north.example/a", "key": key_of("north").public}
@@ -177,7 +177,7 @@ def test_the_script_makes_no_code_of_texts_and_needs_no_webassembly():
 
 
 def test_the_lock_names_a_hash_for_each_package_and_licences_those_that_are_in():
-    lock = json.loads((REPOSITORY / "docs" / "page" / "package-lock.json").read_text())
+    lock = json.loads((REPOSITORY / "datacollect/bistro/page/src/package-lock.json").read_text())
     packages = {path: each for path, each in lock["packages"].items() if path}
     assert all(each["integrity"].startswith("sha512-") for each in packages.values())
     event_data = event_bytes()

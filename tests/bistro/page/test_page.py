@@ -17,15 +17,15 @@ from instances.timestamping import until
 from instances.watched_pages import wait_until
 from instances.web_packages import package_file
 
-from datacollect.bistro.client.items import commitment_of
-from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.custody.verdicts import Verdict
-from datacollect.bistro.event.tickets import ID_BYTES
-from datacollect.bistro.log.acknowledgement import acknowledge
-from datacollect.bistro.receipt.receipt import MOST_WORDS, read_receipt
-from datacollect.bistro.receipt.verify import Content, verify
-from datacollect.bistro.sealing.keep import ciphertext_of, read_keep
-from datacollect.bistro.sealing.sealed import open_sealed
+from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.formats.custody.verdicts import Verdict
+from datacollect.bistro.formats.event.tickets import ID_BYTES
+from datacollect.bistro.formats.log.acknowledgement import acknowledge
+from datacollect.bistro.formats.receipt.receipt import MOST_WORDS, read_receipt
+from datacollect.bistro.formats.receipt.verify import Content, verify
+from datacollect.bistro.formats.sealing.keep import ciphertext_of, read_keep
+from datacollect.bistro.formats.sealing.sealed import open_sealed
+from datacollect.bistro.person.items import commitment_of
 from datacollect.commands.main import run
 
 CONTENT = bytes(range(256)) * 400  # 100 KB

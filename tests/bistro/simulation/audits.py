@@ -7,11 +7,11 @@ from pathlib import Path
 
 from instances.custody import Answering
 
-from datacollect.bistro.audit import audit_event as auditing
-from datacollect.bistro.audit.custody_audit import Custody, Sources, audit_custody
-from datacollect.bistro.audit.log_reading import read_log
-from datacollect.bistro.event.event import Event
-from datacollect.bistro.receipt.receipt import Receipt
+from datacollect.bistro.auditor import audit_event as auditing
+from datacollect.bistro.auditor.custody_audit import Custody, Sources, audit_custody
+from datacollect.bistro.auditor.log_reading import read_log
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.receipt.receipt import Receipt
 
 
 def audited(

@@ -15,17 +15,24 @@ from bistro.simulation.world import EVENT, World
 from instances.custody import commitment_of
 from instances.events import key_of
 
-from datacollect.bistro.accepting import messages
-from datacollect.bistro.accepting.admission import Admission
-from datacollect.bistro.accepting.core import Accepting
-from datacollect.bistro.accepting.messages import Append, Cut, Drop, Refuse, Tell, Upload
-from datacollect.bistro.client.pushing import Begin, End, Look, Step
-from datacollect.bistro.custody.batches import FIRST, ROW, Batch, read_batch, row_of, sign_batch
-from datacollect.bistro.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.custody.segments import PIECE, index_name, number_of
-from datacollect.bistro.custody.verdicts import read_covered
-from datacollect.bistro.store.folder import Held
-from datacollect.bistro.store.upload_store import UploadStore
+from datacollect.bistro.folder import Held
+from datacollect.bistro.formats.custody.batches import (
+    FIRST,
+    ROW,
+    Batch,
+    read_batch,
+    row_of,
+    sign_batch,
+)
+from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
+from datacollect.bistro.formats.custody.segments import PIECE, index_name, number_of
+from datacollect.bistro.formats.custody.verdicts import read_covered
+from datacollect.bistro.formats.receipt.upload_wish import Admission
+from datacollect.bistro.person.pushing import Begin, End, Look, Step
+from datacollect.bistro.upload_server import messages
+from datacollect.bistro.upload_server.core import Accepting
+from datacollect.bistro.upload_server.messages import Append, Cut, Drop, Refuse, Tell, Upload
+from datacollect.bistro.upload_server.store import UploadStore
 from datacollect.errors import RefusedError
 from datacollect.net.http_asking import Answer
 

@@ -8,12 +8,12 @@ from bistro.simulation.services import Said, Service
 from bistro.simulation.world import END_S, EVENT, World
 from instances.events import key_of
 
-from datacollect.bistro.event.amendments import sign_amendment
-from datacollect.bistro.event.tickets import new_ticket
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.receipt.counted_time import proved_time
-from datacollect.bistro.receipt.receipt import PublishedAmendment, Receipt
-from datacollect.bistro.service.messages import Acknowledge
+from datacollect.bistro.formats.event.amendments import sign_amendment
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.receipt.counted_time import proved_time
+from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt
+from datacollect.bistro.log_service.messages import Acknowledge
 
 PATIENCE_S = 1.0
 ASKS_EVERY_S = 0.9

@@ -27,13 +27,13 @@ from instances.custody import (
 )
 from instances.events import witness_names
 
-from datacollect.bistro.audit import audit_event as auditing
-from datacollect.bistro.audit.custody_audit import Custody, Sources, audit_custody
-from datacollect.bistro.audit.log_reading import read_log
-from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.custody.verdicts import read_verdict
-from datacollect.bistro.log.entry import Commitment
-from datacollect.bistro.receipt.receipt import Receipt
+from datacollect.bistro.auditor import audit_event as auditing
+from datacollect.bistro.auditor.custody_audit import Custody, Sources, audit_custody
+from datacollect.bistro.auditor.log_reading import read_log
+from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.formats.custody.verdicts import read_verdict
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.errors import ProblemError
 
 OPENS_S = EVENT.deadline_s - 60

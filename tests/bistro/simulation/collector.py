@@ -16,7 +16,12 @@ from bistro.simulation.witnesses import Witness
 from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 
-from datacollect.bistro.custody.verdicts import (
+from datacollect.bistro.destination.opening import Opener
+from datacollect.bistro.destination.register import Register
+from datacollect.bistro.destination.run.destination_round import Destination
+from datacollect.bistro.destination.run.load_telling import loads_of
+from datacollect.bistro.destination.run.log_times import LogTimes
+from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
@@ -25,13 +30,8 @@ from datacollect.bistro.custody.verdicts import (
     Verdict,
     read_verdict,
 )
-from datacollect.bistro.log.notes import Note, VerifierKey
-from datacollect.bistro.opening.opening import Opener
-from datacollect.bistro.register.register import Register
-from datacollect.bistro.running.destination_round import Destination
-from datacollect.bistro.running.load_telling import loads_of
-from datacollect.bistro.running.log_times import LogTimes
-from datacollect.bistro.service import messages
+from datacollect.bistro.formats.log.notes import Note, VerifierKey
+from datacollect.bistro.log_service import messages
 from datacollect.errors import ProblemError, TransferError
 from datacollect.net.http_asking import Answer
 from datacollect.net.keys import PrivateKey

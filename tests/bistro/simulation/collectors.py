@@ -11,9 +11,9 @@ import numpy as np
 from instances.custody import commitment_of, custody_event
 from instances.events import key_of
 
-from datacollect.bistro.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
-from datacollect.bistro.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.custody.verdicts import (
+from datacollect.bistro.formats.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
+from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
+from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
@@ -22,7 +22,7 @@ from datacollect.bistro.custody.verdicts import (
     SUPERSEDED,
     Verdict,
 )
-from datacollect.bistro.log.entry import Commitment
+from datacollect.bistro.formats.log.entry import Commitment
 
 EVENT = custody_event()
 

@@ -17,9 +17,9 @@ from bistro.simulation.services import LIARS, Forker, Restored, Service
 from bistro.simulation.witnesses import make_witnesses
 from bistro.simulation.world import DEADLINE_S, EPOCH_S, EVENT, World
 
-from datacollect.bistro.accepting import core as accepting
-from datacollect.bistro.opening import opening
-from datacollect.bistro.running import destination_round
+from datacollect.bistro.destination import opening
+from datacollect.bistro.destination.run import destination_round
+from datacollect.bistro.upload_server import core as accepting
 
 HEALED_S = 40.0
 LATEST_S = DEADLINE_S + EVENT.lag_s

@@ -14,10 +14,10 @@ from bistro.simulation.services import Service
 from bistro.simulation.world import EVENT
 from instances.custody import StoredLog, write_batches
 
-from datacollect.bistro.audit.custody_audit import Custody
-from datacollect.bistro.custody.batches import read_batch
-from datacollect.bistro.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.custody.verdicts import (
+from datacollect.bistro.auditor.custody_audit import Custody
+from datacollect.bistro.formats.custody.batches import read_batch
+from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     REFUSED,
@@ -25,10 +25,10 @@ from datacollect.bistro.custody.verdicts import (
     Verdict,
     read_verdict,
 )
-from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times
-from datacollect.bistro.log.tree import leaf_hash
-from datacollect.bistro.receipt.receipt import Receipt
-from datacollect.bistro.service.messages import Row
+from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigned_times
+from datacollect.bistro.formats.log.tree import leaf_hash
+from datacollect.bistro.formats.receipt.receipt import Receipt
+from datacollect.bistro.log_service.messages import Row
 from datacollect.errors import ProblemError
 
 

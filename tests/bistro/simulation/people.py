@@ -16,20 +16,20 @@ from bistro.simulation.services import Said
 from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 
-from datacollect.bistro.assignment.assigning import assign, by_rendezvous
-from datacollect.bistro.assignment.loads import read_loads
-from datacollect.bistro.client.handing_in import HandingIn
-from datacollect.bistro.client.messages import Answered, AskProof, Commit, Question, Save, Ticked
-from datacollect.bistro.client.pushing import Begin, Payload, Pushing, Send
-from datacollect.bistro.client.sending import _metadata
-from datacollect.bistro.custody.verdicts import DOES_NOT_OPEN, REFUSED
-from datacollect.bistro.event.tickets import new_ticket
-from datacollect.bistro.log.entry import Commitment, header_bytes
-from datacollect.bistro.receipt.counted_time import proved_time
-from datacollect.bistro.receipt.receipt import Receipt
-from datacollect.bistro.sealing.sealed import Inner
-from datacollect.bistro.service.messages import Acknowledge
-from datacollect.bistro.serving.sequencer import _acknowledged
+from datacollect.bistro.formats.assignment.assigning import assign, by_rendezvous
+from datacollect.bistro.formats.assignment.loads import read_loads
+from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REFUSED
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.entry import Commitment, header_bytes
+from datacollect.bistro.formats.receipt.counted_time import proved_time
+from datacollect.bistro.formats.receipt.receipt import Receipt
+from datacollect.bistro.formats.sealing.sealed import Inner
+from datacollect.bistro.log_service.messages import Acknowledge
+from datacollect.bistro.log_service.server.sequencer import _acknowledged
+from datacollect.bistro.person.core import HandingIn
+from datacollect.bistro.person.messages import Answered, AskProof, Commit, Question, Save, Ticked
+from datacollect.bistro.person.pushing import Begin, Payload, Pushing, Send
+from datacollect.bistro.person.sending import _metadata
 from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Answer
 

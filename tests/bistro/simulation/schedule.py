@@ -11,13 +11,18 @@ from bistro.simulation.witnesses import make_witnesses
 from bistro.simulation.world import DEADLINE_S, EPOCH_S, EVENT, EVENT_FILE, World
 from instances.log_store import LogStore
 
-from datacollect.bistro.event.tickets import admitted
-from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times
-from datacollect.bistro.log.tiles import TileReader
-from datacollect.bistro.log.tree import leaf_hash, tree_root
-from datacollect.bistro.receipt.evidence import ReadLog, broken_words, clocks_set_back, two_heads
-from datacollect.bistro.receipt.receipt import read_receipt
-from datacollect.bistro.receipt.verify import Verdict, verify
+from datacollect.bistro.formats.event.tickets import admitted
+from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigned_times
+from datacollect.bistro.formats.log.tiles import TileReader
+from datacollect.bistro.formats.log.tree import leaf_hash, tree_root
+from datacollect.bistro.formats.receipt.evidence import (
+    ReadLog,
+    broken_words,
+    clocks_set_back,
+    two_heads,
+)
+from datacollect.bistro.formats.receipt.receipt import read_receipt
+from datacollect.bistro.formats.receipt.verify import Verdict, verify
 
 # An honest clock is wrong by 0.3 s at most, and times are whole seconds.
 CLOCK_S = 1.3

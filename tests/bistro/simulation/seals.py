@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import BinaryIO
 
-from datacollect.bistro.log.entry import Commitment, content_code
-from datacollect.bistro.sealing.sealed import Inner, Opened, Readable
+from datacollect.bistro.formats.log.entry import Commitment, content_code
+from datacollect.bistro.formats.sealing.sealed import Inner, Opened, Readable
 from datacollect.errors import ProblemError
 
 
@@ -30,7 +30,7 @@ def sealed(inner: Inner, file: bytes, nonce: int = 0) -> bytes:
 
 
 def open_sealed(ciphertext: Readable, out: BinaryIO, _: Sequence[str]) -> Opened:
-    """Take the place of `datacollect.bistro.sealing.sealed.open_sealed`."""
+    """Take the place of `datacollect.bistro.formats.sealing.sealed.open_sealed`."""
     data = b""
     while part := ciphertext.read():
         data += part

@@ -12,12 +12,12 @@ from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 from instances.log_store import LogStore
 
-from datacollect.bistro.log.acknowledgement import acknowledge
-from datacollect.bistro.log.notes import VerifierKey
-from datacollect.bistro.log.proofs import LogProof
-from datacollect.bistro.service import messages
-from datacollect.bistro.service.core import ServiceCore
-from datacollect.bistro.service.proving import proof_of
+from datacollect.bistro.formats.log.acknowledgement import acknowledge
+from datacollect.bistro.formats.log.notes import VerifierKey
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.log_service import messages
+from datacollect.bistro.log_service.core import ServiceCore
+from datacollect.bistro.log_service.proving import proof_of
 from datacollect.net.http_asking import Answer
 from datacollect.net.keys import PrivateKey
 

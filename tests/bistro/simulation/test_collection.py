@@ -11,6 +11,7 @@ import pytest
 from bistro.simulation.collection import Collection
 from bistro.simulation.collectors import LYING_BISTROS, LYING_DESTINATIONS
 from bistro.simulation.world import cheap_signatures
+from instances.how_many import some
 
 # Who signs something that does not fit together is accused alone.
 ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "HoldingOther", "Contradicting")
@@ -44,7 +45,7 @@ def test_nothing_acknowledged_is_lost_unnoticed_and_nobody_honest_is_accused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 11_000, 1000))
+@pytest.mark.parametrize("first", some(range(1000, 11_000, 1000)))
 def test_the_same_of_many_more_collections(first):
     assert carried_out(first, 1000) >= HAPPENS
 

@@ -13,6 +13,7 @@ from bistro.simulation.collector import LYING_COLLECTORS
 from bistro.simulation.judged_event import carried_out
 from bistro.simulation.services import LIARS
 from bistro.simulation.world import remembered_signatures
+from instances.how_many import some
 
 # Who signs something that does not fit together is accused alone.
 ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "Contradicting", "Displacing")
@@ -49,7 +50,7 @@ def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named(first
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 11_000, 1000))
+@pytest.mark.parametrize("first", some(range(1000, 11_000, 1000)))
 def test_the_same_of_many_more_events(first):
     assert all_carried_out(first, 1000) >= HAPPENS
 

@@ -10,6 +10,7 @@ import sys
 import pytest
 from bistro.simulation.schedule import Schedule
 from bistro.simulation.world import cheap_signatures
+from instances.how_many import some
 
 HAPPENS = {
     *("Service", "Dropper", "Silent", "Forker", "Restored", "Thief"),
@@ -39,7 +40,7 @@ def test_nothing_acknowledged_is_lost_and_every_liar_is_named():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 11_000, 1000))
+@pytest.mark.parametrize("first", some(range(1000, 11_000, 1000)))
 def test_the_same_in_many_more_schedules(first):
     assert carried_out(first, 1000) >= HAPPENS
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 
-from datacollect.bistro.log.checkpoints import cosign
-from datacollect.bistro.log.witnessing import AddCheckpoint
+from datacollect.bistro.formats.log.checkpoints import cosign
+from datacollect.bistro.formats.log.witnessing import AddCheckpoint
 from datacollect.bistro.witness.core import Refused, Seen, WitnessCore
 
 Reply = Callable[[int | None, bytes], None]

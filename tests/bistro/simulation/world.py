@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 from instances.custody import custody_event, custody_event_bytes
 
-from datacollect.bistro.log import acknowledgement, checkpoints, notes
+from datacollect.bistro.formats.log import acknowledgement, checkpoints, notes
 from datacollect.bistro.now import Now
 from datacollect.net import keys
 

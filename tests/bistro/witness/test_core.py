@@ -8,10 +8,10 @@ import pytest
 from instances.events import event_of, key_of
 from instances.logs import SmallLog
 
-from datacollect.bistro.log.checkpoints import time_of, witness_key
-from datacollect.bistro.log.notes import parse_signatures
-from datacollect.bistro.log.tree import consistency_proof, leaf_hash
-from datacollect.bistro.log.witnessing import AddCheckpoint
+from datacollect.bistro.formats.log.checkpoints import time_of, witness_key
+from datacollect.bistro.formats.log.notes import parse_signatures
+from datacollect.bistro.formats.log.tree import consistency_proof, leaf_hash
+from datacollect.bistro.formats.log.witnessing import AddCheckpoint
 from datacollect.bistro.now import Now
 from datacollect.bistro.witness.core import Cosigned, Refused, Seen, WitnessCore
 from datacollect.errors import ProblemError

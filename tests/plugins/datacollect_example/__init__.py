@@ -1,1 +1,1 @@
-"""An example of a package that adds a method, an export format, a reader and a kind of source."""
+"""An example of a package that adds methods, an export format, a reader and a kind of source."""

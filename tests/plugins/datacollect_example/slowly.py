@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.files.kinds import Number
+from datacollect.methods.direct_spec import DIRECT_CONTROLLER
 from datacollect.methods.options.option import MethodOptions, Option, option
 from datacollect.methods.options.shared import SOLVER
 from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
     import datacollect as dc
-    from datacollect.files.choices import Solver
+    from datacollect.solvers.registry import Solver
 
 
 def slowly(problem: dc.Problem, *, solver: Solver = "auto", times: float = 1.0) -> dc.Schedule:
@@ -32,4 +33,12 @@ class SlowlyOptions(MethodOptions):
     times: float = option(Option(Number(positive=True), "slowly: X times as long."), 1.0)
 
 
-SLOWLY = MethodSpec("slowly", SlowlyOptions, slowly, exceeds=("sharing",), is_max_min_fair=True)
+SLOWLY = MethodSpec(
+    "slowly",
+    SlowlyOptions,
+    slowly,
+    controller=DIRECT_CONTROLLER,
+    exceeds=("sharing",),
+    is_max_min_fair=True,
+    has_relays=False,
+)

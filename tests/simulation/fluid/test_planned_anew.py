@@ -16,7 +16,7 @@ import datacollect as dc
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import InfeasibleError
-from datacollect.methods.execution import RemainingPlanner
+from datacollect.methods.remaining_planner import RemainingPlanner
 from datacollect.problem.hosts import SharedBottleneck
 from datacollect.problem.problem import Problem
 from datacollect.schedule.progress import remaining_problem

@@ -7,8 +7,9 @@ from conftest import REPOSITORY
 from instances.agents import KEY
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.agent.config.fields import AGENT, LIMITS
+from datacollect.transfer.agent.config.fields import LIMITS, agent_with
 from datacollect.transfer.agent.config.file import AgentConfig, AgentLimits
+from datacollect.transfer.agent.config.tables import AGENT_TABLES
 
 MINIMAL = f"""\
 format = "datacollect-agent/1"
@@ -99,7 +100,7 @@ def test_what_is_wrong_is_said_with_its_place(read, old, new, message):
 
 def test_the_documents_list_every_key():
     text = (REPOSITORY / "docs/formats.md").read_text(encoding="utf-8")
-    for field in AGENT.fields:
+    for field in agent_with(map(AGENT_TABLES.get, AGENT_TABLES.own)).fields:
         assert f"\n| `{field.name}` | " in text
     for field in LIMITS.fields:
         assert f"\n| `{field.name}` | " in text

@@ -3,11 +3,15 @@
 The oracle is the source's own bytes. What was recorded and is still there is not fetched again.
 """
 
+import errno
 import itertools
 import shutil
+import threading
+import time
 from contextlib import suppress
 
 import pytest
+from instances.how_many import some
 from instances.stores import fetch, get_ready, pull, put, rounds
 from transfer.store.tampering import (
     INCOMING,
@@ -20,7 +24,7 @@ from transfer.store.tampering import (
     unfinished,
 )
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, StoreError
 from datacollect.transfer.protocol.source import Listed, Page
 from datacollect.transfer.store.status import status_of
 from datacollect.transfer.store.store import PieceKey, Store
@@ -75,7 +79,7 @@ def test_what_was_tampered_with_between_two_starts_is_fetched_again(tmp_path, na
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_whatever_was_tampered_with_after_however_much(tmp_path, name):
-    for n_pieces, is_killed in itertools.product(range(1, N_PIECES + 1), (False, True)):
+    for n_pieces, is_killed in some(itertools.product(range(1, N_PIECES + 1), (False, True))):
         folder = tmp_path / f"{n_pieces}-{is_killed}"
         folder.mkdir()
         tampered(folder, name, n_pieces, is_killed=is_killed)
@@ -175,9 +179,43 @@ def test_what_is_tampered_with_while_it_comes_is_fetched_again(tmp_path, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERINGS)
-@pytest.mark.parametrize("step", range(N_PIECES))
+@pytest.mark.parametrize("step", some(range(N_PIECES)))
 def test_whenever_it_is_tampered_with(tmp_path, name, step):
     disturbed(tmp_path, name, step)
+
+
+def test_nobody_ends_before_what_was_read_again_is_noted(tmp_path, monkeypatch):
+    """The round ends while it is being noted what does not fit: that is fetched again, too."""
+    note_lost, held, begun = Store._note_lost, source(), threading.Event()
+
+    def late(store, *found):
+        begun.set()
+        time.sleep(0.3)
+        note_lost(store, *found)
+
+    monkeypatch.setattr(Store, "_note_lost", late)
+    store = Store(tmp_path)
+    store.state.begin_start(["S"])
+    get_ready(store, held)
+    first, *others = apart(store.needed("S"))
+    for _ in rounds(store):
+        put(store, held, first)
+        TAMPERINGS["replaced"](unfinished(tmp_path)[0])
+        for piece in others:
+            put(store, held, piece)
+        assert begun.wait(timeout=60)
+    fetch(store, held)
+    store.close()
+    assert is_right(tmp_path, held)
+
+
+def test_whoever_waits_for_what_is_read_again_hears_that_it_cannot_be_noted(tmp_path, monkeypatch):
+    def fail(store, *found):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Store, "_note_lost", fail)
+    with pytest.raises(StoreError, match="make room"):
+        disturbed(tmp_path, "replaced", 0)
 
 
 PARTS = ("incoming", "state.sqlite", "state.sqlite-wal", "S")
@@ -223,7 +261,7 @@ def test_a_copy_that_was_made_meanwhile_goes_on(tmp_path, order):
 @pytest.mark.slow
 @pytest.mark.parametrize("order", list(itertools.permutations(PARTS)), ids=",".join)
 def test_copies_in_each_order_go_on(tmp_path, order):
-    for pieces in itertools.product((0, 2, 5), repeat=4):
+    for pieces in some(itertools.product((0, 2, 5), repeat=4)):
         folder = tmp_path / "-".join(map(str, pieces))
         folder.mkdir()
         copied_meanwhile(folder, order, pieces)

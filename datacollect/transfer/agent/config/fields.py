@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from datacollect.files.fields import Document, Field, Table
-from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
+from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole
 from datacollect.files.quantities import BYTES_PER_S
 from datacollect.net.kinds import TLS, Address, Addresses, HostName, PublicKey
 from datacollect.problem.hourly_rates import HostRate
+from datacollect.transfer.agent.config.tables import AGENT_TABLES, usable_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from datacollect.transfer.agent.config.tables import AgentTable
 
 AGENT_FORMAT = "datacollect-agent/1"
 
@@ -94,93 +99,6 @@ LIMITS = Table(
     ),
 )
 
-ACCEPT = Table(
-    "the table accept",
-    "Sealed uploads that this agent takes for an event, as a bistro.",
-    (
-        Field("event", Text(), "The event's file, which names this bistro.", required=True),
-        Field(
-            "folder",
-            Text(),
-            "Where uploads are kept; the agent serves what is closed of them: `served` in it.",
-            required=True,
-        ),
-        Field(
-            "bytes",
-            Whole("bytes", minimum=1),
-            "How much room they may take.",
-            required=True,
-        ),
-        Field("receipt_key", Text(), "File of the bistro's private key.", required=True),
-        Field(
-            "expire_s",
-            Number("seconds", positive=True),
-            "After how many seconds without a byte an unfinished upload is forgotten.",
-            default=86_400.0,
-        ),
-    ),
-)
-
-HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
-TOOLS = ("ping", "trace", "pairs", "tcp")
-# It tells what others do on the host, too: only where it is named.
-COUNTERS = "counters"
-
-
-@dataclass(frozen=True)
-class Hours:
-    """Hours of the day between which something may happen, by the host's clock: ``"22-6"``."""
-
-    def read(self, value: Any, place: str) -> tuple[int, int]:
-        """Return the first and the last hour."""
-        text = Text().read(value, place)
-        found = HOURS.fullmatch(text)
-        if found is None or found[1] == found[2]:
-            remedy = 'write "22-6" for ten in the evening to six in the morning'
-            raise wrong(place, "must be two hours of the day", text, remedy)
-        return int(found[1]), int(found[2])
-
-    def schema(self) -> Schema:
-        """Return the JSON Schema of such hours."""
-        return {"type": "string", "pattern": f"^(?:{HOURS.pattern})$"}
-
-
-MEASURE = Table(
-    "the table measure",
-    "Tests of the network that operators may run between this host and those of connect_to.",
-    (
-        Field(
-            "operators",
-            ListOf(PublicKey(), shortest=1),
-            "Public keys of those whose tickets for measuring count. Read again at SIGHUP.",
-            required=True,
-        ),
-        Field(
-            "tools",
-            ListOf(Text((*TOOLS, COUNTERS))),
-            "What may be run, and whether counters of interfaces are told; left out: all tests.",
-            default=list(TOOLS),
-        ),
-        Field(
-            "udp_port",
-            Whole(minimum=0, stop=65_536),
-            "UDP port for the packets of pairs that this host receives; 0, or left out: none.",
-        ),
-        Field(
-            "bytes_per_hour",
-            Whole("bytes", minimum=1),
-            "How much all tests together may send and receive, counted across restarts.",
-            required=True,
-        ),
-        Field(
-            "rate",
-            Number("bytes per second", positive=True),
-            "How fast a test may send; left out: as fast as the network takes it.",
-        ),
-        Field("hours", Hours(), "When tests may run, as 22-6; left out: always."),
-    ),
-)
-
 AGENT = Document(
     "the agent's file",
     "The agent of one host: what it serves, to whom, and where it relays to.",
@@ -214,8 +132,6 @@ AGENT = Document(
             "TLS and requests to connect onwards.",
             default=[],
         ),
-        Field("accept", TableOf(ACCEPT), "Uploads that are taken; left out: none."),
-        Field("measure", TableOf(MEASURE), "Tests of the network; left out: nothing is measured."),
         Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),
         Field("tls", TableOf(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),
@@ -234,3 +150,27 @@ AGENT = Document(
     ),
     remedy="`datacollect agent init` writes one",
 )
+
+
+def agent_with(tables: Iterable[AgentTable]) -> Document:
+    """Return the fields of agents' files, and some tables that others bring."""
+    fields = tuple(Field(each.name, TableOf(each.table), each.text) for each in tables)
+    at = [field.name for field in AGENT.fields].index("spool")
+    return replace(AGENT, fields=(*AGENT.fields[:at], *fields, *AGENT.fields[at:]))
+
+
+def fields_for(keys: Iterable[str]) -> Document:
+    """Return the fields of an agent's file with some keys.
+
+    Nobody looks for packages where all keys are ours. Where one is nobody's, all tables that can be
+    had are among the fields: messages name the nearest.
+
+    Raises
+    ------
+    ProblemError
+        A table is not installed, or a package brings it wrongly.
+    """
+    others = [key for key in keys if key not in AGENT.by_name]
+    if all(map(AGENT_TABLES.has, others)):
+        return agent_with(map(AGENT_TABLES.get, others))
+    return agent_with(usable_tables(lambda _: None))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,13 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.documents import folder_of
 from datacollect.files.kinds import shown, wrong
 from datacollect.problem.hourly_rates import HourlyRate
-from datacollect.transfer.agent.config.fields import AGENT, LIMITS
+from datacollect.transfer.agent.config.fields import AGENT, LIMITS, fields_for
+from datacollect.transfer.agent.config.tables import AGENT_TABLES, AgentPlaces
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from datacollect.transfer.agent.config.tables import TableConfig
     from datacollect.transfer.rates.spells import Rate
 
 
@@ -36,53 +39,6 @@ class AgentLimits:
     idle_s: float = 900.0
     drain_s: float = 60.0
     rate: Rate | None = None
-
-
-@dataclass(frozen=True)
-class AcceptConfig:
-    """Configuration of accepted uploads; see ``ACCEPT``. All paths resolved."""
-
-    event: Path
-    folder: Path
-    most_bytes: int
-    receipt_key: Path
-    expire_s: float
-
-    @property
-    def served(self) -> Path:
-        """The folder that the agent serves: what is closed."""
-        return self.folder / "served"
-
-
-@dataclass(frozen=True)
-class MeasureConfig:
-    """Configuration of tests that an agent takes part in; see ``MEASURE``.
-
-    Attributes
-    ----------
-    operators : frozenset of str
-        Public keys.
-    tools : tuple of str
-    bytes_per_hour : int
-    rate_bytes_per_s : float or None
-    hours : tuple of int and int, or None
-        From the first to the second, by the host's clock.
-    udp_port : int or None
-        Where packet pairs arrive; None or 0: nowhere.
-    used : Path
-        Where it is counted what tests have taken.
-    lock : Path
-        Held by the kernel while a test runs; agents with one ``state`` share it.
-    """
-
-    operators: frozenset[str]
-    tools: tuple[str, ...]
-    bytes_per_hour: int
-    rate_bytes_per_s: float | None
-    hours: tuple[int, int] | None
-    udp_port: int | None
-    used: Path
-    lock: Path
 
 
 @dataclass(frozen=True)
@@ -112,10 +68,9 @@ class AgentConfig:
     limits : AgentLimits
     has_spool : bool
         Whether the file gives room for others' pieces.
-    accept : AcceptConfig or None
-        Uploads that are taken.
-    measure : MeasureConfig or None
-        Tests that it takes part in.
+    tables : dict
+        What tables that others bring come to, by name; see
+        `datacollect.transfer.agent.config.tables`.
     timezone : str or None
         The zone whose clocks show the hours of ``limits.rate``.
     """
@@ -134,8 +89,7 @@ class AgentConfig:
     congestion: str | None = None
     limits: AgentLimits = AgentLimits()
     has_spool: bool = False
-    accept: AcceptConfig | None = None
-    measure: MeasureConfig | None = None
+    tables: dict[str, TableConfig] = field(default_factory=dict)
     timezone: str | None = None
 
     @classmethod
@@ -152,7 +106,8 @@ class AgentConfig:
     @classmethod
     def from_tree(cls, tree: Any, path: str | PathLike[str]) -> AgentConfig:
         """Return what the tree of an agent's file says that stands, or will, at a path."""
-        return _config(AGENT.read(tree), Path(path), folder_of(path).resolve())
+        document = fields_for(tree if isinstance(tree, Mapping) else ())
+        return _config(document.read(tree), Path(path), folder_of(path).resolve())
 
 
 def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
@@ -166,21 +121,10 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
     certificate = folder / tls["certificate"] if tls else state / f"{stem}.cert.pem"
     key = folder / tls["key"] if tls else state / f"{stem}.key.pem"
     nonces = state / f"{stem}.nonces"
-    used, lock = state / f"{stem}.measured", state / "measure.lock"
-    own = (certificate, key, nonces, folder / file.name, used, lock)
-    accept = None if values["accept"] is None else _accepting(values["accept"], folder)
-    if values["serve"] is not None and accept is not None:
-        raise ProblemError(
-            f"serve and accept are both given, got serve {shown(values['serve'])}: with accept the "
-            f"agent serves {accept.served}, what is closed of the uploads, and nothing else; leave "
-            "serve out, or run two agents"
-        )
-    serve = None
-    if values["serve"] is not None:
-        serve = _served(values["serve"], folder, own)
-    elif accept is not None:
-        serve = accept.served
-        _require_apart(serve, str(serve), (*own, accept.receipt_key))
+    tables = _tables(values, AgentPlaces(folder, state, stem))
+    of_tables = (path for table in tables.values() for path in table.own)
+    own = (certificate, key, nonces, folder / file.name, *of_tables)
+    serve = _serve(values["serve"], folder, own, tables)
     if values["name"] in values["connect_to"]:
         raise ProblemError(
             f"connect_to.{values['name']}: names this agent itself; it would relay in a circle: "
@@ -190,8 +134,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         if name not in values["connect_to"]:
             remedy = "give its address there, too" + nearest_hint(name, values["connect_to"])
             raise wrong("plain_http_to", "must name hosts of connect_to", name, remedy)
-    measure = None if values["measure"] is None else _measuring(values["measure"], used, lock)
-    if serve is None and measure is None and not values["connect_to"]:
+    if serve is None and not tables and not values["connect_to"]:
         raise ProblemError(
             "serve and connect_to are both missing: the agent would have nothing to do; give one"
         )
@@ -210,8 +153,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         congestion=values["congestion"],
         limits=AgentLimits(**limits),
         has_spool=values["spool"] is not None,
-        accept=accept,
-        measure=measure,
+        tables=tables,
         timezone=values["timezone"],
     )
 
@@ -229,6 +171,38 @@ def _require_zone(rate: Rate | None, timezone: str | None) -> None:
         )
 
 
+def _tables(values: dict[str, Any], places: AgentPlaces) -> dict[str, TableConfig]:
+    """Return what the tables that others bring come to."""
+    given = [name for name in values if name not in AGENT.by_name and values[name] is not None]
+    return {name: AGENT_TABLES.get(name).configured(values[name], places) for name in given}
+
+
+def _serve(
+    text: str | None, folder: Path, own: tuple[Path, ...], tables: dict[str, TableConfig]
+) -> Path | None:
+    """Return the folder that is served: the file's, or a table's, not both."""
+    serving = [name for name, table in tables.items() if table.served is not None]
+    if text is not None:
+        for name in serving:
+            raise ProblemError(
+                f"serve and {name} are both given, got serve {shown(text)}: with {name} the agent "
+                f"serves {tables[name].served}, {AGENT_TABLES.get(name).serves}, and nothing else; "
+                "leave serve out, or run two agents"
+            )
+        return _served(text, folder, own)
+    if len(serving) > 1:
+        raise ProblemError(
+            f"{' and '.join(serving)} are both given: with each the agent serves a folder of its "
+            "own; run two agents"
+        )
+    for name in serving:
+        serve = tables[name].served
+        assert serve is not None
+        _require_apart(serve, str(serve), own)
+        return serve
+    return None
+
+
 def _served(text: str, folder: Path, own: tuple[Path, ...]) -> Path:
     """Return the folder that is served: one that is there, and holds none of the agent's files."""
     serve = (folder / text).resolve()
@@ -236,29 +210,6 @@ def _served(text: str, folder: Path, own: tuple[Path, ...]) -> Path:
         raise wrong("serve", "must be a folder that is there", text, "make it, or correct the path")
     _require_apart(serve, text, own)
     return serve
-
-
-def _accepting(values: dict[str, Any], folder: Path) -> AcceptConfig:
-    return AcceptConfig(
-        event=folder / values["event"],
-        folder=(folder / values["folder"]).resolve(),
-        most_bytes=values["bytes"],
-        receipt_key=folder / values["receipt_key"],
-        expire_s=values["expire_s"],
-    )
-
-
-def _measuring(values: dict[str, Any], used: Path, lock: Path) -> MeasureConfig:
-    return MeasureConfig(
-        operators=frozenset(values["operators"]),
-        tools=tuple(values["tools"]),
-        bytes_per_hour=values["bytes_per_hour"],
-        rate_bytes_per_s=values["rate"],
-        hours=values["hours"],
-        udp_port=values["udp_port"],
-        used=used,
-        lock=lock,
-    )
 
 
 def _require_apart(serve: Path, text: str, own: tuple[Path, ...]) -> None:

@@ -49,8 +49,8 @@ class AgentSetting:
     address : str or None
         ``HOST`` or ``HOST:PORT`` as collectors reach it. None: where it listens or, if it does so
         on all its addresses, the name that this host has.
-    accept : mapping
-        The table ``accept``; empty: it has none.
+    tables : mapping
+        By name, what stands in tables that others bring.
     """
 
     name: str
@@ -59,7 +59,7 @@ class AgentSetting:
     connect_to: Mapping[str, str] = field(default_factory=dict)
     listen: str = DEFAULT_LISTEN
     address: str | None = None
-    accept: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def set_up_agent(
@@ -123,9 +123,8 @@ def _text(setting: AgentSetting, path: Path) -> str:
             f"{toml_text(name)} = {toml_text(place)}" for name, place in setting.connect_to.items()
         )
         lines.append(f"connect_to = {{ {', '.join(places)} }}")
-    if setting.accept:
-        lines += ["", "[accept]"]
-        lines += [f"{key} = {toml_text(value)}" for key, value in setting.accept.items()]
+    for name, table in setting.tables.items():
+        lines += ["", f"[{name}]", *(f"{key} = {toml_text(value)}" for key, value in table.items())]
     return "\n".join([*lines, ""])
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import IdentityError, RefusedError, TransferError
@@ -18,7 +19,7 @@ from datacollect.transfer.sources.agent.session import SourceSession, connect
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from datacollect.net.agent_entries import AgentEntry
     from datacollect.net.deadline import Flow
@@ -49,12 +50,43 @@ class Contact:
     clock_ahead_s: float
 
 
+class Admission:
+    """Admission of a session: a ticket, written when the first request needs it.
+
+    A session may wait for long until then, and the agent's clock be set meanwhile: the ticket is
+    written by its time as it is known at last.
+
+    Parameters
+    ----------
+    write : callable
+        Returns a new ticket, and when it was written.
+    judge : callable
+        Returns what it comes to that the agent refuses a ticket of such a time.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[], tuple[str, Issue]],
+        judge: Callable[[Issue, RefusedError], TransferError],
+    ) -> None:
+        self._write, self._judge = write, judge
+        self._written: tuple[str, Issue] | None = None
+
+    def ticket(self) -> str:
+        """Return the ticket, the same each time."""
+        self._written = self._written or self._write()
+        return self._written[0]
+
+    def refused(self, error: RefusedError) -> TransferError:
+        """Return what to raise where the agent refuses."""
+        return error if self._written is None else self._judge(self._written[1], error)
+
+
 class OpenedSession(NamedTuple):
-    """A session with a source, the ticket for its files, and when that was written."""
+    """A session with a source, and what lets it in."""
 
     session: SourceSession
-    ticket: str
-    issue: Issue
+    admission: Admission
 
 
 class Network:
@@ -142,17 +174,17 @@ class Network:
         flow: Flow | None = None,
         pacer: Pacer | None = None,
     ) -> OpenedSession:
-        """Open a session with a source; return it with the ticket for its files.
+        """Open a session with a source; return it with what lets it in to its files.
 
         `flow`: of what it is opened for, which counts the time of the contact. `pacer`: limits that
         what comes keeps to.
         """
         session = self._connect(name, relays, Deadline(self._timeout_s, flow=flow), pacer)
-        try:
-            return OpenedSession(session, *self._source_ticket(name, relays, patterns))
-        except BaseException:
-            session.close()
-            raise
+        admission = Admission(
+            partial(self._source_ticket, name, relays, patterns),
+            partial(self.refused, name, relays),
+        )
+        return OpenedSession(session, admission)
 
     def refused(
         self, name: str, relays: tuple[str, ...], issue: Issue, error: RefusedError

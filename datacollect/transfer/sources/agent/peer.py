@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.transfer.protocol.source import Listed, Segment
+    from datacollect.transfer.sources.agent.network import Admission
     from datacollect.transfer.sources.agent.session import SourceSession
 
 NO_REASON = "its source gives no reason"
-
-
-def as_it_is(error: RefusedError) -> TransferError:
-    """Take a refusal for what it says."""
-    return error
 
 
 @contextmanager
@@ -41,28 +37,21 @@ def judging(refused: Callable[[RefusedError], TransferError]) -> Iterator[None]:
 
 
 class AgentPeer:
-    """An agent, by its session and the ticket for its files.
+    """An agent, by its session and what lets that in to its files.
 
     Parameters
     ----------
     session : SourceSession
-    ticket : str or None
+    admission : Admission
     features : sequence of str
         What the agent can do besides what all of them can.
-    refused : callable
-        Returns what to raise where the agent refuses.
     """
 
     def __init__(
-        self,
-        session: SourceSession,
-        ticket: str | None,
-        features: Sequence[str] = (),
-        refused: Callable[[RefusedError], TransferError] = as_it_is,
+        self, session: SourceSession, admission: Admission, features: Sequence[str] = ()
     ) -> None:
-        # The first request brings the ticket: to judge it again would cost a signature's check.
-        self._session, self._ticket, self._features = session, ticket, features
-        self._refused = refused
+        self._session, self._admission, self._features = session, admission, features
+        self._is_admitted = False
         self._asked: deque[Sequence[Segment]] = deque()
         self._prepared: tuple[Sequence[Segment], Read] | None = None
 
@@ -87,8 +76,8 @@ class AgentPeer:
 
     def request(self, segments: Sequence[Segment]) -> None:
         """Ask for segments."""
-        self._session.send_read(self._read_of(segments), self._ticket)
-        self._ticket = None
+        self._session.send_read(self._read_of(segments), self._ticket())
+        self._is_admitted = True
         self._asked.append(segments)
 
     def receive(self, buffer: memoryview) -> FetchResult:
@@ -97,7 +86,7 @@ class AgentPeer:
 
         segments = self._asked.popleft()
         n_bytes = sum(span.n_bytes for span, _ in segments)
-        with judging(self._refused):
+        with judging(self._admission.refused):
             answer = self._session.receive_into(buffer[:n_bytes])
         if answer.status != AS_LISTED:
             verdict = Verdict.CHANGED if answer.status == CHANGED else Verdict.UNREADABLE
@@ -111,9 +100,9 @@ class AgentPeer:
     def confirm(self, segments: Sequence[Segment]) -> Confirmation:
         """Return which files have changed, are gone, or cannot be read."""
         numbers = {file.path: span.file for span, file in segments}
-        with judging(self._refused):
-            found = self._session.confirm([_entry(file) for _, file in segments], self._ticket)
-        self._ticket = None
+        with judging(self._admission.refused):
+            found = self._session.confirm([_entry(file) for _, file in segments], self._ticket())
+        self._is_admitted = True
         return Confirmation(
             [numbers[path] for path in found.changed if path in numbers],
             [numbers[path] for path in found.gone if path in numbers],
@@ -128,9 +117,9 @@ class AgentPeer:
         """Return the BLAKE3 of each segment at the agent, where it can compute it."""
         if HASHES not in self._features:
             return None
-        with judging(self._refused):
-            found = self._session.digests(_read(segments), self._ticket)
-        self._ticket = None
+        with judging(self._admission.refused):
+            found = self._session.digests(_read(segments), self._ticket())
+        self._is_admitted = True
         return list(found)
 
     def abort(self, *, is_stuck: bool = False) -> None:
@@ -140,6 +129,10 @@ class AgentPeer:
     def close(self) -> None:
         """End."""
         self._session.close()
+
+    def _ticket(self) -> str | None:
+        """Return the ticket for the first request: to judge it again costs a signature's check."""
+        return None if self._is_admitted else self._admission.ticket()
 
     def _read_of(self, segments: Sequence[Segment]) -> Read:
         """Return the request for segments, made once for the question whether there is room."""

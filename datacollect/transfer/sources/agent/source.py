@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.errors import EndlessError, TransferError
@@ -91,12 +90,11 @@ class AgentSource:
         detail, after = DETAIL in contact.facts.features, None
         with flow.waiting():
             opened = self._open(contact.relays, flow)
-        session = opened.session
-        refused = partial(self._network.refused, self.name, contact.relays, opened.issue)
+        session, admission = opened
         with session:
             while True:
-                with flow.waiting(), judging(refused):
-                    page = session.inventory(opened.ticket, after, detail=detail, flow=flow)
+                with flow.waiting(), judging(admission.refused):
+                    page = session.inventory(admission.ticket(), after, detail=detail, flow=flow)
                 # An empty page has a place that the agent has come to: that is a name, too.
                 flow.named(max(1, len(page.files) + len(page.left_out) + len(page.folders)))
                 yield _page(page)
@@ -108,9 +106,8 @@ class AgentSource:
 
     def open(self, relays: tuple[str, ...]) -> AgentPeer:
         """Open a session."""
-        session, ticket, issue = self._open(relays)
-        refused = partial(self._network.refused, self.name, relays, issue)
-        return AgentPeer(session, ticket, self._network.features(self.name), refused)
+        session, admission = self._open(relays)
+        return AgentPeer(session, admission, self._network.features(self.name))
 
     def _open(self, relays: tuple[str, ...], flow: Flow | None = None) -> OpenedSession:
         pacer = self._pacer_of(relays)

@@ -1,1 +1,0 @@
-"""The auditor's side: logs read whole, and what contradicts them."""

@@ -1,0 +1,1 @@
+"""The auditor: logs read whole, and what contradicts them."""

@@ -1,0 +1,120 @@
+"""Batches of bistros: whether their rows open commitments, and whether they make one chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.bistro.auditor.findings import OPENS_NOTHING, Finding, finding
+from datacollect.bistro.auditor.tables import HELD
+from datacollect.bistro.formats.custody.batch_chain import Link, chain_faults
+from datacollect.bistro.formats.custody.batches import opening, read_batch
+from datacollect.bistro.formats.receipt.evidence import Lie
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from datacollect.bistro.formats.event.event import Event
+
+
+@dataclass(frozen=True)
+class BatchHead:
+    """What is kept of a batch: whose it is, where in the chain, and how many rows it has."""
+
+    bistro: str
+    link: Link
+    n_rows: int
+
+    @property
+    def number(self) -> int:
+        """Of the batch, from 0."""
+        return self.link.number
+
+
+@dataclass(frozen=True)
+class BatchRead:
+    """A batch as an audit has read it.
+
+    Attributes
+    ----------
+    head : BatchHead or None
+        None: it is no batch of the event.
+    held : numpy.ndarray
+        Of dtype `HELD`, the rows that open their commitments.
+    findings : list of Finding
+    trouble : str
+        Why it is no batch.
+    """
+
+    head: BatchHead | None
+    held: np.ndarray
+    findings: list[Finding]
+    trouble: str = ""
+
+
+def read(data: bytes, event: Event, place: str) -> BatchRead:
+    """Read a batch, and compute the commitments of all its rows.
+
+    Parameters
+    ----------
+    data : bytes
+    event : Event
+        With its amendments.
+    place : str
+        What messages call it.
+    """
+    try:
+        batch = read_batch(data, event, place)
+    except ProblemError as error:
+        return BatchRead(None, np.zeros(0, HELD), [], str(error))
+    rows = batch.rows
+    is_open = opening(rows, event.id)
+    invented = [row["entry"].tobytes() for row in rows[~is_open]]
+    names = [each.name for each in event.bistros]
+    held = np.zeros(int(is_open.sum()), HELD)
+    for column in ("entry", "size", "sha256"):
+        held[column] = rows[column][is_open]
+    held["bistro"], held["batch"] = names.index(batch.bistro), batch.number
+    link = Link(batch.number, batch.digest, batch.previous)
+    head = BatchHead(batch.bistro, link, len(rows))
+    return BatchRead(head, held, finding(OPENS_NOTHING, (batch.bistro,), invented))
+
+
+def chain(heads: Iterable[BatchHead]) -> tuple[list[Lie], list[str]]:
+    """Hold the batches of all bistros against each other.
+
+    Returns
+    -------
+    list of Lie
+        Bistros that have signed two batches of one number, or one that does not fit the one before
+        it.
+    list of str
+        Batches that bistros have signed, for later ones name them, and that are not here: whoever
+        has kept them back has not signed that.
+    """
+    by_bistro: dict[str, list[Link]] = {}
+    for head in heads:
+        by_bistro.setdefault(head.bistro, []).append(head.link)
+    lies: list[Lie] = []
+    absent: list[str] = []
+    for bistro, links in sorted(by_bistro.items()):
+        found = chain_faults(links)
+        lies += [
+            Lie(bistro, f"It has signed {len(same)} batches {same[0].number} that differ.")
+            for same in found.doubled
+        ]
+        lies += [
+            Lie(bistro, f"Its batch {number} does not follow the one before it.")
+            for number in dict.fromkeys(link.number for link in found.broken)
+        ]
+        absent += [_not_here(bistro, each) for each in found.absent]
+    return lies, absent
+
+
+def _not_here(bistro: str, numbers: range) -> str:
+    if len(numbers) == 1:
+        return f"batch {numbers.start} of {bistro} is not here"
+    return f"batches {numbers.start} to {numbers.stop - 1} of {bistro} are not here"

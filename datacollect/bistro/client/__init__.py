@@ -1,1 +1,0 @@
-"""The person's side: what is handed in, and what proves it."""

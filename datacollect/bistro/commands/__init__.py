@@ -1,0 +1,1 @@
+"""The commands of events: upload, verify, audit, timestamp, witness, event, bistro."""

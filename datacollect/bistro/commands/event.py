@@ -1,0 +1,162 @@
+"""The commands ``datacollect event``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from datacollect.bistro.commands.event_page import page
+from datacollect.bistro.commands.event_run import run, status
+from datacollect.commands.brought import CommandSpec
+from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.help_option import Command, Group
+from datacollect.commands.options import Force, Json, require_new
+
+event = typer.Typer(
+    help="Make an event, give people tickets, collect what they hand in.",
+    cls=Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+EventFile = Annotated[str, typer.Argument(metavar="EVENT", help="The event's file, as published.")]
+OrganiserKey = Annotated[
+    str, typer.Option("--key", metavar="KEY", help="File of the organiser's private key.")
+]
+
+
+@event.command(cls=Command)
+def new(
+    draft: Annotated[str, typer.Argument(metavar="DRAFT", help="Draft of the event, TOML.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="EVENT", help="The event's file.")
+    ],
+    identity: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--identity", metavar="FILE", help="Try whether this identity opens; repeatable."
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Complete and check the draft of an event; print its id, and what it withstands.
+
+    Publish the file byte by byte as it is: every change makes it another event.
+    """
+    from datacollect.bistro.organiser.new_event import new_event
+    from datacollect.files.documents import toml_text
+
+    require_new(output, force=force)
+    made = new_event(draft, output, identity or ())
+    logs = [key.text for key in made.event.log_keys]
+    if as_json:
+        emit_json(
+            {
+                "file": output,
+                "event": made.event.id.hex(),
+                "withstands": list(made.withstands),
+                "cautions": list(made.cautions),
+                "opened": list(made.opened),
+                "logs": logs,
+            }
+        )
+        return
+    emit(f"event {made.event.id.hex()}")
+    for sentence in made.withstands:
+        emit_text(sentence, 2)
+    for sentence in made.cautions:
+        note_text(f"caution: {sentence}")
+    note("for the files of the witnesses:")
+    emit(f"logs = {toml_text(logs)}")
+    note_text(f"publish {output} byte by byte as it is: every change makes it another event")
+
+
+@event.command(cls=Command)
+def tickets(
+    event_file: EventFile,
+    people: Annotated[
+        str,
+        typer.Option("--people", metavar="CSV", help="Table with the column person."),
+    ],
+    key: OrganiserKey,
+    into: Annotated[
+        str, typer.Option("-o", "--output", metavar="DIR", help="Folder of the tickets.")
+    ],
+    page_url: Annotated[
+        str | None,
+        typer.Option("--page", metavar="URL", help="Write links to this page, too: PERSON.link."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a ticket for each person; run again it goes on, and overwrites nothing.
+
+    Give each person PERSON.ticket, over a channel that nobody else reads. Keep tickets.csv: it
+    tells whose ticket is which, and by which hash it is revoked.
+    """
+    from datacollect.bistro.organiser.ticket_files import write_tickets
+
+    done = write_tickets(event_file, people, key, into, page_url)
+    if as_json:
+        emit_json({"new": done.n_new, "kept": done.n_kept, "list": done.list_file})
+    else:
+        emit(f"{done.n_new} new tickets, {done.n_kept} were there already")
+        note(f"whose is which: {done.list_file}")
+
+
+@event.command(cls=Command)
+def extend(
+    event_file: EventFile,
+    key: OrganiserKey,
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            "--deadline", metavar="TIME", help="A later one, as 2027-04-16T23:59:59-04:00."
+        ),
+    ] = None,
+    revoke: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--revoke", metavar="TICKET", help="A ticket's file or token_sha256; repeatable."
+        ),
+    ] = None,
+    bistros: Annotated[
+        str | None,
+        typer.Option("--bistros", metavar="FILE", help="TOML with more [[bistros]]."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Move the deadline later, revoke tickets, add bistros, for everybody to see.
+
+    Exit 0: all logs have published it; 1: some have, and it counts; 3: none has. Run again it goes
+    on.
+    """
+    from datacollect.bistro.organiser.extend import extend as amend
+
+    done = amend(event_file, key, deadline=deadline, revoke=revoke or (), bistros=bistros)
+    if as_json:
+        emit_json(
+            {
+                "number": done.number,
+                "note": done.note_file,
+                "published": list(done.published),
+                "troubles": done.troubles,
+                "amendments": done.amendments,
+            }
+        )
+        return done.exit_code
+    where = ", ".join(done.published) or "nowhere yet"
+    emit_text(f"amendment {done.number}: published by {where}")
+    for url, why in done.troubles.items():
+        note_text(f"{url}: {why}")
+    if done.amendments is not None:
+        note(f"for who verifies receipts: {done.amendments}")
+    return done.exit_code
+
+
+event.command(cls=Command)(page)
+event.command(cls=Command)(run)
+event.command(cls=Command)(status)
+
+COMMAND = CommandSpec("event", event)

@@ -1,0 +1,189 @@
+"""The commands ``datacollect event run`` and ``event status``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note, note_text
+from datacollect.commands.ending import Terminated, ending_on_sigterm
+from datacollect.commands.options import Json
+from datacollect.commands.streams import complain
+from datacollect.commands.streams import emit as emit_line
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datacollect.bistro.destination.run.standing import Standing
+    from datacollect.bistro.log_service.server.verdict_log import VerdictLog
+
+# Of a piece of evidence, which may hold what was signed, whole.
+MOST_CHARACTERS = 200
+
+EventFile = Annotated[str, typer.Argument(metavar="EVENT", help="The event's file, as published.")]
+DestinationFile = Annotated[
+    str,
+    typer.Option("--destination", metavar="FILE", help="File of the destination, TOML."),
+]
+
+
+def run(
+    event_file: EventFile,
+    destination: DestinationFile,
+    once: Annotated[bool, typer.Option("--once", help="Do what can be done now, and end.")] = False,
+    page: Annotated[
+        int | None,
+        typer.Option(
+            "--page",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Show how far it is in a browser on this host; 0: any free port.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Collect what people have handed in, and say for everybody what became of it.
+
+    Fetches from the event's bistros while people still push, opens, checks, writes verdicts into
+    a log that witnesses sign, and lets bistros go what is covered. Says when it is ready; its log
+    goes to standard error, a JSON object per line. Ends by itself after collect_until, or on
+    SIGTERM; started again it goes on. SIGHUP rereads its certificate.
+
+    Exit 0: all that is in time is collected, or it was ended; 1: something is refused, missing or
+    signed falsely; `event status` says what.
+    """
+    from datacollect.bistro.destination.run.event_run import run_event
+
+    def ready(url: str | None, overview: str | None) -> None:
+        if as_json:
+            emit_line(json.dumps({"url": url, "page": overview}))
+            return
+        emit_line("collecting" if url is None else f"collecting; verdicts are read at {url}")
+        if overview is not None:
+            emit_line(f"how far it is: {overview}")
+
+    with _rereading() as begun:
+        try:
+            with ending_on_sigterm():
+                found = run_event(
+                    event_file, destination, ready, _say, once=once, page=page, begun=begun
+                )
+        except Terminated:
+            return 0
+    if not as_json:
+        _show(found)
+    return found.exit_code
+
+
+def status(
+    destination: Annotated[
+        str, typer.Argument(metavar="DESTINATION", help="File of the destination, TOML.")
+    ],
+    as_json: Json = False,
+) -> int:
+    """Say how far an event is: what is collected, waits, is refused or missing, and who has lied.
+
+    Reads what `event run` has left in its folder. Exit 0: all that is known to be in time is
+    collected; 1: something waits, is refused, missing or signed falsely, or nothing is known to be
+    in time yet; 2: nothing was begun.
+    """
+    from datacollect.bistro.destination.run.standing import MISSING_FILE, is_at_work, read_standing
+    from datacollect.bistro.http.config import DestinationConfig
+    from datacollect.files.units import format_duration
+
+    config = DestinationConfig.from_file(destination)
+    is_running = is_at_work(config.folder)
+    found = read_standing(config.folder)
+    age_s = max(int(time.time()) - found.time_s, 0)
+    # Whoever waits for the end of a collection does not mean one that has not begun.
+    is_unused = not found.in_time and not found.is_settled
+    if as_json:
+        emit_json({**found.to_dict(), "age_s": age_s, "running": is_running})
+    else:
+        _show(found)
+        if is_unused:
+            emit("nothing is known to be in time yet")
+        if found.missing:
+            note(f"which ones: {config.folder / MISSING_FILE}")
+        if is_running:
+            note(f"written {format_duration(age_s)} ago; event run is at work")
+        elif not found.is_settled:
+            note_text(
+                f"these numbers are old, written {format_duration(age_s)} ago: nothing is running "
+                "now; datacollect event run goes on"
+            )
+    return 1 if is_unused else found.exit_code
+
+
+def _show(found: Standing) -> None:
+    from datacollect.bistro.person.instants import both_clocks
+    from datacollect.files.units import format_bytes, format_duration
+
+    emit(f"event {found.event}")
+    emit_text(f"as of {both_clocks(found.time_s)}; deadline {both_clocks(found.deadline_s)}")
+    rows = [(f"{found.in_time:,}", "in time, by what bistros report")]
+    rows += [
+        (f"{getattr(found, name):,}", f"  {name}")
+        for name in ("collected", "superseded", "refused", "waiting")
+    ]
+    rows.append((f"{found.late:,}", "late"))
+    rows += [(f"{n:,}", f"missing so far: {kind}") for kind, n in sorted(found.missing.items())]
+    rows.append((f"{found.n_verdicts:,}", "verdicts in the log, signed by enough witnesses"))
+    emit_table(("entries", ""), rows, "><")
+    bistros = [
+        (
+            each.name,
+            format_bytes(each.stored_bytes),
+            format_bytes(each.free_bytes),
+            "none" if each.oldest_s is None else format_duration(found.time_s - each.oldest_s),
+        )
+        for each in found.bistros
+    ]
+    if bistros:
+        emit_table(("bistro", "stored", "room", "oldest waits for"), bistros, "<>>>")
+    for name in found.silent:
+        at_s = found.contacts[name]
+        ago = "it has not answered yet"
+        if at_s is not None:
+            ago = f"it has not answered for {format_duration(found.time_s - at_s)}"
+        emit_text(f"{name} is silent: {ago}")
+    if found.predicted_s:
+        emit(f"the rest comes in {format_duration(found.predicted_s)}, by plan")
+    for who, text in found.lies:
+        cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… (all: --json)"
+        emit_text(f"evidence: {who}: {cut}")
+
+
+@contextmanager
+def _rereading() -> Iterator[_Begun]:
+    """Yield what takes the log whose certificate SIGHUP has reread."""
+    begun = _Begun()
+    before = signal.signal(signal.SIGHUP, begun.reread)
+    try:
+        yield begun
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+class _Begun:
+    def __init__(self) -> None:
+        self._log: VerdictLog | None = None
+
+    def __call__(self, log: VerdictLog) -> None:
+        self._log = log
+
+    def reread(self, *_: object) -> None:
+        if self._log is not None:
+            self._log.reread_certificate()
+
+
+def _say(text: str) -> None:
+    # As agents write theirs.
+    complain(json.dumps({"time_s": round(time.time(), 3), "what": "note", "why": safe_text(text)}))

@@ -1,0 +1,90 @@
+"""The command ``datacollect upload``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.commands.brought import CommandSpec
+from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
+from datacollect.commands.ending import ending_on_sigterm, saying_next
+from datacollect.commands.options import Json, require_at_most_one
+
+if TYPE_CHECKING:
+    from datacollect.bistro.person.upload import Uploaded
+
+
+def upload(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Files to hand in, or a .keep to go on.")
+    ],
+    event: Annotated[
+        str, typer.Option("--event", metavar="EVENT", help="The event's file, as published.")
+    ],
+    ticket: Annotated[
+        str | None, typer.Option("--ticket", metavar="FILE", help="Your ticket.")
+    ] = None,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Keep seals and receipts here, not beside FILE."
+        ),
+    ] = None,
+    commit_only: Annotated[
+        bool, typer.Option("--commit-only", help="End after the timestamp; send nothing.")
+    ] = False,
+    elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--elsewhere", help="Send it to another bistro, too: the first one has lost it."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.
+
+    Keep NAME.keep and NAME.receipt.json. Run again it goes on, hands nothing in twice, and asks
+    whether it was collected. Exit 0: all in time and sent; 1: late, not proved, or not sent yet; 2:
+    refused for what was given; 3: no service answers.
+    """
+    from datacollect.bistro.person.upload import kept_words
+    from datacollect.bistro.person.upload import upload as hand_in
+
+    require_at_most_one({"--commit-only": commit_only or None, "--elsewhere": elsewhere or None})
+    with ending_on_sigterm(), saying_next(lambda: kept_words(files, into)):
+        done = hand_in(
+            files,
+            event,
+            ticket=ticket,
+            into=into,
+            commit_only=commit_only,
+            elsewhere=elsewhere,
+            tell=note,
+        )
+    if as_json:
+        emit_json(done.to_dict())
+    else:
+        _show(done)
+    return done.exit_code
+
+
+def _show(done: Uploaded) -> None:
+    said: set[str] = set()
+    for each in done.files:
+        emit(f"{each.file}: {each.outcome}")
+        emit_text(each.times_text, 2)
+        emit_text(each.proved, 2)
+        for trouble in each.troubles:
+            # Where all went well in the end, who failed for several files is named once.
+            if each.exit_code or trouble not in said:
+                note_text(trouble)
+        said.update(each.troubles)
+        if each.keep is not None:
+            kept = filter(None, [each.keep, each.receipt, each.sealed_anew])
+            note_text(f"keep {' and '.join(kept)}")
+    if done.amendments is not None:
+        note_text(f"the event was changed since it was published: {done.amendments} proves how")
+
+
+COMMAND = CommandSpec("upload", upload)

@@ -1,0 +1,65 @@
+"""The command ``datacollect verify``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from datacollect.commands.brought import CommandSpec
+from datacollect.commands.console import emit, emit_json, emit_text
+from datacollect.commands.options import Json
+
+NOT_IN_TIME = 1
+
+
+def verify(
+    receipt: Annotated[str, typer.Argument(metavar="RECEIPT", help="The receipt's file.")],
+    event: Annotated[
+        str, typer.Option("--event", metavar="EVENT", help="The event's file, as published.")
+    ],
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="What was handed in: the sealed file, its .keep, or the file beside its .keep.",
+        ),
+    ] = None,
+    amendments: Annotated[
+        str | None,
+        typer.Option("--amendments", metavar="FILE", help="What the organiser has changed since."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."""
+    from datacollect.bistro.person.instants import both_clocks, utc_text
+    from datacollect.bistro.person.verify_receipt import verify_receipt
+
+    verdict = verify_receipt(receipt, event, file=file, amendments=amendments)
+    code = 0 if verdict.is_in_time else NOT_IN_TIME
+    if as_json:
+        emit_json(
+            {
+                "outcome": verdict.outcome,
+                "covers": verdict.covers,
+                "time_s": verdict.time_s,
+                "time": utc_text(verdict.time_s),
+                "deadline_s": verdict.deadline_s,
+                "deadline": utc_text(verdict.deadline_s),
+                "collected_s": verdict.collected_s,
+                "collected": utc_text(verdict.collected_s),
+                "reasons": list(verdict.reasons),
+            }
+        )
+        return code
+    emit(f"{verdict.outcome}, for {verdict.covers}")
+    if verdict.time_s is not None:
+        emit_text(f"counted at {both_clocks(verdict.time_s)}", 2)
+    emit_text(f"deadline {both_clocks(verdict.deadline_s)}", 2)
+    for reason in verdict.reasons:
+        emit_text(reason, 2)
+    return code
+
+
+COMMAND = CommandSpec("verify", verify)

@@ -1,1 +1,0 @@
-"""What the files of services and witnesses say."""

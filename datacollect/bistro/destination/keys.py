@@ -1,0 +1,42 @@
+"""What tells the destination whose something is: the hashes of tickets' secrets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.formats.event.tickets import Ticket, owned
+from datacollect.errors import ProblemError, TicketError
+from datacollect.files.documents import document_name
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from datacollect.bistro.formats.event.event import Event
+
+
+def ticket_secrets(folder: str | PathLike[str], event: Event) -> dict[str, bytes]:
+    """Return the hashes of the secrets of all tickets, by number, from the organiser's folder.
+
+    Tickets that were revoked are among them: what was committed to before still counts.
+
+    Raises
+    ------
+    ProblemError
+        There is none, or one is of another event, or damaged.
+    """
+    unrevoked = replace(event, revoked=frozenset())
+    found = {}
+    for path in sorted(Path(folder).glob("*.ticket")):
+        try:
+            ticket = owned(Ticket.from_file(path), unrevoked)
+        except TicketError as error:
+            raise ProblemError(f"{document_name(path)}: {error}") from None
+        found[ticket.id] = ticket.secret_sha256
+    if not found:
+        raise ProblemError(
+            f"{document_name(folder)}: must hold the tickets of all people, as `datacollect event "
+            "tickets` has written them"
+        )
+    return found

@@ -1,0 +1,314 @@
+"""From segments to a person's file: put together, opened, checked, written; or refused, and why."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import unicodedata
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, as_completed, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from datacollect.bistro.destination.register import LOST
+from datacollect.bistro.formats.custody.segments import segment_name
+from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.sealing.sealed import open_sealed
+from datacollect.errors import (
+    IdentityError,
+    ProblemError,
+    StoreError,
+    TransferError,
+)
+from datacollect.files.documents import not_written
+from datacollect.files.durability import sync, synchronise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+    from pathlib import Path
+    from typing import BinaryIO, Self
+
+    from datacollect.bistro.destination.pieces import Piece
+    from datacollect.bistro.destination.register import Opening, Upload
+    from datacollect.bistro.formats.log.entry import Commitment
+    from datacollect.bistro.formats.sealing.sealed import Opened
+
+_BLOCK_BYTES = 2**20
+# So many uploads wait for each process.
+_AHEAD = 8
+MOST_NAME_CHARACTERS = 60
+_UNSAFE = re.compile(r"[^\w.@+ -]")
+
+
+class Result(NamedTuple):
+    """What opening an upload has shown: as `Register.opened` takes it."""
+
+    upload: Upload
+    why: str = ""
+    ticket: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Opener:
+    """Opens uploads of an event; a process takes it once.
+
+    Attributes
+    ----------
+    identities : tuple of str
+        Each opens alone.
+    ticket_secrets : mapping of str to bytes or None
+        Hashes of secrets by the tickets' numbers; None: the event admits everybody.
+    segments : Path
+        Folder with a folder for each bistro, as its segments were fetched.
+    into : Path
+        Folder that the files are written to.
+    """
+
+    identities: tuple[str, ...]
+    ticket_secrets: Mapping[str, bytes] | None
+    segments: Path
+    into: Path
+
+    def prepare(self) -> None:
+        """Make the folder; remove what killed processes have left there, which is nobody's to find.
+
+        Raises
+        ------
+        NotWrittenError
+        """
+        try:
+            self.into.mkdir(parents=True, exist_ok=True)
+            for left in self.into.glob(".*.tmp"):
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            raise not_written(self.into, error) from None
+
+    def open(self, opening: Opening) -> Result:
+        """Open an upload; its file is on the disk, under its name, when this returns.
+
+        Raises
+        ------
+        NotWrittenError
+            The file cannot be written.
+        StoreError
+            A segment is not there any more.
+        """
+        for parts in opening.ways:
+            result = self._open(opening.upload, parts)
+            if result.why != LOST:
+                return result
+        return Result(opening.upload, LOST)
+
+    def _open(self, upload: Upload, parts: Sequence[Piece]) -> Result:
+        entry = upload.commitment.entry.hex()
+        beside = self.into / f".{entry}.{os.getpid()}.tmp"
+        try:
+            with beside.open("wb") as out, _Joined(self.segments / upload.bistro, parts) as whole:
+                opened = _unsealed(whole, out, self.identities, upload.sha256)
+                ticket, name = self._checked(opened, upload.commitment)
+                out.flush()
+                sync(out.fileno())
+            path = self.into / entry / name
+            path.parent.mkdir(exist_ok=True)
+            beside.replace(path)
+            synchronise(path.parent)
+            synchronise(self.into)
+        except _RefusedError as refused:
+            return Result(upload, refused.why)
+        except OSError as error:
+            raise not_written(self.into / entry, error) from None
+        finally:
+            beside.unlink(missing_ok=True)
+        return Result(upload, "", ticket, f"{entry}/{name}")
+
+    def _checked(self, opened: Opened, commitment: Commitment) -> tuple[str | None, str]:
+        """Return the number of the ticket inside the seal, and a name for the file."""
+        if opened.content_p != commitment.content:
+            raise _RefusedError(OTHER_CONTENT)
+        header = _header(opened.inner.header)
+        if header.get("event") != commitment.event.hex():
+            raise _RefusedError(OTHER_CONTENT)
+        name = safe_name(header.get("name"))
+        if self.ticket_secrets is None:
+            return None, name
+        ticket, secret = header.get("ticket"), opened.inner.ticket_secret or b""
+        wanted = self.ticket_secrets.get(ticket) if isinstance(ticket, str) else None
+        if wanted is None or not hmac.compare_digest(hashlib.sha256(secret).digest(), wanted):
+            raise _RefusedError(OTHER_TICKET)
+        return ticket, name
+
+
+class _RefusedError(Exception):
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def _unsealed(whole: _Joined, out: BinaryIO, identities: Sequence[str], sha256: bytes) -> Opened:
+    """Write what is inside; what the bistro holds is read to its end, whether it opens or not."""
+    opened = None
+    # Who judges the ciphertext before its hash would blame the person for what a bistro has done.
+    with suppress(ProblemError, IdentityError):
+        opened = open_sealed(whole, out, identities)
+    while whole.read(_BLOCK_BYTES):
+        pass
+    if whole.digest.digest() != sha256:
+        raise _RefusedError(LOST)
+    if opened is None:
+        raise _RefusedError(DOES_NOT_OPEN)
+    return opened
+
+
+class _Joined:
+    """The pieces of an upload, read one after the other; what a segment lacks is left out."""
+
+    def __init__(self, folder: Path, parts: Sequence[Piece]) -> None:
+        self._folder, self._parts = folder, [*reversed(parts)]
+        self._file: BinaryIO | None = None
+        self._n_left = 0
+        self.digest = hashlib.sha256()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def read(self, n: int = -1, /) -> bytes:
+        """Return some bytes, at most `n`; none at the end."""
+        while self._n_left or self._parts:
+            if not self._n_left:
+                self._next()
+            assert self._file is not None
+            most = _BLOCK_BYTES if n < 0 else min(n, _BLOCK_BYTES)
+            data = self._file.read(min(most, self._n_left))
+            # A segment that was cut ends here.
+            self._n_left = self._n_left - len(data) if data else 0
+            if data or not most:
+                self.digest.update(data)
+                return data
+        return b""
+
+    def _next(self) -> None:
+        part = self._parts.pop()
+        self.__exit__()
+        path = self._folder / segment_name(part.segment)
+        try:
+            self._file = path.open("rb")
+            self._file.seek(part.segment_offset)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}; fetch it again") from None
+        self._n_left = part.n_bytes
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _RefusedError(OTHER_CONTENT) from None
+    if not isinstance(found, dict):
+        raise _RefusedError(OTHER_CONTENT)
+    return found
+
+
+def safe_name(name: object) -> str:
+    r"""Return what a file may be called that a person has named so.
+
+    >>> [safe_name(each) for each in ("return 2026.pdf", "../../etc/passwd", "..\\x\n", 7)]
+    ['return 2026.pdf', 'passwd', 'x_', 'file']
+    """
+    if not isinstance(name, str):
+        return "file"
+    last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
+    return _UNSAFE.sub("_", last)[-MOST_NAME_CHARACTERS:].strip(". ") or "file"
+
+
+# Processes ------------------------------------------------------------------------------------
+
+# In a process of a pool: the one that it was given.
+_openers: list[Opener] = []
+
+
+def _begin(opener: Opener) -> None:
+    _openers.append(opener)
+
+
+def _open_one(opening: Opening) -> Result:
+    return _openers[0].open(opening)
+
+
+class OpeningPool:
+    """Processes that open uploads, for many rounds: ``with OpeningPool(2) as pool``.
+
+    They begin where there is something to open, and anew where they are given another `Opener`.
+
+    Parameters
+    ----------
+    n_workers : int
+    """
+
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+        self._opener: Opener | None = None
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> OpeningPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def open_all(self, opener: Opener, openings: Iterable[Opening]) -> Iterator[Result]:
+        """Open uploads; yield what that has shown, as it comes.
+
+        Parameters
+        ----------
+        opener : Opener
+        openings : iterable of Opening
+            Read some way ahead.
+
+        Raises
+        ------
+        NotWrittenError, StoreError
+            As `Opener.open`; what was opened before counts.
+        TransferError
+            A process has ended by itself.
+        """
+        waiting: set[Future[Result]] = set()
+        pool = self._begun(opener)
+        try:
+            for opening in openings:
+                waiting.add(pool.submit(_open_one, opening))
+                if len(waiting) >= _AHEAD * self._n_workers:
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    yield from (each.result() for each in done)
+            for each in as_completed(waiting):
+                yield each.result()
+        except BrokenProcessPool:
+            self._end()
+            why = "a process that opens uploads has ended by itself: is there too little memory?"
+            raise TransferError(f"{why} Start again, with fewer processes") from None
+        finally:
+            # Whoever wants no more of it leaves nothing at work.
+            wait(each for each in waiting if not each.cancel())
+
+    def _begun(self, opener: Opener) -> ProcessPoolExecutor:
+        if self._pool is None or self._opener != opener:
+            self._end()
+            opener.prepare()
+            self._opener, context = opener, get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._n_workers, context, _begin, (opener,))
+        return self._pool
+
+    def _end(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None

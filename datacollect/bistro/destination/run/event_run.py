@@ -1,0 +1,321 @@
+"""A destination from its file to its end: rounds, the log of verdicts, the table of loads."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.destination.opening import Opener, OpeningPool
+from datacollect.bistro.destination.register import Register
+from datacollect.bistro.destination.run.bistro_asking import BistroAsking
+from datacollect.bistro.destination.run.bringing import Bringing, read_network
+from datacollect.bistro.destination.run.destination_round import Destination
+from datacollect.bistro.destination.run.load_telling import LoadTelling
+from datacollect.bistro.destination.run.log_times import LogTimes
+from datacollect.bistro.destination.run.missing_list import (
+    LoggedEntries,
+    ShownReceipts,
+    hidden_rows,
+    missing_list,
+)
+from datacollect.bistro.destination.run.overview_server import overview_page
+from datacollect.bistro.destination.run.predicting import predicted_s
+from datacollect.bistro.destination.run.saying import SayingOnce
+from datacollect.bistro.destination.run.standing import (
+    BistroStanding,
+    LogStanding,
+    Standing,
+    contacts_before,
+    counted_kinds,
+    write_standing,
+)
+from datacollect.bistro.destination.run.ticket_secrets import TicketSecrets
+from datacollect.bistro.formats.event.amendments import amended
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.bistro.formats.receipt.verify import published
+from datacollect.bistro.formats.sealing.identities import opening_identities
+from datacollect.bistro.http.config import DestinationConfig, Listening, ServiceConfig
+from datacollect.bistro.http.published import Saved, amendments_of
+from datacollect.bistro.log_service.server.verdict_log import VerdictLog
+from datacollect.errors import ProblemError, naming
+from datacollect.files.documents import document_name, read_bytes
+from datacollect.net.http_asking import Asker
+from datacollect.net.keys import read_private_key
+from datacollect.net.tls import web_context
+from datacollect.transfer.pull.planning import problem_of, says_links
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+    from os import PathLike
+
+    from datacollect.bistro.formats.event.event import Event
+    from datacollect.problem.problem import Problem
+    from datacollect.transfer.pull.config.file import Collection
+
+# The table of loads says how things are, whatever else is going on.
+LOADS_EVERY_S = 10.0
+# A service that takes longer is asked in the next round.
+SERVICE_S = 5.0
+# For each second that it takes to look how far the event is, so many seconds of rounds.
+LOOKS_FOR = 10.0
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What does not change while an event is run."""
+
+    event: Event
+    event_file: Path
+    event_data: bytes
+    config: DestinationConfig
+    identities: tuple[str, ...]
+    collector: Path
+    network: Collection | None
+    problem: Problem | None
+    tls: ssl.SSLContext
+
+
+def run_event(
+    event_file: str | PathLike[str],
+    destination_file: str | PathLike[str],
+    ready: Callable[[str | None, str | None], None],
+    say: Callable[[str], None],
+    *,
+    once: bool = False,
+    page: int | None = None,
+    begun: Callable[[VerdictLog], None] = lambda _: None,
+) -> Standing:
+    """Collect what was handed in, and say what became of it, until all is settled.
+
+    It ends by itself once nothing more can come: after the event's ``collect_until``. Interrupted
+    anywhere, it is gone on with by the same call.
+
+    Parameters
+    ----------
+    event_file, destination_file : path-like
+    ready : callable
+        Told where the log of verdicts is read, and where the organiser's page is, or None, once
+        all is there.
+    say : callable
+        Takes lines that somebody would want to know at once; from other threads, too.
+    once : bool
+        Do what can be done now, and end.
+    page : int, optional
+        Port of this host's loopback for the organiser's page; 0: any free one. None: there is none.
+    begun : callable
+        Given the log, for who has its certificate reread.
+
+    Returns
+    -------
+    Standing
+        How far the event is.
+
+    Raises
+    ------
+    ProblemError
+        A file, a key or a folder is not what it should be.
+    StoreError, NotWrittenError, TransferError
+        The disk, the database or a process fails; started again it goes on.
+    """
+    given = _given(event_file, destination_file)
+    config, said = given.config, SayingOnce(say, _names(given.event))
+    with ExitStack() as stack:
+        log = stack.enter_context(_verdict_log(given, said))
+        begun(log)
+        services = {
+            each.url: stack.enter_context(Asker(each.url, given.tls, SERVICE_S))
+            for each in given.event.services
+        }
+        saved = Saved(given.event, given.event_file, config.folder)
+        event = _amended(given, saved, said)
+        asking = BistroAsking(event, said)
+        loads = stack.enter_context(
+            LoadTelling(
+                config.key,
+                asking,
+                given.problem,
+                given.tls,
+                said,
+                LOADS_EVERY_S,
+                contacts_before(config.folder, event.id.hex()),
+            )
+        )
+        seen = (
+            ShownReceipts(config.receipts, given.event_data, said),
+            LoggedEntries(given.tls, said),
+        )
+        secrets = TicketSecrets(config.tickets if event.admission == "tickets" else None, said)
+        pool = stack.enter_context(OpeningPool(config.workers))
+        overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
+        ready(log.url, None if overview is None else overview.url)
+        times = LogTimes(event, services, said)
+        look_s, standing = -math.inf, None
+        while True:
+            loads.asking = asking = BistroAsking(event, said)
+            with closing(Register(config.register, event)) as register:
+                destination = Destination(
+                    event,
+                    config.key,
+                    register,
+                    Opener(
+                        given.identities,
+                        secrets.of(given.event),
+                        config.folder / "segments",
+                        config.folder / "files",
+                    ),
+                    log,
+                    Bringing(
+                        event,
+                        given.collector,
+                        config.folder / "segments",
+                        said,
+                        config.method,
+                        given.network,
+                    ),
+                    times,
+                    asking.tell_covered,
+                    pool.open_all,
+                )
+                began_s = time.monotonic()
+                is_more = destination.do_round(int(time.time()))
+                if once or time.monotonic() >= look_s:
+                    looked_s = time.monotonic()
+                    standing = _stand(given, register, times, loads, log, seen)
+                    # Where much is to be counted, that is a small part of all work.
+                    look_s = looked_s + LOOKS_FOR * (time.monotonic() - looked_s)
+            if not is_more and standing is not None and (once or standing.is_settled):
+                return standing
+            if not is_more:
+                time.sleep(max(config.every_s - (time.monotonic() - began_s), 0.0))
+            event = times.event = _amended(given, saved, said)
+            said.names = _names(event)
+
+
+def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str]) -> _Given:
+    """Read and check all that is given."""
+    config = DestinationConfig.from_file(destination_file)
+    name = document_name(event_file)
+    event_data = read_bytes(event_file)
+    event = read_event(event_data, name)
+    if event.verdicts is None:
+        raise ProblemError(
+            f"{name}: has no [verdicts], so that nobody could prove what became of what was handed "
+            "in; an event that is collected needs its log"
+        )
+    if log_key(event.verdicts.name, config.key.public) != event.verdicts:
+        raise ProblemError(
+            f"{document_name(destination_file)}: key must be that of the event's log of verdicts, "
+            f"{event.verdicts.text}; take the file of its private key"
+        )
+    remedy = "it must be the identity of one of the event's recipients"
+    identities = opening_identities(config.identities, event.recipients, remedy)
+    if event.admission == "tickets" and config.tickets is None:
+        raise ProblemError(
+            f"{document_name(destination_file)}: tickets must be the folder of all people's "
+            "tickets, for the event asks for them; `datacollect event tickets` has written it"
+        )
+    network = None if config.collection is None else read_network(config.collection, event)
+    collector = config.collector
+    if collector is None:
+        assert network is not None
+        collector = network.key
+    read_private_key(collector)
+    problem = None
+    if network is not None and config.collection is not None and says_links(network):
+        with naming(document_name(config.collection)):
+            problem = problem_of(network, {}, [], {})
+    return _Given(
+        event,
+        Path(event_file),
+        event_data,
+        config,
+        tuple(identities),
+        collector,
+        network,
+        problem,
+        web_context(),
+    )
+
+
+def _verdict_log(given: _Given, say: Callable[[str], None]) -> VerdictLog:
+    config = given.config
+    config.folder.mkdir(parents=True, exist_ok=True)
+    service = ServiceConfig(
+        given.event,
+        given.event_data,
+        config.key,
+        config.listening or Listening(("localhost", 0), None),
+        config.folder / "verdicts",
+        0,
+        config.behind,
+    )
+    return VerdictLog(service, say, is_served=config.listening is not None)
+
+
+def _amended(given: _Given, saved: Saved, say: Callable[[str], None]) -> Event:
+    """Return the event as its logs have it changed by now; what was known stays known."""
+    found = amendments_of(given.event, [each.url for each in given.event.services], given.tls)
+    for url, why in found.troubles.items():
+        say(f"{url}: {why}")
+    if published(given.event, found.amendments, []):
+        saved.add(found.amendments)
+    return amended(given.event, published(given.event, saved.amendments, []))
+
+
+def _stand(
+    given: _Given,
+    register: Register,
+    times: LogTimes,
+    loads: LoadTelling,
+    log: VerdictLog,
+    seen: tuple[ShownReceipts, LoggedEntries],
+) -> Standing:
+    """Look how far the event is, and leave that in the folder."""
+    loads.await_answers()
+    (shown, logs), event = seen, times.event
+    now_s = int(time.time())
+    said = shown.of(event)
+    missing = missing_list(
+        (each for each in register.incomplete() if each.time_s is not None),
+        said,
+        logs.known(event, now_s),
+        register.known_among,
+    )
+    hidden = hidden_rows(said, lambda entry: register.known(entry).bistros, register.last_batch)
+    counts = register.counts()
+    each_s, arrivals = register.arrivals()
+    standing = Standing(
+        event=event.id.hex(),
+        name=event.name,
+        time_s=now_s,
+        deadline_s=event.deadline_s,
+        collect_until_s=event.collect_until_s,
+        **counts._asdict(),
+        missing=counted_kinds(missing),
+        lies=tuple((lie.who, lie.text) for lie in (*register.lies(), *hidden)),
+        bistros=tuple(
+            BistroStanding(name, told["stored_bytes"], told["free_bytes"], told["oldest_s"])
+            for name, told in sorted(loads.facts.items())
+        ),
+        predicted_s=predicted_s(register.waiting(), given.problem),
+        verdicts_url=log.url,
+        n_verdicts=max(log.published_size, 0),
+        logs=tuple(LogStanding(url, size) for url, size in sorted(loads.log_sizes.items())),
+        arrivals=tuple(arrivals),
+        arrivals_each_s=each_s,
+        is_whole=times.are_settled and not register.to_log(1),
+        contacts={each.name: loads.heard_s.get(each.name) for each in event.bistros},
+    )
+    write_standing(standing, missing, given.config.folder)
+    return standing
+
+
+def _names(event: Event) -> tuple[str, ...]:
+    """Return by what lines say whom they are about."""
+    return (*(each.url for each in event.services), *(each.name for each in event.bistros))

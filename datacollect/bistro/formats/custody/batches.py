@@ -1,0 +1,240 @@
+"""What a bistro reports to the destination: rows of uploads in numbered, chained, signed batches.
+
+A batch is a signed note and, after it, its rows, whose hash is in the note. Each note names the
+hash of the note before it, so that a bistro can neither hide a batch nor put another in its place
+unnoticed. A row opens the commitment: nobody can invent an upload that was never committed to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.bistro.formats.event.kinds import Hex
+from datacollect.bistro.formats.log.checkpoints import SIZE_STOP, TIME_STOP, whole
+from datacollect.bistro.formats.log.entry import COMMITMENT_LABEL
+from datacollect.bistro.formats.log.notes import (
+    MOST_NOTE_BYTES,
+    OF_NOTE,
+    Note,
+    VerifierKey,
+    is_by,
+    parse_note,
+    signed,
+)
+from datacollect.errors import ProblemError
+from datacollect.files.kinds import shown
+
+if TYPE_CHECKING:
+    from datacollect.bistro.formats.event.event import Bistro, Event
+    from datacollect.bistro.formats.log.entry import Commitment
+    from datacollect.net.keys import PrivateKey
+
+FORMAT = "datacollect-batch/1"
+# What the first batch says of the one before it.
+FIRST = bytes(32)
+MOST_ROWS = 100_000
+# Rows whose commitments are made at once.
+N_TOGETHER = 10_000
+
+# `committed_*` is what the entry commits to, `size` and `sha256` what the bistro holds: another
+# ciphertext of the same content where it was sealed anew. `ticket` is zeros at an open event.
+ROW = np.dtype(
+    [
+        ("entry", "V32"),
+        ("salt", "V32"),
+        ("content_p", "V32"),
+        ("committed_size", ">u8"),
+        ("committed_sha256", "V32"),
+        ("size", ">u8"),
+        ("sha256", "V32"),
+        ("ticket", "V16"),
+        ("time_s", ">u8"),
+    ]
+)
+
+MOST_BATCH_BYTES = 4 + MOST_NOTE_BYTES + MOST_ROWS * ROW.itemsize
+# Columns of a row that make its commitment, in their order there.
+COMMITTED = ("salt", "committed_size", "committed_sha256", "content_p")
+
+
+def bistro_key(event: Event, bistro: Bistro) -> VerifierKey:
+    """Return the key that verifies the batches of a bistro."""
+    return VerifierKey(f"bistro/{event.id.hex()[:16]}", bistro.key, OF_NOTE)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of a bistro's uploads.
+
+    Attributes
+    ----------
+    event : bytes
+        The event's id.
+    bistro : str
+    number : int
+        From 0, without gaps.
+    previous : bytes
+        `digest` of the batch before it; `FIRST` where there is none.
+    time_s : int
+        The bistro's own clock, whole seconds since 1970; proves nothing.
+    rows : numpy.ndarray
+        Of dtype `ROW`.
+    note : Note
+        As it is signed.
+    """
+
+    event: bytes
+    bistro: str
+    number: int
+    previous: bytes
+    time_s: int
+    rows: np.ndarray
+    note: Note
+
+    @property
+    def digest(self) -> bytes:
+        """What the next batch calls it: the SHA-256 of what is signed, rows included by theirs."""
+        return hashlib.sha256(self.note.text.encode()).digest()
+
+    @property
+    def data(self) -> bytes:
+        """The batch as a file holds it."""
+        note = self.note.data
+        return len(note).to_bytes(4, "big") + note + self.rows.tobytes()
+
+
+def sign_batch(
+    event: Event,
+    bistro: str,
+    number: int,
+    previous: bytes,
+    time_s: int,
+    rows: np.ndarray,
+    key: PrivateKey,
+) -> Batch:
+    """Return a batch as its bistro signs it; parameters as the attributes of `Batch`."""
+    if rows.dtype != ROW or len(rows) > MOST_ROWS:
+        raise ValueError(f"a batch has at most {MOST_ROWS} rows of its own kind")
+    text = "\n".join(
+        [
+            FORMAT,
+            event.id.hex(),
+            bistro,
+            str(number),
+            previous.hex(),
+            str(time_s),
+            str(len(rows)),
+            hashlib.sha256(rows.tobytes()).hexdigest(),
+            "",
+        ]
+    )
+    note = signed(text, f"bistro/{event.id.hex()[:16]}", key)
+    return Batch(event.id, bistro, number, previous, time_s, rows, note)
+
+
+def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
+    """Return the batch that the bytes of a file are.
+
+    Parameters
+    ----------
+    data : bytes
+    event : Event
+        With the amendments that are known: they may have added the bistro.
+    place : str
+        What messages call it.
+
+    Raises
+    ------
+    ProblemError
+        They are none, of another event, or not signed by the bistro that they name.
+    """
+    n_note = int.from_bytes(data[:4], "big")
+    if n_note > MOST_NOTE_BYTES or len(data) < 4 + n_note:
+        raise ProblemError(f"{place} must begin with the length of its note and the note")
+    note = parse_note(data[4 : 4 + n_note], place)
+    lines = note.text.split("\n")
+    if len(lines) != 9 or lines[0] != FORMAT:
+        raise ProblemError(f"{place} must begin with {FORMAT}, got {shown(lines[0])}")
+    of_event = Hex().read(lines[1], f"{place}: event")
+    if of_event != event.id:
+        raise ProblemError(f"{place} is of another event, {of_event.hex()[:16]}…")
+    bistro = next((each for each in event.bistros if each.name == lines[2]), None)
+    if bistro is None or not is_by(note, bistro_key(event, bistro)):
+        raise ProblemError(f"{place} must be signed by a bistro of the event, {shown(lines[2])}")
+    raw = data[4 + n_note :]
+    n_rows = whole(lines[6], f"{place}: its number of rows", MOST_ROWS + 1)
+    if len(raw) != n_rows * ROW.itemsize or hashlib.sha256(raw).hexdigest() != lines[7]:
+        raise ProblemError(f"{place}: its rows are not those that its note says; fetch it again")
+    return Batch(
+        event.id,
+        bistro.name,
+        whole(lines[3], f"{place}: number", SIZE_STOP),
+        Hex().read(lines[4], f"{place}: previous"),
+        whole(lines[5], f"{place}: time", TIME_STOP),
+        np.frombuffer(raw, ROW),
+        note,
+    )
+
+
+def row_of(
+    commitment: Commitment, size: int, sha256: bytes, ticket: bytes, time_s: int
+) -> tuple[bytes | int, ...]:
+    """Return a row, in the order of `ROW`: what was committed to, and what is held of it.
+
+    Parameters
+    ----------
+    commitment : Commitment
+    size : int
+        In bytes, of what is held.
+    sha256 : bytes
+        Of what is held.
+    ticket : bytes
+        Number of the ticket, 16 bytes.
+    time_s : int
+        When it was whole, by the bistro's clock, seconds since 1970.
+    """
+    return (
+        *(commitment.entry, commitment.salt, commitment.content),
+        *(commitment.size, commitment.ciphertext_sha256, size, sha256, ticket, time_s),
+    )
+
+
+def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
+    """Return which rows open the commitments that they name, as an array of bool.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray
+        Of dtype `ROW`.
+    event : bytes
+        The event's id.
+    """
+    parts = [
+        _opening_together(rows[i : i + N_TOGETHER], event) for i in range(0, len(rows), N_TOGETHER)
+    ]
+    return np.concatenate([np.zeros(0, bool), *parts])
+
+
+def _opening_together(rows: np.ndarray, event: bytes) -> np.ndarray:
+    """Return the same of few rows, whose commitments fit in memory."""
+    raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), ROW.itemsize)
+    label = np.frombuffer(COMMITMENT_LABEL + event, np.uint8)
+    parts = [np.broadcast_to(label, (len(rows), len(label)))]
+    assert ROW.fields is not None
+    for column in COMMITTED:
+        kind, start = ROW.fields[column][:2]
+        parts.append(raw[:, start : start + kind.itemsize])
+    messages = np.hstack(parts)
+    n_bytes, data = messages.shape[1], messages.tobytes()
+    sha256 = hashlib.sha256
+    entries = b"".join(
+        [sha256(data[i : i + n_bytes]).digest() for i in range(0, len(data), n_bytes)]
+    )
+    named = np.ascontiguousarray(rows["entry"]).view("S32")
+    is_open: np.ndarray = np.frombuffer(entries, "S32") == named
+    is_open &= (rows["committed_size"] < SIZE_STOP) & (rows["size"] < SIZE_STOP)
+    return is_open & (rows["time_s"] < TIME_STOP)

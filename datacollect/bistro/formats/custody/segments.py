@@ -1,0 +1,95 @@
+"""Where uploads lie in a bistro's segments: a file of at most 64 MiB and, beside it, its index.
+
+Only closed segments are served: a segment and its index never change. An upload may span several.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.bistro.formats.log.checkpoints import SIZE_STOP
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from pathlib import PurePosixPath
+
+MOST_SEGMENT_BYTES = 64 * 2**20
+CLOSED_AFTER_S = 10.0
+MOST_PIECES = 1_000_000
+
+# A piece: bytes from `upload_offset` of an upload lie at `segment_offset`.
+PIECE = np.dtype(
+    [
+        ("entry", "V32"),
+        ("upload_offset", ">u8"),
+        ("segment_offset", ">u8"),
+        ("n_bytes", ">u8"),
+    ]
+)
+MOST_INDEX_BYTES = MOST_PIECES * PIECE.itemsize
+
+
+def segment_name(number: int) -> str:
+    """Return the path of a segment below the folder that a bistro serves.
+
+    >>> segment_name(7), index_name(7), batch_name(7)
+    ('segments/0000000007.segment', 'segments/0000000007.index', 'batches/0000000007.batch')
+    """
+    return f"segments/{number:010}.segment"
+
+
+def index_name(number: int) -> str:
+    """Return the path of a segment's index."""
+    return f"segments/{number:010}.index"
+
+
+def batch_name(number: int) -> str:
+    """Return the path of a batch."""
+    return f"batches/{number:010}.batch"
+
+
+def number_of(path: PurePosixPath) -> int | None:
+    """Return the number of a segment, an index or a batch by its path; None: it is none."""
+    if len(path.stem) == 10 and path.stem.isascii() and path.stem.isdigit():
+        number = int(path.stem)
+        if str(path) in {segment_name(number), index_name(number), batch_name(number)}:
+            return number
+    return None
+
+
+def read_index(data: bytes, place: str = "the index") -> np.ndarray:
+    """Return the pieces of a segment, of dtype `PIECE`, in the order in which they lie.
+
+    Parameters
+    ----------
+    data : bytes
+        Of the index's file.
+    place : str
+        What messages call it.
+
+    Raises
+    ------
+    ProblemError
+        The pieces do not lie one after the other, or are more than a segment holds.
+    """
+    if len(data) % PIECE.itemsize or len(data) > MOST_INDEX_BYTES:
+        raise ProblemError(f"{place} must be whole rows, at most {MOST_PIECES}")
+    pieces = np.frombuffer(data, PIECE)
+    lengths = pieces["n_bytes"].astype(np.uint64)
+    # No length above a segment's most: so many of these add up to less than 2**64.
+    ends = np.cumsum(lengths)
+    is_filled = (
+        (lengths <= MOST_SEGMENT_BYTES).all()
+        and (pieces["segment_offset"] == ends - lengths).all()
+        and (ends <= MOST_SEGMENT_BYTES).all()
+    )
+    if not is_filled:
+        raise ProblemError(
+            f"{place}: its pieces must fill a segment of at most {MOST_SEGMENT_BYTES} bytes, one "
+            "behind the other"
+        )
+    if (pieces["upload_offset"] >= SIZE_STOP).any():
+        raise ProblemError(f"{place}: an offset must be below {SIZE_STOP}")
+    return pieces

@@ -1,0 +1,166 @@
+"""Amendments: what an organiser may still change, in plain text, for everybody to see.
+
+An amendment is a signed note whose text is TOML. It becomes an entry of every log, whole and
+readable: an organiser cannot keep one secret. It can move the deadline later, add bistros, and
+revoke tickets, and it counts once a log has published it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.formats.event.fields import AMENDMENT_FORMAT, BISTROS
+from datacollect.bistro.formats.event.file import bistros_of
+from datacollect.bistro.formats.event.kinds import Hex
+from datacollect.bistro.formats.event.rules import check_event, instant_of
+from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.bistro.formats.log.notes import Note, is_by, parse_note, signed
+from datacollect.errors import ProblemError, naming
+from datacollect.files.documents import parse_toml
+from datacollect.files.fields import Document, Field
+from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
+from datacollect.files.toml_tables import toml_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from datacollect.bistro.formats.event.event import Bistro, Event
+    from datacollect.net.keys import PrivateKey
+
+# The name in the note; which organiser, the event's file says.
+SIGNER = "organiser"
+
+AMENDMENT = Document(
+    "the amendment",
+    "What the organiser changes in an event. Everything else stays.",
+    (
+        Field("format", Text((AMENDMENT_FORMAT,)), "Format and version.", required=True),
+        Field("event", Hex(), "The event's id.", required=True),
+        Field(
+            "number",
+            Whole(minimum=1, stop=100_001),
+            "Counts the event's amendments, from 1.",
+            required=True,
+        ),
+        Field("deadline", ClockTime(), "A later one, with offset."),
+        Field("revoked", ListOf(Hex()), "Hashes of tickets that count no more.", default=()),
+        BISTROS,
+    ),
+    remedy="`datacollect event extend EVENT.toml` writes one",
+)
+
+
+@dataclass(frozen=True)
+class Amendment:
+    """What an amendment says.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    deadline_s : int or None
+        Seconds since 1970.
+    revoked : frozenset of bytes
+    bistros : tuple of Bistro
+    entry : bytes
+        The note as the logs hold it.
+    """
+
+    number: int
+    deadline_s: int | None
+    revoked: frozenset[bytes]
+    bistros: tuple[Bistro, ...]
+    entry: bytes
+
+
+def sign_amendment(event: Event, changes: dict[str, Any], number: int, key: PrivateKey) -> bytes:
+    """Return the note of an amendment.
+
+    Parameters
+    ----------
+    event : Event
+        With all earlier amendments.
+    changes : dict
+        ``deadline`` (a date and time with offset), ``revoked`` (hashes in hexadecimal digits),
+        ``bistros`` (rows as in an event's file); any of them.
+    number : int
+        One more than that of the last amendment.
+    key : PrivateKey
+        The organiser's.
+
+    Raises
+    ------
+    ProblemError
+        It changes what cannot be changed, or the key is another one.
+    """
+    if key.public != event.organiser:
+        raise ProblemError(
+            f"the key must be the organiser's, {event.organiser}, got that of {key.public}"
+        )
+    said = {"format": AMENDMENT_FORMAT, "event": event.id.hex(), "number": number, **changes}
+    note = signed(toml_of(AMENDMENT, said), SIGNER, key)
+    check_amendment(event, read_amendment(note.data, event))
+    return note.data
+
+
+def read_amendment(entry: bytes, event: Event, place: str = "the amendment") -> Amendment:
+    """Return the amendment that a log's entry is.
+
+    Raises
+    ------
+    ProblemError
+        It is none, of another event, or not signed by the organiser.
+    """
+    note = parse_note(entry, place)
+    # Counted first: strangers could have one and the same verified many times.
+    if len(note.signatures) > 1 or not is_by(note, log_key(SIGNER, event.organiser)):
+        raise ProblemError(f"{place} must be signed by the organiser, {event.organiser}, alone")
+    with naming(place):
+        return _amendment(note, event)
+
+
+def _amendment(note: Note, event: Event) -> Amendment:
+    values = AMENDMENT.read(parse_toml(note.text, "its text"))
+    if values["event"] != event.id:
+        raise ProblemError(
+            f"event must be {event.id.hex()}, got {values['event'].hex()}: it is of another event"
+        )
+    deadline = values["deadline"]
+    return Amendment(
+        number=values["number"],
+        deadline_s=instant_of(deadline, event.timezone, "deadline") if deadline else None,
+        revoked=frozenset(values["revoked"]),
+        bistros=bistros_of(values["bistros"]),
+        entry=note.data,
+    )
+
+
+def check_amendment(event: Event, amendment: Amendment) -> None:
+    """Raise `ProblemError` where an amendment does not fit an event, earlier ones included."""
+    with naming(f"amendment {amendment.number}"):
+        if amendment.deadline_s is not None and amendment.deadline_s <= event.deadline_s:
+            raise ProblemError(
+                f"deadline must be later than {event.clock_text(event.deadline_s)}, got "
+                f"{event.clock_text(amendment.deadline_s)}; a deadline can only move to later"
+            )
+        check_event(amended(event, [amendment]))
+
+
+def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
+    """Return an event as amendments change it, in whichever order: the latest deadline counts."""
+    for each in amendments:
+        event = replace(
+            event,
+            deadline_s=max(event.deadline_s, each.deadline_s or 0),
+            revoked=event.revoked | each.revoked,
+            bistros=event.bistros + each.bistros,
+        )
+    return event
+
+
+def missing_numbers(amendments: Sequence[Amendment]) -> list[int]:
+    """Return the numbers of amendments that there must be, and that are not among these."""
+    numbers = {each.number for each in amendments}
+    return sorted(set(range(1, max(numbers, default=0))) - numbers)

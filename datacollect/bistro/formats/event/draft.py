@@ -1,0 +1,121 @@
+"""From a draft to an event: what nobody should have to write by hand is filled in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.formats.event.fields import EVENT, EVENT_FORMAT, LIMITS
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.kinds import PEM, Url
+from datacollect.bistro.formats.event.strength import default_quorum
+from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.errors import ProblemError
+from datacollect.files.clock import local_instant, parsed, zone_of
+from datacollect.files.clock_times import CLOCK_TIME, as_text
+from datacollect.files.kinds import shown
+from datacollect.files.toml_tables import toml_of
+from datacollect.net.kinds import PublicKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ORIGIN_BYTES = 8
+TIMES = ("opens", "deadline", "collect_until", "keep_until")
+
+
+def complete(
+    draft: Mapping[str, Any],
+    organiser: str,
+    random_bytes: Callable[[int], bytes],
+    certificates: Mapping[str, str],
+) -> bytes:
+    """Return the bytes of the event's file that a draft becomes.
+
+    A draft is an event's file that leaves out what has a default, gives the public `key` of each
+    service and of the log of verdicts instead of a `log`, and names files where the event holds
+    certificates. Its times may be local ones of its time zone.
+
+    Parameters
+    ----------
+    draft : mapping
+        The draft's tree.
+    organiser : str
+        Public key of who signs tickets and amendments.
+    random_bytes : function
+        Returns so many random bytes, for the origins of the logs.
+    certificates : mapping of str to str
+        What stands in the files that `certificate_files` names.
+
+    Raises
+    ------
+    ProblemError
+        The draft is none, or the event breaks a rule.
+    """
+    tree = {"format": EVENT_FORMAT, **draft}
+    if tree.setdefault("organiser", organiser) != organiser:
+        raise ProblemError(
+            f"organiser must be the key that is given, {organiser}, got {shown(tree['organiser'])}"
+            "; leave it out of the draft"
+        )
+    for field in EVENT.fields:
+        if field.name in ("lag_s", "admission", "counts"):
+            tree.setdefault(field.name, field.default)
+    given = tree.get("limits", {})
+    if isinstance(given, dict):
+        defaults = {f.name: f.default for f in LIMITS.fields if f.default is not None}
+        tree["limits"] = defaults | given
+    tree.setdefault("quorum", default_quorum(len(_rows(tree, "witnesses"))))
+    for i, row in enumerate(_rows(tree, "services")):
+        if "key" in row:
+            _give_log(row, f"services[{i}]", random_bytes)
+    verdicts = tree.get("verdicts")
+    if isinstance(verdicts, dict) and "key" in verdicts:
+        _give_log(verdicts, "verdicts", random_bytes)
+    for row, key in _named_files(tree):
+        row[key] = certificates.get(row[key], row[key])
+    tree = {key: as_text(value) for key, value in tree.items()}
+    for key in TIMES:
+        tree = _with_offset(tree, key)
+    data = toml_of(EVENT, tree).encode()
+    read_event(data, "the event")
+    return data
+
+
+def _with_offset(tree: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a tree whose local time at a key has the offset that its time zone determines."""
+    text, zone = tree.get(key), tree.get("timezone")
+    if not (isinstance(text, str) and re.fullmatch(CLOCK_TIME, text) and isinstance(zone, str)):
+        return tree  # refused later, by what it is
+    instant = parsed(text, key)
+    if instant.tzinfo is not None:
+        return tree
+    return tree | {key: local_instant(instant, zone_of(zone), key).isoformat()}
+
+
+def certificate_files(draft: Mapping[str, Any]) -> list[str]:
+    """Return the files that a draft names where the event holds certificates."""
+    return [row[key] for row, key in _named_files(draft)]
+
+
+def _named_files(tree: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    keys = (("authorities", "certificate"), ("bistros", "ca"))
+    return [
+        (row, key)
+        for rows, key in keys
+        for row in _rows(tree, rows)
+        if isinstance(row.get(key), str) and not PEM.fullmatch(row[key])
+    ]
+
+
+def _rows(tree: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    rows = tree.get(key)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _give_log(row: dict[str, Any], place: str, random_bytes: Callable[[int], bytes]) -> None:
+    url = Url().read(row.get("url", ""), f"{place}.url")
+    key = PublicKey().read(row.pop("key"), f"{place}.key")
+    # Fresh for each event: the log of one event must never be taken for that of another.
+    host = url.split("/")[2]
+    row["log"] = log_key(f"{host}/{random_bytes(ORIGIN_BYTES).hex()}", key).text

@@ -1,0 +1,123 @@
+"""An event: what its file says, and what was changed since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from datacollect.files.clock import Clock, zone_of
+
+if TYPE_CHECKING:
+    from datacollect.bistro.formats.log.notes import VerifierKey
+
+
+@dataclass(frozen=True)
+class Service:
+    """Who keeps a log of the event: where, and the key of the log."""
+
+    url: str
+    log: VerifierKey
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Who says by when a log had grown so far: where, and its key."""
+
+    url: str
+    vkey: VerifierKey
+
+
+@dataclass(frozen=True)
+class Bistro:
+    """An upload server; `fingerprint` or `ca` says whose certificate is its."""
+
+    name: str
+    url: str
+    key: str
+    fingerprint: str | None = None
+    ca: str | None = None
+
+
+@dataclass(frozen=True)
+class Authority:
+    """An outside clock: where, and the certificates that its answers lead to, PEM."""
+
+    url: str
+    certificate: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event, amendments included where it was `amended`.
+
+    Attributes
+    ----------
+    id : bytes
+        SHA-256 of the file's bytes.
+    name, timezone : str
+    opens_s, deadline_s, collect_until_s, keep_until_s : int
+        Seconds since 1970.
+    lag_s : int
+    organiser : str
+        Public key.
+    recipients : tuple of str
+    admission, counts : str
+    quorum : int
+        How many witnesses make a time.
+    most_bytes : int or None
+    commitments_per_ticket : int
+    services, witnesses, bistros, authorities : tuples
+    verdicts : VerifierKey or None
+    verdicts_url : str or None
+        Where the log of verdicts is read; None: people cannot ask it.
+    revoked : frozenset of bytes
+        Hashes of tickets that count no more.
+    """
+
+    id: bytes
+    name: str
+    timezone: str
+    opens_s: int
+    deadline_s: int
+    lag_s: int
+    collect_until_s: int
+    keep_until_s: int
+    organiser: str
+    recipients: tuple[str, ...]
+    admission: str
+    counts: str
+    quorum: int
+    most_bytes: int | None
+    commitments_per_ticket: int
+    services: tuple[Service, ...]
+    witnesses: tuple[Witness, ...]
+    verdicts: VerifierKey | None
+    bistros: tuple[Bistro, ...]
+    authorities: tuple[Authority, ...]
+    revoked: frozenset[bytes] = frozenset()
+    verdicts_url: str | None = None
+
+    @property
+    def latest_s(self) -> int:
+        """The last second in time, by witnesses' clocks: the deadline and the lag."""
+        return self.deadline_s + self.lag_s
+
+    def clock_text(self, time_s: float) -> str:
+        """Write an instant as the event's own clocks show it."""
+        return Clock(datetime(1970, 1, 1, tzinfo=UTC), zone_of(self.timezone)).text(time_s)
+
+    def log_of(self, origin: str) -> VerifierKey | None:
+        """Return the key of the event's log of that origin, if it has one."""
+        return next((each.log for each in self.services if each.log.name == origin), None)
+
+    @property
+    def log_keys(self) -> tuple[VerifierKey, ...]:
+        """The keys of all logs, that of verdicts too: witnesses sign for these."""
+        verdicts = () if self.verdicts is None else (self.verdicts,)
+        return (*(each.log for each in self.services), *verdicts)
+
+    @property
+    def witness_keys(self) -> tuple[VerifierKey, ...]:
+        """The keys of all witnesses."""
+        return tuple(each.vkey for each in self.witnesses)

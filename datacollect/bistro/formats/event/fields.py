@@ -1,0 +1,133 @@
+"""What an event's file may say: its tables of fields."""
+
+from __future__ import annotations
+
+from datacollect.bistro.formats.event.kinds import (
+    CERTIFICATES,
+    FINGERPRINT,
+    WITNESS_KEY,
+    LogKey,
+    Recipient,
+    Url,
+)
+from datacollect.files.fields import Document, Field, Rows, Table
+from datacollect.files.file_kinds import FileKind
+from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
+from datacollect.net.kinds import HostName, PublicKey
+
+EVENT_FORMAT = "datacollect-event/1"
+AMENDMENT_FORMAT = "datacollect-amendment/1"
+
+MOST_LAG_S = 600
+
+LIMITS = Table(
+    "the table limits",
+    "What a person may hand in.",
+    (
+        Field("bytes", Whole("bytes", minimum=1), "Longest sealed file; any length if absent."),
+        Field(
+            "commitments_per_ticket",
+            Whole(minimum=1, stop=10_001),
+            "Drafts that a ticket is good for.",
+            default=10,
+        ),
+    ),
+)
+
+SERVICE = Table(
+    "a service",
+    "Who keeps a log of the event.",
+    (
+        Field("url", Url(), "Where it is.", required=True),
+        Field("log", LogKey(), "The log's verifier key; its origin is fresh.", required=True),
+    ),
+)
+
+WITNESS = Table(
+    "a witness",
+    "Who says by when a log had grown so far, and that it has only grown.",
+    (
+        Field("url", Url(), "Where it is.", required=True),
+        Field("vkey", WITNESS_KEY, "Its verifier key.", required=True),
+    ),
+)
+
+BISTRO = Table(
+    "a bistro",
+    "An upload server that keeps sealed files until they are collected.",
+    (
+        Field("name", HostName(), "Its name.", required=True),
+        Field("url", Url(), "Where it is.", required=True),
+        Field("key", PublicKey(), "Signs its receipts.", required=True),
+        Field("fingerprint", FINGERPRINT, "Of its certificate."),
+        Field("ca", CERTIFICATES, "Who has signed its certificate, PEM."),
+    ),
+)
+
+AUTHORITY = Table(
+    "an authority",
+    "Who tells the time where no service answers, by RFC 3161.",
+    (
+        Field("url", Url(), "Where it is.", required=True),
+        Field("certificate", CERTIFICATES, "Its root, and what leads to it, PEM.", required=True),
+    ),
+)
+
+VERDICTS = Table(
+    "the table verdicts",
+    "Where the destination says what it has collected.",
+    (
+        Field("log", LogKey(), "Verifier key of the log of verdicts.", required=True),
+        Field("url", Url(), "Where people read it; they cannot ask for verdicts if absent."),
+    ),
+)
+
+BISTROS = Field("bistros", Rows(BISTRO), "Upload servers.", default=())
+
+EVENT = Document(
+    "the event",
+    "Who hands in what, to whom, until when. Its id is the SHA-256 of this file's bytes.",
+    (
+        Field("format", Text((EVENT_FORMAT,)), "Format and version.", required=True),
+        Field("name", Text(), "What people call it.", required=True),
+        Field("opens", ClockTime(), "From when on entries are taken; at once if absent."),
+        Field("deadline", ClockTime(), "Until when to hand in, with offset.", required=True),
+        Field("timezone", Text(), "Whose clocks are shown, an IANA name.", required=True),
+        Field(
+            "lag_s",
+            Whole("seconds", stop=MOST_LAG_S + 1),
+            "How long witnesses may take to see an entry; nobody is shown it as spare time.",
+            default=10,
+        ),
+        Field("collect_until", ClockTime(), "Until when files are collected.", required=True),
+        Field("keep_until", ClockTime(), "Until when logs are kept.", required=True),
+        Field("organiser", PublicKey(), "Signs tickets and amendments.", required=True),
+        Field(
+            "recipients",
+            ListOf(Recipient(), 1, 16, "must be a list of 1 to 16 recipients of age"),
+            "Whom files are sealed for; any one of them opens.",
+            required=True,
+        ),
+        Field(
+            "admission",
+            Text(("tickets", "open")),
+            "Who may hand in: who has a ticket, or anybody.",
+            default="tickets",
+        ),
+        Field(
+            "counts",
+            Text(("last", "first", "all")),
+            "Which of a person's drafts in time counts.",
+            default="last",
+        ),
+        Field("quorum", Whole(minimum=1, stop=33), "Witnesses that make a time.", required=True),
+        Field("limits", LIMITS, "What a person may hand in."),
+        Field("services", Rows(SERVICE), "Logs; an entry in any counts.", required=True),
+        Field("witnesses", Rows(WITNESS), "Witnesses of all logs.", required=True),
+        Field("verdicts", VERDICTS, "The destination's log."),
+        BISTROS,
+        Field("authorities", Rows(AUTHORITY), "Outside clocks; two must agree.", default=()),
+    ),
+    remedy="`datacollect event new DRAFT.toml -o EVENT.toml` writes one",
+)
+EVENT_KIND = FileKind("event", EVENT)

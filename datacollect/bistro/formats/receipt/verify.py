@@ -1,0 +1,244 @@
+"""Whether a receipt proves that something was handed in in time: without network, without clock."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from datacollect.bistro.formats.custody.collected import collected_verdict
+from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
+from datacollect.bistro.formats.event.file import id_advice, read_event
+from datacollect.bistro.formats.log.entry import content_digest
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.receipt.counted_time import proved_time, time_in
+from datacollect.bistro.formats.receipt.tokens import outside_time
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from datacollect.bistro.formats.event.amendments import Amendment
+    from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt
+
+Outcome: TypeAlias = Literal["in time", "late", "not proved"]
+
+SOME_BYTES, SEALED_FILE, CONTENT = "some bytes", "the sealed file", "the file"
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file as it was before it was sealed, and what a person keeps to prove it.
+
+    Attributes
+    ----------
+    secret, header : bytes
+        As `datacollect.bistro.formats.log.entry.content_digest` takes them.
+    file : iterable of bytes
+        In pieces; read once.
+    """
+
+    secret: bytes = field(repr=False)
+    header: bytes
+    file: Iterable[bytes]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a receipt proves.
+
+    Attributes
+    ----------
+    outcome : str
+        ``"in time"``, ``"late"`` or ``"not proved"``.
+    time_s : int or None
+        By when it stood in a log, seconds since 1970.
+    deadline_s : int
+        As amendments have left it.
+    covers : str
+        Of what: ``"some bytes"`` where no file was given, ``"the sealed file"``, ``"the file"``.
+    reasons : tuple of str
+        Sentences: what counts and what does not.
+    collected_s : int or None
+        By when the destination's log said that it was collected; None: nothing here proves that.
+    """
+
+    outcome: Outcome
+    time_s: int | None
+    deadline_s: int
+    covers: str
+    reasons: tuple[str, ...]
+    collected_s: int | None = None
+
+    @property
+    def is_in_time(self) -> bool:
+        """Whether it proves what it should."""
+        return self.outcome == "in time"
+
+
+def verify(
+    event_file: bytes,
+    receipt: Receipt,
+    *,
+    ciphertext: Iterable[bytes] | None = None,
+    content: Content | None = None,
+    amendments: Sequence[PublishedAmendment] | None = None,
+) -> Verdict:
+    """Return what a receipt proves of an event.
+
+    Parameters
+    ----------
+    event_file : bytes
+        All bytes of the event's file.
+    receipt : Receipt
+    ciphertext : iterable of bytes, optional
+        The sealed file, in pieces.
+    content : Content, optional
+        The file before it was sealed.
+    amendments : sequence of PublishedAmendment, optional
+        None: nobody has looked for any.
+
+    Raises
+    ------
+    ProblemError
+        The receipt is of another event, or what is given as an event or amendment is none.
+    """
+    event = read_event(event_file)
+    require_receipt_of(receipt, event, event_file)
+    reasons: list[str] = []
+    event = _with_amendments(event, amendments, reasons)
+    covers = _covered(receipt, ciphertext, content, reasons)
+    time_s = _time(receipt, event, reasons)
+    outcome: Outcome = "not proved"
+    if time_s is not None and covers:
+        outcome = "in time" if time_s <= event.latest_s else "late"
+        reasons.append(f"Counted at {event.clock_text(time_s)}.")
+    if outcome == "late":
+        reasons.append(f"The deadline was {event.clock_text(event.deadline_s)}.")
+    collected_s = collected_time(receipt, event, reasons)
+    covers = covers or SOME_BYTES
+    return Verdict(outcome, time_s, event.deadline_s, covers, tuple(reasons), collected_s)
+
+
+def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> None:
+    """Raise `ProblemError` where a receipt is of another event than the file's."""
+    if receipt.commitment.event != event.id:
+        raise ProblemError(
+            f"the receipt is of event {receipt.commitment.event.hex()}, the event's file has the "
+            f"id {event.id.hex()}: {id_advice(event_file, receipt.commitment.event)}"
+        )
+
+
+def published(
+    event: Event, amendments: Iterable[PublishedAmendment], reasons: list[str]
+) -> list[Amendment]:
+    """Return the amendments that a log of the event has published; say why others do not count.
+
+    Raises
+    ------
+    ProblemError
+        One is none, or of another event or organiser.
+    """
+    found: dict[bytes, Amendment] = {}
+    for i, each in enumerate(amendments):
+        amendment = read_amendment(each.note, event, f"amendments[{i}]")
+        times = [proved_time(proof, each.note, event) for proof in each.proofs]
+        if all(time.time_s is None for time in times):
+            why = next((time.why_not for time in times), "no proof of a log is given")
+            reasons.append(
+                f"Amendment {amendment.number} does not count, it is not published: {why}."
+            )
+        else:
+            found[amendment.entry] = amendment
+    return list(found.values())
+
+
+def _with_amendments(
+    event: Event, amendments: Sequence[PublishedAmendment] | None, reasons: list[str]
+) -> Event:
+    if amendments is None:
+        reasons.append("No amendments were given: a later deadline would not be seen.")
+        return event
+    found = published(event, amendments, reasons)
+    reasons += [f"Amendment {number} is missing." for number in missing_numbers(found)]
+    return amended(event, found)
+
+
+def _covered(
+    receipt: Receipt,
+    ciphertext: Iterable[bytes] | None,
+    content: Content | None,
+    reasons: list[str],
+) -> str:
+    """Return what the receipt is shown to be of; nothing where it is not of what was given."""
+    if ciphertext is not None:
+        size, digest = 0, hashlib.sha256()
+        for piece in ciphertext:
+            size += len(piece)
+            digest.update(piece)
+        if (size, digest.digest()) != (
+            receipt.commitment.size,
+            receipt.commitment.ciphertext_sha256,
+        ):
+            reasons.append("The sealed file is not the one that was handed in.")
+            return ""
+    if content is not None:
+        found = content_digest(content.secret, content.header, content.file)
+        if found != receipt.commitment.content:
+            reasons.append("The file is not the one that was handed in, or was changed since.")
+            return ""
+        return CONTENT
+    if ciphertext is not None:
+        return SEALED_FILE
+    reasons.append("No file was given: this proves a time for some bytes, nobody knows which.")
+    return SOME_BYTES
+
+
+def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
+    """Return by when the destination's log has said that it has collected what was handed in.
+
+    None: nothing in the receipt proves that it has. Sentences about it are added to `reasons`.
+    """
+    if receipt.collected is None:
+        return None
+    why_not = "the event has no log of verdicts"
+    if event.verdicts is not None:
+        try:
+            proof = LogProof.parse(receipt.collected.encode())
+        except ProblemError as error:
+            why_not = str(error)
+        else:
+            said = collected_verdict(receipt.collected, event.id, receipt.entry)
+            found = time_in(event.verdicts, proof, said.data, event)
+            if found.time_s is not None:
+                reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
+                return found.time_s
+            why_not = found.why_not
+    reasons.append(f"What says that it was collected does not count: {why_not}.")
+    return None
+
+
+def _time(receipt: Receipt, event: Event, reasons: list[str]) -> int | None:
+    """Return the least time that a log or the outside authorities prove."""
+    for word in receipt.acknowledgements:
+        log = event.log_of(word.log)
+        if log and word.is_by(log, receipt.entry):
+            said = event.clock_text(word.time_s)
+            reasons.append(f"Handed in at {said}, by the word of the service alone.")
+        else:
+            reasons.append("An acknowledgement does not count: no service of the event gave it.")
+    times = []
+    for i, proof in enumerate(receipt.proofs):
+        found = proved_time(proof, receipt.entry, event)
+        if found.time_s is None:
+            reasons.append(f"Proof {i + 1} does not count: {found.why_not}.")
+        else:
+            times.append(found.time_s)
+    outside_s, why_not = outside_time(receipt.tokens, receipt.entry, event.authorities)
+    reasons += why_not
+    if outside_s is not None:
+        times.append(outside_s)
+    if not times:
+        reasons.append("Nothing here proves a time: ask the services for proofs again.")
+    return min(times, default=None)

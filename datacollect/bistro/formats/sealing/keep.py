@@ -1,0 +1,291 @@
+r"""What a person keeps: ``NAME.keep``, the ciphertext and all that proves whose it is.
+
+It is written, and on the disk, before anything is committed. Who loses the ciphertext alone can
+seal the file anew: the secrets that stand behind it bind the content. The ciphertext comes first,
+then what is known of it, then its length::
+
+    ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/1\n"
+
+so that it is written in one pass, and an incomplete file is recognised by its end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
+from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.files.documents import document_name, not_written
+from datacollect.files.durability import sync, synchronise
+from datacollect.files.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+
+MAGIC = b"datacollect-keep/1\n"
+SUFFIX = ".keep"
+MODE = 0o600
+_LENGTH_BYTES = 4
+_HASH_BYTES = 32
+_END_BYTES = _HASH_BYTES + _LENGTH_BYTES + len(MAGIC)
+_MOST_JSON_BYTES = 2**20
+_BLOCK_BYTES = 2**20
+# What age adds to a file: a head for each recipient, 16 bytes for each 64 KiB.
+_HEAD_BYTES, _CHUNK_BYTES, _TAG_BYTES = 1024, 65_536, 16
+
+
+class FileVersion(NamedTuple):
+    """What tells one version of a file from another: its bytes, and when they were written."""
+
+    n_bytes: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, file: BinaryIO) -> FileVersion:
+        """Return that of an open file."""
+        now = os.fstat(file.fileno())
+        return cls(now.st_size, now.st_mtime_ns)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a ``.keep`` says, without its ciphertext.
+
+    Attributes
+    ----------
+    event : bytes
+        The event's id, 32 bytes.
+    salt : bytes
+        32 random bytes, which bistros see.
+    inner : Inner
+        Header and secrets, which lie inside the seal, too.
+    ticket : str or None
+        The token of the ticket, which services and bistros see.
+    sealed : Sealed
+        The ciphertext's bytes and hash, and the code of the content.
+    version : FileVersion
+        The file when it was sealed.
+    is_whole : bool
+        Whether the ciphertext is as it was sealed; if not, the file itself can be sealed anew.
+    """
+
+    event: bytes
+    salt: bytes
+    inner: Inner
+    ticket: str | None = field(repr=False)
+    sealed: Sealed
+    version: FileVersion
+    is_whole: bool = True
+
+
+def keep(
+    path: str | PathLike[str],
+    into: str | PathLike[str],
+    *,
+    event: bytes,
+    salt: bytes,
+    inner: Inner,
+    ticket: str | None,
+    recipients: Sequence[str],
+) -> Kept:
+    """Seal a file into a new ``.keep``, which is on the disk when this returns.
+
+    Raises
+    ------
+    ProblemError
+        The file cannot be read, or changed while it was sealed, or a recipient is none.
+    NotWrittenError
+        The ``.keep`` cannot be written, there is no room for it, or it is there already.
+    """
+    name, target = document_name(path), Path(into)
+    with _read(path) as file:
+        version = FileVersion.of(file)
+        _require_room(target, version.n_bytes, name)
+        reader = _Naming(file, name)
+        with _new_file(target) as out:
+            sealed = seal(reader, out, inner, recipients)
+            if FileVersion.of(file) != version:
+                raise ProblemError(
+                    f"{name}: changed while it was sealed; hand it in once nobody writes to it"
+                )
+            kept = Kept(event, salt, inner, ticket, sealed, version)
+            told = json.dumps(_tree(kept), separators=(",", ":")).encode()
+            out.write(told + _end_of(told))
+    return kept
+
+
+def read_keep(path: str | PathLike[str]) -> Kept:
+    """Read what a ``.keep`` says, and see whether its ciphertext is whole and unaltered.
+
+    Raises
+    ------
+    ProblemError
+        It cannot be read, is incomplete, or what it says of its ciphertext is damaged.
+    """
+    name = document_name(path)
+    with _read(path) as file:
+        n_bytes = FileVersion.of(file).n_bytes
+        kept = _kept(_json_at_end(file, n_bytes, name), name)
+        digest = hashlib.sha256()
+        for block in _blocks(file, kept.sealed.n_bytes):
+            digest.update(block)
+    return replace(kept, is_whole=digest.digest() == kept.sealed.sha256)
+
+
+@contextmanager
+def ciphertext_of(path: str | PathLike[str], kept: Kept) -> Iterator[Iterator[bytes]]:
+    """Yield the ciphertext of a ``.keep``, in blocks."""
+    with _read(path) as file:
+        yield _blocks(file, kept.sealed.n_bytes)
+
+
+def _blocks(file: BinaryIO, n_bytes: int) -> Iterator[bytes]:
+    file.seek(0)
+    while n_bytes and (block := file.read(min(_BLOCK_BYTES, n_bytes))):
+        n_bytes -= len(block)
+        yield block
+
+
+def _json_at_end(file: BinaryIO, n_bytes: int, name: str) -> bytes:
+    what = f"{name}: is no .keep of datacollect, or not all of it"
+    if n_bytes < _END_BYTES:
+        raise ProblemError(what)
+    file.seek(n_bytes - _END_BYTES)
+    end = file.read(_END_BYTES)
+    length = int.from_bytes(end[_HASH_BYTES : _HASH_BYTES + _LENGTH_BYTES], "big")
+    if not end.endswith(MAGIC) or length > min(_MOST_JSON_BYTES, n_bytes - _END_BYTES):
+        raise ProblemError(what)
+    file.seek(n_bytes - _END_BYTES - length)
+    told = file.read(length)
+    if end != _end_of(told):
+        raise ProblemError(f"{name}: what it says of its ciphertext is damaged")
+    return told
+
+
+def _end_of(told: bytes) -> bytes:
+    return hashlib.sha256(told).digest() + len(told).to_bytes(_LENGTH_BYTES, "big") + MAGIC
+
+
+def _tree(kept: Kept) -> dict[str, Any]:
+    secret = kept.inner.ticket_secret
+    return {
+        "event": kept.event.hex(),
+        "salt": kept.salt.hex(),
+        "header": kept.inner.header.decode(),
+        "secret": kept.inner.secret.hex(),
+        "ticket_secret": None if secret is None else secret.hex(),
+        "ticket": kept.ticket,
+        "size": kept.sealed.n_bytes,
+        "ciphertext_sha256": kept.sealed.sha256.hex(),
+        "content_p": kept.sealed.content_p.hex(),
+        "file": {"bytes": kept.version.n_bytes, "mtime_ns": kept.version.mtime_ns},
+    }
+
+
+def _kept(told: bytes, name: str) -> Kept:
+    try:
+        tree = json.loads(told)
+        secret, ticket, file = tree["ticket_secret"], tree["ticket"], tree["file"]
+        kept = Kept(
+            bytes.fromhex(tree["event"]),
+            bytes.fromhex(tree["salt"]),
+            Inner(
+                tree["header"].encode(),
+                bytes.fromhex(tree["secret"]),
+                None if secret is None else bytes.fromhex(secret),
+            ),
+            None if ticket is None else str(ticket),
+            Sealed(
+                int(tree["size"]),
+                bytes.fromhex(tree["ciphertext_sha256"]),
+                bytes.fromhex(tree["content_p"]),
+            ),
+            FileVersion(int(file["bytes"]), int(file["mtime_ns"])),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        kept = None
+    if kept is None or json.dumps(_tree(kept), separators=(",", ":")).encode() != told:
+        raise ProblemError(f"{name}: what it says of its ciphertext is damaged")
+    return kept
+
+
+def sealed_bytes(n_bytes: int) -> int:
+    """Return how many bytes a sealed file takes at most.
+
+    >>> sealed_bytes(0), sealed_bytes(10**9)
+    (1040, 1000245168)
+    """
+    return n_bytes + _HEAD_BYTES + (n_bytes // _CHUNK_BYTES + 1) * _TAG_BYTES
+
+
+def _require_room(target: Path, n_bytes: int, name: str) -> None:
+    wanted = sealed_bytes(n_bytes)
+    try:
+        free = shutil.disk_usage(target.parent).free
+    except OSError as error:
+        raise not_written(target, error) from None
+    if free < wanted:
+        raise NotWrittenError(
+            f"{target}: there is no room for the ciphertext of {name}: it takes "
+            f"{format_bytes(wanted)}, {format_bytes(free)} are free; name another folder with -o",
+            None,
+        )
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[BinaryIO]:
+    """Yield a file for its owner alone, which gets its name once it is complete and on the disk."""
+    # A name that nobody guesses, and no file or link that is there: others may write here, too.
+    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        if target.exists():
+            raise FileExistsError(17, "it is there already")
+        number = os.open(beside, flags, MODE)
+        with os.fdopen(number, "wb") as out:
+            yield out
+            out.flush()
+            sync(out.fileno())
+        os.link(beside, target)
+        synchronise(target.parent)
+    except OSError as error:
+        raise not_written(target, error) from None
+    finally:
+        with suppress(OSError):  # the file has its name by now, or there is a better error
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _read(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise _not_read(document_name(path), error) from None
+        yield file
+
+
+class _Naming:
+    """A file whose errors name it: what is written at the same time has errors, too."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._name = file, name
+
+    def read(self, n: int = -1) -> bytes:
+        try:
+            return self._file.read(n)
+        except OSError as error:
+            raise _not_read(self._name, error) from None
+
+
+def _not_read(name: str, error: OSError) -> ProblemError:
+    return ProblemError(f"{name}: cannot be read: {error.strerror}")

@@ -1,0 +1,309 @@
+r"""Sealed content: a file with its header and secrets, encrypted for the recipients of an event.
+
+The encryption is that of age (https://age-encryption.org/v1, 2021), so that any program that knows
+this format opens it. Inside lies::
+
+    "datacollect-sealed/1\n" | u32 length | JSON: header, secret, ticket_secret | the file
+
+The header is JSON, too, as a text: its exact bytes count in the proof of the content. Lengths are
+big-endian. Everything is a stream: memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
+
+from datacollect.bistro.formats.log.entry import MOST_HEADER_BYTES, SECRET_BYTES, content_code
+from datacollect.errors import DatacollectError, IdentityError, ProblemError
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    import hmac
+    from collections.abc import Sequence
+
+MAGIC = b"datacollect-sealed/1\n"
+# Heads that are longer are refused unread.
+_MOST_INNER_BYTES = 12 * MOST_HEADER_BYTES
+_LENGTH_BYTES = 4
+_OTHER_HEAD = "what was sealed has another head than a sealed file"
+
+
+class Readable(Protocol):
+    """What bytes are read from."""
+
+    def read(self, n: int = -1, /) -> bytes:
+        """Return at most so many bytes, all that are left by default."""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """What is sealed beside the file.
+
+    Attributes
+    ----------
+    header : bytes
+        JSON without secrets: the name of the file, the event, the ticket.
+    secret : bytes
+        32 random bytes, without which nobody can test guesses of the content.
+    ticket_secret : bytes or None
+        The secret half of the person's ticket; None where the event admits everybody.
+    """
+
+    header: bytes
+    secret: bytes = field(repr=False)
+    ticket_secret: bytes | None = field(default=None, repr=False)
+
+
+class Sealed(NamedTuple):
+    """What the ciphertext turned out to be: its bytes, their hash, and the code of the content."""
+
+    n_bytes: int
+    sha256: bytes
+    content_p: bytes
+
+
+class Opened(NamedTuple):
+    """What was in a ciphertext: its header and secrets, the file's bytes, the content's code."""
+
+    inner: Inner
+    n_bytes: int
+    content_p: bytes
+
+
+def seal(file: Readable, out: BinaryIO, inner: Inner, recipients: Sequence[str]) -> Sealed:
+    """Encrypt a file for all recipients.
+
+    Parameters
+    ----------
+    file, out : binary files
+        What is read to its end, and where the ciphertext is written.
+    inner : Inner
+    recipients : sequence of str
+        ``age1…``, each of whom opens it alone.
+
+    Raises
+    ------
+    ProblemError
+        A recipient is none.
+    OSError
+        As reading and writing do.
+
+    Examples
+    --------
+    >>> import io, pyrage
+    >>> identity = pyrage.x25519.Identity.generate()
+    >>> sealed, out = io.BytesIO(), io.BytesIO()
+    >>> inner, recipients = Inner(b"{}", bytes(32)), [str(identity.to_public())]
+    >>> told = seal(io.BytesIO(b"abc"), sealed, inner, recipients)
+    >>> opened = open_sealed(io.BytesIO(sealed.getvalue()), out, [str(identity)])
+    >>> out.getvalue(), opened.content_p == told.content_p, told.n_bytes == len(sealed.getvalue())
+    (b'abc', True, True)
+    """
+    import pyrage
+
+    head = _head(inner)
+    reader = _Reader(file, head, content_code(inner.secret, inner.header))
+    writer = _Hashing(out)
+    known = _recipients(recipients)
+    try:
+        pyrage.encrypt_io(reader, writer, known)
+    except (pyrage.EncryptError, OSError, DatacollectError) as error:
+        raise reader.error or writer.error or error from None
+    return Sealed(writer.n_bytes, writer.sha256.digest(), reader.code.digest())
+
+
+def open_sealed(ciphertext: Readable, out: BinaryIO, identities: Sequence[str]) -> Opened:
+    """Decrypt what `seal` has made; what was written counts only once this has returned.
+
+    Raises
+    ------
+    IdentityError
+        None of the identities opens it.
+    ProblemError
+        It is damaged, or holds something else.
+    OSError
+        As reading and writing do.
+    """
+    import pyrage
+
+    reader, writer = _Plain(ciphertext), _Unpacking(out)
+    known = _identities(identities)
+    try:
+        pyrage.decrypt_io(reader, writer, known)
+    except (pyrage.DecryptError, OSError, DatacollectError) as error:
+        # Damage within is an OSError of pyrage's own.
+        raise reader.error or writer.error or _refused(error) from None
+    return writer.opened()
+
+
+def _refused(error: Exception) -> Exception:
+    if "No matching keys" in str(error):
+        return IdentityError("none of the identities opens it: it was sealed for others")
+    return ProblemError(f"the ciphertext is damaged or cut off: {safe_text(str(error))}")
+
+
+def require_recipient(recipient: str) -> None:
+    """Reject a text that is no public key of age (X25519).
+
+    Examples
+    --------
+    >>> require_recipient("age1")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    datacollect.errors.ProblemError: 'age1' is no recipient of age…
+    """
+    _recipients([recipient])
+
+
+def _recipients(texts: Sequence[str]) -> list[Any]:
+    import pyrage
+
+    found = []
+    for text in texts:
+        try:
+            found.append(pyrage.x25519.Recipient.from_str(text))
+        except pyrage.RecipientError:
+            raise ProblemError(
+                f"{text!r} is no recipient of age: it must begin with age1, as `age-keygen -y` "
+                "prints it"
+            ) from None
+    return found
+
+
+def _identities(texts: Sequence[str]) -> list[Any]:
+    import pyrage
+
+    try:
+        return [pyrage.x25519.Identity.from_str(text) for text in texts]
+    except pyrage.IdentityError:
+        raise ProblemError(
+            "an identity must begin with AGE-SECRET-KEY-1, as `age-keygen` writes it"
+        ) from None
+
+
+def _head(inner: Inner) -> bytes:
+    ticket = inner.ticket_secret
+    tree = {
+        "header": inner.header.decode(),
+        "secret": inner.secret.hex(),
+        "ticket_secret": None if ticket is None else ticket.hex(),
+    }
+    told = json.dumps(tree, separators=(",", ":")).encode()
+    return MAGIC + len(told).to_bytes(_LENGTH_BYTES, "big") + told
+
+
+def _inner(told: bytes) -> Inner:
+    try:
+        tree = json.loads(told)
+        secret, ticket = bytes.fromhex(tree["secret"]), tree["ticket_secret"]
+        inner = Inner(
+            tree["header"].encode(), secret, None if ticket is None else bytes.fromhex(ticket)
+        )
+        is_one = (
+            len(tree) == len(("header", "secret", "ticket_secret"))
+            and len(inner.header) <= MOST_HEADER_BYTES
+            and len(secret) == SECRET_BYTES
+            and len(inner.ticket_secret or bytes(SECRET_BYTES)) == SECRET_BYTES
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ProblemError(_OTHER_HEAD) from None
+    if not is_one:
+        raise ProblemError(_OTHER_HEAD)
+    return inner
+
+
+# Streams: pyrage takes whatever reads and writes, and turns its errors into errors of its own.
+
+
+class _Stream:
+    error: Exception | None = None
+
+    def _noting(self, call: Any, *args: Any) -> Any:
+        try:
+            return call(*args)
+        except Exception as error:
+            self.error = error
+            raise
+
+
+class _Reader(_Stream):
+    """The head, then the file, whose code is computed on the way."""
+
+    def __init__(self, file: Readable, head: bytes, code: hmac.HMAC) -> None:
+        self._file, self._head, self.code = file, head, code
+
+    def read(self, n: int = -1) -> bytes:
+        if self._head:
+            n = len(self._head) if n < 0 else n
+            part, self._head = self._head[:n], self._head[n:]
+            return part
+        data: bytes = self._noting(self._file.read, n)
+        self.code.update(data)
+        return data
+
+
+class _Plain(_Stream):
+    def __init__(self, file: Readable) -> None:
+        self._file = file
+
+    def read(self, n: int = -1) -> bytes:
+        data: bytes = self._noting(self._file.read, n)
+        return data
+
+
+class _Hashing(_Stream):
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self.n_bytes, self.sha256 = out, 0, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self._noting(self._out.write, data)
+        self.sha256.update(data)
+        self.n_bytes += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        self._noting(self._out.flush)
+
+
+class _Unpacking(_Stream):
+    """Takes the head off, writes the file, computes its code."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self._head, self._n_bytes = out, bytearray(), 0
+        self._inner: Inner | None = None
+        self._code: hmac.HMAC | None = None
+
+    def write(self, data: bytes) -> int:
+        rest = self._noting(self._beyond_head, data)
+        if rest:
+            self._noting(self._out.write, rest)
+            assert self._code is not None
+            self._code.update(rest)
+            self._n_bytes += len(rest)
+        return len(data)
+
+    def _beyond_head(self, data: bytes) -> bytes:
+        if self._inner is not None:
+            return data
+        self._head += data
+        begin = len(MAGIC) + _LENGTH_BYTES
+        if len(self._head) < begin:
+            return b""
+        length = int.from_bytes(self._head[len(MAGIC) : begin], "big")
+        if not self._head.startswith(MAGIC) or length > _MOST_INNER_BYTES:
+            raise ProblemError("what was sealed is no file that was handed in")
+        if len(self._head) < begin + length:
+            return b""
+        self._inner = _inner(bytes(self._head[begin : begin + length]))
+        self._code = content_code(self._inner.secret, self._inner.header)
+        return bytes(self._head[begin + length :])
+
+    def flush(self) -> None:
+        self._noting(self._out.flush)
+
+    def opened(self) -> Opened:
+        if self._inner is None or self._code is None:
+            raise ProblemError("what was sealed is no file that was handed in")
+        return Opened(self._inner, self._n_bytes, self._code.digest())

@@ -1,0 +1,1 @@
+"""HTTP for strangers: connections within limits, clocks, signals, files of servers."""

@@ -1,0 +1,180 @@
+"""What the files of services and witnesses may say: their tables of fields."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args
+
+from datacollect.bistro.formats.event.kinds import LogKey
+from datacollect.files.choices import RunMethod
+from datacollect.files.fields import Document, Field
+from datacollect.files.file_kinds import FileKind
+from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
+from datacollect.net.kinds import TLS, Address, HostName
+
+SERVICE_FORMAT = "datacollect-service/1"
+WITNESS_FORMAT = "datacollect-witness/1"
+DESTINATION_FORMAT = "datacollect-destination/1"
+
+MOST_WORKERS = 256
+
+IPNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True)
+class Network:
+    """An address, or a network as ``10.0.0.0/8``."""
+
+    def read(self, value: Any, place: str) -> IPNetwork:
+        """Return the network."""
+        text = Text().read(value, place)
+        try:
+            return ipaddress.ip_network(text)
+        except ValueError:
+            rule = "must be an address or a network"
+            raise wrong(place, rule, text, 'write it as "10.0.0.7" or "10.0.0.0/8"') from None
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such networks."""
+        return {"type": "string", "pattern": "^[0-9a-fA-F.:]+(/[0-9]{1,3})?$"}
+
+
+LISTEN = Field(
+    "listen",
+    Address(port_0=True),
+    "Address and port; port 0: any free one, told when ready.",
+    required=True,
+)
+KEY = Field(
+    "key", Text(), "File of the private key; datacollect keys new writes one.", required=True
+)
+CERTIFICATE = Field("tls", TLS, "Left out: plain HTTP, for behind a proxy that speaks TLS.")
+BEHIND = Field(
+    "behind",
+    ListOf(Network()),
+    "Proxies whose X-Forwarded-For counts: addresses or networks.",
+    default=(),
+)
+
+SERVICE = Document(
+    "the service's file",
+    "Who keeps a log of an event.",
+    (
+        Field("format", Text((SERVICE_FORMAT,)), "Format and version.", required=True),
+        Field("event", Text(), "The event's file, as it was published.", required=True),
+        KEY,
+        LISTEN,
+        Field("folder", Text(), "Folder of the log; made where it is absent.", required=True),
+        CERTIFICATE,
+        Field(
+            "workers",
+            Whole(stop=MOST_WORKERS + 1),
+            "Processes that speak TLS and verify tickets; 0: the one does all.",
+            default=0,
+        ),
+        BEHIND,
+    ),
+    remedy="the documentation has one under File formats",
+)
+SERVICE_KIND = FileKind("service", SERVICE)
+
+WITNESS = Document(
+    "the witness's file",
+    "Who says by when logs had grown so far.",
+    (
+        Field("format", Text((WITNESS_FORMAT,)), "Format and version.", required=True),
+        Field(
+            "name", HostName(), "Its name in signatures: a host's that is its own.", required=True
+        ),
+        KEY,
+        LISTEN,
+        Field("folder", Text(), "Folder of what it has signed; made if absent.", required=True),
+        CERTIFICATE,
+        Field(
+            "clock",
+            Text(("kernel", "trusted")),
+            'Whether the kernel says that its clock is synchronised, or you do: "trusted".',
+            default="kernel",
+        ),
+        Field(
+            "logs",
+            ListOf(LogKey(), 1, 10_000, "must be a list of 1 to 10000 verifier keys"),
+            "Verifier keys of the logs that it signs for, as events name them.",
+            required=True,
+        ),
+    ),
+    remedy="the documentation has one under File formats",
+)
+WITNESS_KIND = FileKind("witness", WITNESS)
+
+DESTINATION = Document(
+    "the destination's file",
+    "Who collects what was handed in, and says what became of it.",
+    (
+        Field("format", Text((DESTINATION_FORMAT,)), "Format and version.", required=True),
+        Field(
+            "key",
+            Text(),
+            "File of the private key of the event's log of verdicts.",
+            required=True,
+        ),
+        Field(
+            "collector",
+            Text(),
+            "File of the collector's private key, which the bistros' agents know; left out: that "
+            "of the collection.",
+        ),
+        Field(
+            "identities",
+            ListOf(Text(), 1, 16, "must be a list of 1 to 16 files of identities of age"),
+            "Each opens what people have sealed.",
+            required=True,
+        ),
+        Field(
+            "tickets",
+            Text(),
+            "Folder of all people's tickets, which the event asks for unless it admits everybody.",
+        ),
+        Field("folder", Text(), "Folder of all that is collected; made if absent.", required=True),
+        Field(
+            "register",
+            Text(),
+            "postgresql://… where several machines take receipts; left out: a file in the folder.",
+        ),
+        Field(
+            "collection",
+            Text(),
+            "A collection file, which says what is known of links, how to plan, and relays.",
+        ),
+        Field(
+            "method",
+            Text(get_args(RunMethod)),
+            "How it is pulled, as `datacollect pull --method`.",
+            default="adaptive",
+        ),
+        Field(
+            "receipts",
+            Text(),
+            "Folder of receipts that people have shown: what is missing by them is listed.",
+        ),
+        Field(
+            "listen",
+            Address(port_0=True),
+            "Where the log of verdicts is read, address and port; left out: nowhere.",
+        ),
+        CERTIFICATE,
+        BEHIND,
+        Field(
+            "workers", Whole(minimum=1, stop=MOST_WORKERS + 1), "Processes that open.", default=2
+        ),
+        Field(
+            "every_s",
+            Number("seconds", positive=True),
+            "How often bistros are asked for what is new, and told what they may let go.",
+            default=10.0,
+        ),
+    ),
+    remedy="the documentation has one under File formats",
+)
+DESTINATION_KIND = FileKind("destination", DESTINATION)

@@ -1,0 +1,242 @@
+"""Who speaks HTTP with people: requests read and bounded, answers written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.formats.assignment.loads import MOST_LOADS_BYTES
+from datacollect.bistro.formats.event.tickets import Admitted
+from datacollect.bistro.formats.log.entry import ENTRY_BYTES
+from datacollect.bistro.formats.log.notes import MOST_NOTE_BYTES
+from datacollect.bistro.http.clocks import now
+from datacollect.bistro.http.exchange import Asked, Keeper, Reply, Together, messages
+from datacollect.bistro.http.signals import saying
+from datacollect.bistro.http.web import (
+    TooLongError,
+    WebServer,
+    address_of,
+    body_of,
+    refused_body,
+)
+from datacollect.bistro.log_service.admission import Admission
+from datacollect.bistro.log_service.core import MOST_ENTRIES, refusal
+from datacollect.errors import ProblemError, RefusedError
+from datacollect.net.buckets import bucket_of
+from datacollect.net.keys import TOKEN_LENGTH
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from aiohttp.web import BaseRequest
+
+    from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.http.config import ServiceConfig
+    from datacollect.bistro.http.connections import CountingListener
+    from datacollect.net.buckets import Bucket
+
+# Each entry in quotes, with a comma and room for spaces; a ticket, and what stands around.
+MOST_COMMIT_BYTES = MOST_ENTRIES * (2 * ENTRY_BYTES + 16) + TOKEN_LENGTH + 1024
+MOST_BODY_BYTES = {
+    "/commit": MOST_COMMIT_BYTES,
+    "/amend": MOST_NOTE_BYTES,
+    "/loads": MOST_LOADS_BYTES,
+}
+# Who keeps the log answers in less, or is stuck.
+ANSWER_S = 30.0
+LONGEST_PATH = 200
+# What an address may read: a campus has one, and all there ask for their proofs in one minute.
+GETS_PER_S, GETS_AT_ONCE = 200.0, 20_000.0
+# What somebody says to be the destination's is read before it is known whose it is.
+LOADS_COUNT = 100
+
+
+class Front:
+    """Answers requests over HTTP.
+
+    Parameters
+    ----------
+    config : ServiceConfig
+    keeper : Keeper
+    """
+
+    def __init__(self, config: ServiceConfig, keeper: Keeper) -> None:
+        self._behind = config.behind
+        self._keeper = keeper
+        self._gets: dict[str, Bucket] = {}
+
+    async def handle(self, request: BaseRequest) -> Reply:
+        """Return the answer to a request."""
+        path = request.path
+        address = address_of(request, self._behind)
+        if request.method == "GET":
+            if not self._may_ask(address):
+                return _too_many()
+            if len(path) > LONGEST_PATH:
+                return Reply.words(404, "there is no such thing here")
+            return await self._keeper.ask(Asked("get", path=path))
+        if path not in MOST_BODY_BYTES:
+            return Reply.words(404, "there is no such thing here")
+        if request.method != "POST":
+            return Reply.words(405, f"{path} takes POST")
+        if path == "/loads" and not self._may_ask(address, LOADS_COUNT):
+            return _too_many()
+        try:
+            body = await body_of(request, MOST_BODY_BYTES[path])
+        except (TooLongError, TimeoutError) as error:
+            return refused_body(error)
+        if path != "/commit":
+            return await self._keeper.ask(Asked(path.removeprefix("/"), address, body))
+        try:
+            asked = _commitments(body, address)
+        except ProblemError as error:
+            return Reply.words(400, str(error))
+        return await self._keeper.ask(asked)
+
+    def _may_ask(self, address: str, n: int = 1) -> bool:
+        """Whether an address may ask now for what counts as so many requests; if so, they count."""
+        bucket = bucket_of(self._gets, address, GETS_PER_S, GETS_AT_ONCE)
+        return bucket.take(now().monotonic_s, n)
+
+
+def _too_many() -> Reply:
+    return Reply.words(429, "too many requests from this address; come again later", 1)
+
+
+def _commitments(body: bytes, address: str) -> Asked:
+    """Return what a request to commit asks for; raise `ProblemError` where it is none."""
+    try:
+        tree = json.loads(body)
+    except (ValueError, RecursionError):
+        tree = None
+    if not isinstance(tree, dict) or not {"entry"} <= tree.keys() <= {"entry", "ticket"}:
+        raise ProblemError('the body must be JSON, {"entry": HEX or [HEX, …], "ticket": TOKEN}')
+    given, ticket = tree["entry"], tree.get("ticket")
+    texts = given if isinstance(given, list) else [given]
+    if not isinstance(ticket, str | None):
+        raise ProblemError("ticket must be text")
+    if not 1 <= len(texts) <= MOST_ENTRIES:
+        raise ProblemError(f"entry must be 1 to {MOST_ENTRIES} entries, got {len(texts)}")
+    entries = [_entry(text) for text in texts]
+    path = "list" if isinstance(given, list) else ""
+    return Asked("commit", address, b"".join(entries), path, ticket)
+
+
+def _entry(text: Any) -> bytes:
+    try:
+        entry = bytes.fromhex(text)
+    except (TypeError, ValueError):
+        entry = b""
+    if len(entry) != ENTRY_BYTES or entry.hex() != text:
+        raise ProblemError(f"an entry must be {2 * ENTRY_BYTES} lowercase hexadecimal digits")
+    return entry
+
+
+class Remote:
+    """Leads to who keeps the log, in another process, which is spared the signatures of tickets.
+
+    Parameters
+    ----------
+    event : Event
+        Without amendments: who keeps the log knows which tickets are revoked.
+    writer : asyncio.StreamWriter
+    """
+
+    def __init__(self, event: Event, writer: asyncio.StreamWriter) -> None:
+        self._admission = Admission(event)
+        self._together = Together(writer)
+        self._n_requests = 0
+        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+
+    async def ask(self, asked: Asked) -> Reply:
+        """Return the answer to a request, in every case."""
+        self._n_requests += 1
+        number = self._n_requests
+        if asked.kind == "commit" and self._admission.event.admission == "tickets":
+            try:
+                asked = self._verified(asked)
+            except RefusedError as error:
+                refused = refusal(number, error)
+                return Reply.refusing(refused.status, refused.text, refused.retry_after_s)
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        self._together.send([number, *asked.head], asked.body)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await future
+        except TimeoutError:
+            return Reply.words(503, "the service is stuck; come again, or ask another", 30)
+        finally:
+            self._waiting.pop(number, None)
+
+    def _verified(self, asked: Asked) -> Asked:
+        """Return a request with what is in its ticket; raise `RefusedError` where that is none."""
+        assert not isinstance(asked.ticket, Admitted)
+        instant = now()
+        found = self._admission.verified(
+            asked.ticket, asked.address, instant.monotonic_s, instant.unix_s
+        )
+        return replace(asked, ticket=found)
+
+    def answered(self, head: list[Any], body: bytes) -> None:
+        """Take an answer."""
+        number, status, content_type, retry_after_s = head
+        future = self._waiting.get(number)
+        if future is not None and not future.done():
+            future.set_result(Reply(status, body, content_type, retry_after_s))
+
+
+async def _serve(
+    config: ServiceConfig,
+    bound: CountingListener,
+    channel: socket.socket,
+    say: Callable[[str], None],
+) -> None:
+    reader, writer = await asyncio.open_unix_connection(sock=channel)
+    remote = Remote(config.event, writer)
+    server = WebServer(config.listening, Front(config, remote).handle, config.behind)
+    await server.start(bound)
+    stopping: asyncio.Task[None] | None = None
+    async for head, body in messages(reader):
+        if head == ["stop"]:
+            # Answers to what is under way still come.
+            stopping = asyncio.create_task(_stop(server, writer))
+        elif head == ["reread"]:
+            saying(server.reread_certificate, say)
+        else:
+            remote.answered(head, body)
+    if stopping is not None:
+        await stopping
+
+
+async def _stop(server: WebServer, writer: asyncio.StreamWriter) -> None:
+    await server.stop()
+    writer.close()
+
+
+def run_front(
+    config: ServiceConfig,
+    bound: CountingListener,
+    channel: socket.socket,
+    say: Callable[[str], None],
+) -> None:
+    """Serve people in a process of its own, until who keeps the log says so, or is gone.
+
+    Parameters
+    ----------
+    config : ServiceConfig
+    bound : socket
+        Where to listen.
+    channel : socket
+        Leads to who keeps the log.
+    say : function
+        Takes each line of the log, in words.
+    """
+    # Signals are for who keeps the log.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    asyncio.run(_serve(config, bound, channel, say))

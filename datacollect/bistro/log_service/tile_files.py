@@ -1,0 +1,96 @@
+"""Tiles as files, below the log's folder at the paths under which they are served."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.folder import not_written, sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from datacollect.bistro.formats.log.tiles import Tile
+
+# Tiles never change: those that were read last are kept in mind, 8 KiB each.
+MOST_IN_MIND = 4096
+
+
+class TileFiles:
+    """The tiles of a log on the disk.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._last: set[Tile] = set()
+        self.read = lru_cache(MOST_IN_MIND)(self._read)
+
+    def write(self, tiles: Iterable[tuple[Tile, bytes]]) -> None:
+        """Write tiles; all of them are on the disk, under their names, when this returns.
+
+        Raises
+        ------
+        StoreError
+        """
+        written, changed = set(), set()
+        try:
+            for tile, data in tiles:
+                written.add(tile)
+                # A partial tile of a higher level often stays as it is.
+                if tile not in self._last:
+                    path = self._folder / tile.path
+                    self._make(path.parent)
+                    _write(path, data)
+                    changed.add(path.parent)
+            for folder in changed:
+                sync_folder(folder)
+        except OSError as error:
+            raise not_written(self._folder, error) from error
+        self._last = written
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder and those above it, each with its name on the disk."""
+        if folder.is_dir():
+            return
+        self._make(folder.parent)
+        folder.mkdir(mode=0o755, exist_ok=True)
+        sync_folder(folder.parent)
+
+    def _read(self, tile: Tile) -> bytes:
+        """Return a tile's bytes.
+
+        Raises
+        ------
+        FileNotFoundError
+            It is not kept.
+        StoreError
+        """
+        path = self._folder / tile.path
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise not_written(self._folder, error) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Put a whole file in its place: whoever reads finds all of it, or none."""
+    beside = path.with_name(f"{path.name}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    number = os.open(beside, flags, 0o644)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(number, rest) :]
+        os.fsync(number)
+    finally:
+        os.close(number)
+    os.rename(beside, path)  # noqa: PTH104 - beside the other calls of the system

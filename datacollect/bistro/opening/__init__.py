@@ -1,1 +1,0 @@
-"""Opening what was collected, in processes of their own."""

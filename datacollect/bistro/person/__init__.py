@@ -1,0 +1,1 @@
+"""The person: what is handed in, and what proves it."""

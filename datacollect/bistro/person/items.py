@@ -1,0 +1,458 @@
+"""What is handed in: a file, its ``.keep`` and its receipt, and what was sealed anew.
+
+``NAME.keep`` is written before anything is committed, ``NAME.receipt.json`` after each step. What
+is there already is gone on with: the entry of a ``.keep`` never changes. One process at a time
+hands a ``.keep`` in: else an older receipt could take the place of one that proves more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.formats.event.file import id_advice
+from datacollect.bistro.formats.event.tickets import owned
+from datacollect.bistro.formats.log.entry import (
+    SALT_BYTES,
+    SECRET_BYTES,
+    Commitment,
+    content_digest,
+    header_bytes,
+)
+from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
+from datacollect.bistro.formats.sealing.keep import SUFFIX, FileVersion, Kept, keep, read_keep
+from datacollect.bistro.formats.sealing.sealed import Inner
+from datacollect.errors import NotWrittenError, ProblemError, TicketError
+from datacollect.files.documents import document_name, naming_unread, read_bytes, written_durably
+from datacollect.files.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+
+    from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.tickets import Ticket
+
+RECEIPT_SUFFIX, ANEW_SUFFIX = ".receipt.json", ".anew"
+# Of a file's name, where the system does not say.
+MOST_NAME_BYTES = 255
+BLOCK_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file to be handed in, and where its ``.keep`` and its receipt stand.
+
+    Attributes
+    ----------
+    file : Path or None
+        None: only the ``.keep`` is there, and gone on with.
+    keep, receipt : Path
+    """
+
+    file: Path | None
+    keep: Path
+    receipt: Path
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return document_name(self.file or self.keep)
+
+    @property
+    def anew(self) -> Path:
+        """Where it stands sealed anew, where that was needed; no ``.keep``, which is handed in."""
+        return self.keep.with_name(f"{self.keep.name}{ANEW_SUFFIX}")
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it was sealed by an earlier start."""
+        return os.path.exists(self.keep)  # noqa: PTH110 - what cannot be looked at is said later
+
+    @property
+    def damage(self) -> str:
+        """What is said where the ciphertext in the ``.keep`` is damaged."""
+        return (
+            f"{document_name(self.keep)}: its ciphertext is damaged; what is sent is sealed anew "
+            f"from {document_name(self.source)}"
+        )
+
+    @property
+    def is_sealed_anew(self) -> bool:
+        """Whether that was done."""
+        return os.path.exists(self.anew)  # noqa: PTH110 - what cannot be looked at was not
+
+    @property
+    def source(self) -> Path:
+        """Where the file itself should be; there is none perhaps where the ``.keep`` was named."""
+        return self.file or self.keep.with_name(self.keep.name.removesuffix(SUFFIX))
+
+    def save(self, receipt: Receipt) -> None:
+        """Have the receipt on the disk.
+
+        Raises
+        ------
+        NotWrittenError
+            It cannot be written; the one before is as it was.
+        """
+        with written_durably(self.receipt) as beside:
+            beside.write_bytes(receipt.data)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file that cannot be taken, as it was named, and why."""
+
+    name: str
+    error: ProblemError
+
+
+def items_of(
+    files: Sequence[str | PathLike[str]], into: str | PathLike[str] | None
+) -> list[Item | Refused]:
+    """Return what is to be handed in, or why it cannot be, for each file.
+
+    Parameters
+    ----------
+    files : sequence of path-like
+        Files, or what is kept of them.
+    into : path-like or None
+        The folder of what is kept; None: beside each file.
+
+    Raises
+    ------
+    ProblemError
+        There are none, or two would be kept under one name.
+    """
+    found = [_item_or_refused(each, into) for each in files]
+    by_keep: dict[str, Item] = {}
+    for item in found:
+        if isinstance(item, Refused):
+            continue
+        other = by_keep.setdefault(os.path.realpath(item.keep), item)
+        if other is not item:
+            raise ProblemError(
+                f"{other.name} and {item.name} would both be kept as {document_name(item.keep)}; "
+                "hand them in one after the other, each with its own folder by -o"
+            )
+    if not found:
+        raise ProblemError("name a file to hand in")
+    return found
+
+
+def _item_or_refused(
+    given: str | PathLike[str], into: str | PathLike[str] | None
+) -> Item | Refused:
+    try:
+        return _item(given, into)
+    except ProblemError as error:
+        return Refused(os.fspath(given), error)
+
+
+def _item(given: str | PathLike[str], into: str | PathLike[str] | None) -> Item:
+    path = Path(given)
+    if not os.fspath(given):
+        raise ProblemError("'': an empty name is that of no file; check what the shell made of it")
+    with naming_unread(path):
+        _require_file(path)
+    # Who names a .keep goes on with it, also where the file has gone or changed.
+    name = path.name.removesuffix(SUFFIX)
+    is_kept = path.name.endswith(SUFFIX)
+    folder = path.parent if into is None or is_kept else Path(into)
+    item = Item(
+        None if is_kept else path, folder / f"{name}{SUFFIX}", folder / f"{name}{RECEIPT_SUFFIX}"
+    )
+    _require_short(item)
+    return item
+
+
+def _require_short(item: Item) -> None:
+    """Reject a name that leaves no room for the longest of those beside it."""
+    n_bytes = len(os.fsencode(item.receipt.name))
+    most = MOST_NAME_BYTES
+    with suppress(OSError, ValueError):  # the folder is not there, which is said later
+        most = os.pathconf(item.receipt.parent, "PC_NAME_MAX")
+    if n_bytes > most:
+        room = most - len(RECEIPT_SUFFIX)
+        raise ProblemError(
+            f"{item.name}: its name has {n_bytes - len(RECEIPT_SUFFIX)} bytes, {room} may be: its "
+            f"receipt is kept as NAME{RECEIPT_SUFFIX}; copy it to a shorter name"
+        )
+
+
+def _require_file(path: Path) -> None:
+    name = document_name(path)
+    if path.is_dir():
+        raise ProblemError(f"{name}: is a folder; pack it into one file, as with tar or zip")
+    if not path.exists():
+        raise ProblemError(f"{name}: no such file; check the path")
+    if not path.is_file():
+        raise ProblemError(f"{name}: is no regular file; copy what it holds into one")
+
+
+def require_ticket(ticket: Ticket, event_data: bytes, event: Event) -> None:
+    """Raise `ProblemError` where a ticket does not count for an event, as far as its file says."""
+    if ticket.event != event.id:
+        advice = id_advice(event_data, ticket.event)
+        raise ProblemError(
+            f"the ticket is for event {ticket.event.hex()}, the event's file has the id "
+            f"{event.id.hex()}: {advice}"
+        )
+    try:
+        owned(ticket, event)
+    except TicketError as error:
+        raise ProblemError(f"{error}; ask the organiser for the right one") from None
+
+
+@contextmanager
+def kept_item(
+    item: Item, event: Event, event_data: bytes, ticket: Ticket | None
+) -> Iterator[tuple[Kept, Receipt]]:
+    """Seal a file, or go on with what is kept of it; yield what is kept, and its receipt so far.
+
+    No other process hands it in meanwhile.
+
+    Raises
+    ------
+    ProblemError
+        The file was changed since, what is kept is damaged or of another event, a ticket is
+        needed, or another process hands it in.
+    NotWrittenError
+        It cannot be written: the folder does not allow it, or there is no room.
+    """
+    kept = _kept(item, event, event_data, ticket)
+    with _alone(item):
+        yield kept, _receipt(item, commitment_of(kept))
+
+
+def _kept(item: Item, event: Event, event_data: bytes, ticket: Ticket | None) -> Kept:
+    with naming_unread(item.keep):
+        if not item.keep.exists():
+            try:
+                return _sealed(item, event, ticket)
+            except NotWrittenError:
+                # Another process may have sealed it meanwhile.
+                if not item.keep.exists():
+                    raise
+    return _found(item, event_data, event, ticket)
+
+
+@contextmanager
+def _alone(item: Item) -> Iterator[None]:
+    with naming_unread(item.keep):
+        number = os.open(item.keep, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if not _is_locked(number):
+            raise ProblemError(f"{item.name}: another process is handing it in; wait for its end")
+        yield
+    finally:
+        os.close(number)
+
+
+def _is_locked(number: int) -> bool:
+    """Whether no other process has the lock of an open file; some file systems have no locks."""
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
+    return True
+
+
+def _receipt(item: Item, commitment: Commitment) -> Receipt:
+    """Return the receipt as far as it is."""
+    with naming_unread(item.receipt):
+        if not item.receipt.exists():
+            return Receipt(commitment)
+    receipt = read_receipt(read_bytes(item.receipt), document_name(item.receipt))
+    if receipt.commitment != commitment:
+        raise ProblemError(
+            f"{document_name(item.receipt)}: is of something else than "
+            f"{document_name(item.keep)}; keep both, and name another folder with -o"
+        )
+    return receipt
+
+
+def commitment_of(kept: Kept) -> Commitment:
+    """Return to what a log's entry commits, by what is kept."""
+    return Commitment(
+        event=kept.event,
+        salt=kept.salt,
+        size=kept.sealed.n_bytes,
+        ciphertext_sha256=kept.sealed.sha256,
+        content=kept.sealed.content_p,
+    )
+
+
+def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
+    assert item.file is not None
+    header = {"event": event.id.hex(), "name": item.file.name}
+    if event.admission == "tickets":
+        if ticket is None:
+            raise ProblemError(
+                "a ticket is needed to hand in: give its file with --ticket; the organiser of "
+                f"{event.name!r} gives you one"
+            )
+        header["ticket"] = owned(ticket, event).id
+    with naming_unread(item.file):
+        n_bytes = item.file.stat().st_size
+    _require_length(n_bytes, item, event)
+    try:
+        with naming_unread(item.file):
+            kept = keep(
+                item.file,
+                item.keep,
+                event=event.id,
+                salt=secrets.token_bytes(SALT_BYTES),
+                inner=Inner(
+                    header_bytes(header),
+                    secrets.token_bytes(SECRET_BYTES),
+                    None if ticket is None else ticket.secret,
+                ),
+                ticket=None if ticket is None else ticket.token,
+                recipients=event.recipients,
+            )
+    except NotWrittenError as error:
+        if " -o" in str(error):
+            raise
+        named = NotWrittenError(f"{error}; or name another folder with -o")
+        named.exit_code = error.exit_code
+        raise named from None
+    try:
+        _require_length(kept.sealed.n_bytes, item, event)
+    except ProblemError:
+        # Nothing is committed, and nobody will take it.
+        item.keep.unlink(missing_ok=True)
+        raise
+    return kept
+
+
+def _require_length(n_bytes: int, item: Item, event: Event) -> None:
+    if event.most_bytes is not None and n_bytes > event.most_bytes:
+        raise ProblemError(
+            f"{item.name}: sealed it has {format_bytes(n_bytes)} or more, the event takes "
+            f"{format_bytes(event.most_bytes)} at most; make it smaller"
+        )
+
+
+def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -> Kept:
+    """Return what is kept of an earlier start; refuse it where it is of something else."""
+    name = document_name(item.keep)
+    with naming_unread(item.keep):
+        kept = read_keep(item.keep)
+    if kept.event != event.id:
+        raise ProblemError(
+            f"{name}: is for event {kept.event.hex()}, the event's file has the id "
+            f"{event.id.hex()}: {id_advice(event_data, kept.event)}; or name another folder with -o"
+        )
+    if ticket is not None and kept.ticket != ticket.token:
+        raise ProblemError(
+            f"{name}: was sealed with another ticket; to hand the file in with this one, name "
+            "another folder with -o"
+        )
+    if not kept.is_whole:
+        _require_source(item, kept)
+    elif item.file is not None and not is_unchanged(item.file, kept):
+        raise ProblemError(
+            f"{item.name}: was changed since it was sealed as {name}; to go on with what was "
+            f"sealed, name {name} instead of the file; to hand in the file as it is now, name "
+            "another folder with -o"
+        )
+    return kept
+
+
+def _require_source(item: Item, kept: Kept) -> None:
+    """Reject a ``.keep`` without its ciphertext whose file is not there to be sealed anew."""
+    with naming_unread(item.source):
+        is_there = item.source.is_file()
+    if not is_there or not is_unchanged(item.source, kept):
+        raise ProblemError(
+            f"{document_name(item.keep)}: its ciphertext is damaged, and "
+            f"{document_name(item.source)} is not there as it was, to be sealed anew; put it back"
+        )
+
+
+def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
+    """Seal a file once more for the same commitment, durably, unless that was done before.
+
+    Parameters
+    ----------
+    item : Item
+    kept : Kept
+        Of what was committed to: its secrets bind the content.
+    event : Event
+
+    Returns
+    -------
+    Kept
+        Of what stands at ``item.anew``.
+    bool
+        Whether it was sealed just now.
+
+    Raises
+    ------
+    ProblemError
+        The file is not there as it was.
+    NotWrittenError
+        It cannot be written.
+    """
+    with suppress(ProblemError):
+        found = read_keep(item.anew)
+        if found.is_whole and _is_for(found, kept):
+            return found, False
+    with naming_unread(item.source):
+        is_there = item.source.is_file()
+    if not is_there:
+        raise ProblemError(
+            f"{document_name(item.source)}: is not there, and is to be sealed anew; put it back"
+        )
+    with suppress(OSError):  # said below, where it is still there
+        item.anew.unlink(missing_ok=True)
+    made = keep(
+        item.source,
+        item.anew,
+        event=kept.event,
+        salt=kept.salt,
+        inner=kept.inner,
+        ticket=kept.ticket,
+        recipients=event.recipients,
+    )
+    if not _is_for(made, kept):
+        with suppress(OSError):  # found out again the next time
+            item.anew.unlink()
+        raise ProblemError(
+            f"{document_name(item.source)}: was changed since it was handed in, and is to be "
+            "sealed anew as it was; put it back"
+        )
+    return made, True
+
+
+def _is_for(made: Kept, kept: Kept) -> bool:
+    """Whether what was sealed anew opens the same commitment."""
+    return (made.event, made.salt, made.inner, made.sealed.content_p) == (
+        kept.event,
+        kept.salt,
+        kept.inner,
+        kept.sealed.content_p,
+    )
+
+
+def is_unchanged(file: Path, kept: Kept) -> bool:
+    """Whether a file holds what was sealed of it; it is read only where it looks changed."""
+    with naming_unread(file), file.open("rb") as opened:
+        if FileVersion.of(opened) == kept.version:
+            return True
+        inner = kept.inner
+        found = content_digest(inner.secret, inner.header, pieces_of(file))
+        return found == kept.sealed.content_p
+
+
+def pieces_of(path: str | PathLike[str]) -> Iterator[bytes]:
+    """Yield the bytes of a file, in pieces; raise `ProblemError` where it cannot be read."""
+    with naming_unread(path), Path(path).open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            yield block

@@ -1,0 +1,83 @@
+"""What the destination's log says of an entry, asked for and judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.bistro.formats.custody.verdicts import read_verdict
+from datacollect.bistro.formats.log.proofs import MOST_PROOF_BYTES, LogProof
+from datacollect.bistro.formats.receipt.counted_time import time_in
+from datacollect.errors import ProblemError, TransferError
+from datacollect.files.documents import decode, parse_json
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from datacollect.bistro.formats.custody.verdicts import Verdict
+    from datacollect.bistro.formats.event.event import Event
+    from datacollect.net.http_asking import Askers
+
+# Of a verdict and its proof in JSON, where a newline has two bytes.
+MOST_ANSWER_BYTES = 2 * MOST_PROOF_BYTES
+
+
+class Told(NamedTuple):
+    """A verdict that the destination's log proves.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    time_s : int
+        By when it was logged, by the event's witnesses, seconds since 1970.
+    proof : LogProof
+    """
+
+    verdict: Verdict
+    time_s: int
+    proof: LogProof
+
+
+def asked_verdict(event: Event, entry: bytes, askers: Askers) -> Told | None:
+    """Ask the log of verdicts what became of an entry; None: nothing is proved yet.
+
+    Raises
+    ------
+    ProblemError, TransferError
+        There is no answer, or one that does not count.
+    """
+    url = event.verdicts_url
+    assert url is not None
+    with askers.of(url) as asker:
+        answer = asker.get(f"/verdict/{entry.hex()}", MOST_ANSWER_BYTES)
+    if answer.status == 404:
+        return None
+    if answer.status != 200:
+        said = safe_text(answer.body[:200].decode(errors="replace").strip())
+        raise TransferError(f"{url}: answers {answer.status} where a verdict was asked for: {said}")
+    return read_told(answer.body, event, entry, url)
+
+
+def read_told(data: bytes, event: Event, entry: bytes, place: str) -> Told | None:
+    """Return what an answer proves of an entry; None: no witnesses have signed it yet.
+
+    Raises
+    ------
+    ProblemError
+        It is none, of another entry, or its proof does not count.
+    """
+    tree = parse_json(decode(data, place), place)
+    text, given = (tree.get("verdict"), tree.get("proof")) if isinstance(tree, dict) else (0, 0)
+    if not isinstance(text, str) or not isinstance(given, str | None):
+        raise ProblemError(f"{place} must answer JSON with the texts verdict and proof")
+    # What no text of a log has in it does not count in any case.
+    said = text.encode(errors="replace")
+    verdict = read_verdict(said, event.id, f"{place}: the verdict")
+    if verdict.entry != entry:
+        raise ProblemError(f"{place}: the verdict is on another entry, {verdict.entry.hex()[:16]}…")
+    if given is None:
+        return None
+    assert event.verdicts is not None
+    proof = LogProof.parse(given.encode(errors="replace"), place)
+    found = time_in(event.verdicts, proof, said, event)
+    if found.time_s is None:
+        raise ProblemError(f"{place}: the verdict does not count: {found.why_not}")
+    return Told(verdict, found.time_s, proof)

@@ -1,1 +1,0 @@
-"""The shells of services and witnesses: sockets, clocks, processes."""

@@ -1,1 +1,0 @@
-"""What services and witnesses keep on the disk."""

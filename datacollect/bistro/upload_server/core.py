@@ -1,0 +1,359 @@
+"""What becomes of uploads: tus's states, room, segments, batches; no clock, socket or file.
+
+Bytes of all uploads go one behind the other into the open segment. A push that ends early keeps
+what has come; whoever goes on with an upload ends the connection that had it before. Where pieces
+of one entry overlap, in the order in which they lie, the last one counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import copy
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S, MOST_SEGMENT_BYTES
+from datacollect.bistro.upload_server import messages
+from datacollect.bistro.upload_server.messages import (
+    Append,
+    CloseBatch,
+    CloseSegment,
+    Cut,
+    Drop,
+    Forget,
+    Keep,
+    Refuse,
+    Tell,
+    Unlink,
+    Upload,
+)
+
+if TYPE_CHECKING:
+    from datacollect.bistro.formats.event.event import Event as OfEvent
+    from datacollect.bistro.upload_server.messages import Action, Event, Kept, Known
+
+BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
+# Of the disk nothing reserves these: databases and indices need room as well.
+SPARE_BYTES = 64 * 2**20
+# What an entry may leave behind by pushes that are given up or wrong, in its own sizes: nobody
+# fills the disk with one proof. Pieces take room as well, in indices and the database.
+MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
+# Who has sent nothing for so long does not keep another ticket from the same upload.
+STALE_S = 60.0
+NO_ROOM, CHECKSUM = 507, 460
+GONE = "there is no such upload here: it was given up, has expired, or never began"
+
+
+class Accepting:
+    """A bistro's uploads.
+
+    Parameters
+    ----------
+    event : Event
+    bistro : str
+        Its name in the event.
+    most_bytes : int
+        Room for everything.
+    expire_s : float
+        How long an unfinished upload waits.
+    kept : Kept
+    known : Known
+    """
+
+    def __init__(
+        self,
+        event: OfEvent,
+        bistro: str,
+        most_bytes: int,
+        expire_s: float,
+        kept: Kept,
+        known: Known,
+    ) -> None:
+        self._event, self._bistro = event, bistro
+        self._most_bytes, self._expire_s = most_bytes, expire_s
+        self._known = known
+        # Those that are whole stay until they are on the disk.
+        self._uploads = {each.id: each for each in kept.unfinished}
+        self._by_key = {each.key: each for each in kept.unfinished}
+        self._closed = dict(kept.closed)
+        self._segment, self._segment_bytes = kept.segment, kept.segment_bytes
+        self._segment_since_s: float | None = None
+        self._batch, self._batch_rows = kept.batch, 0
+        self._batch_since_s = 0.0
+        self._spoilt_bytes = Counter(kept.spoilt_bytes)
+        # Who pushes: its upload, and the offset at which it began.
+        self._writing: dict[int, tuple[Upload, int, int]] = {}
+        self.last_contact_s = kept.last_contact_s
+
+    @property
+    def stored_bytes(self) -> int:
+        """What segments take."""
+        return self._segment_bytes + sum(n_bytes for n_bytes, _ in self._closed.values())
+
+    @property
+    def reserved_bytes(self) -> int:
+        """What unfinished uploads still may send."""
+        return sum(each.wish.size - each.offset for each in self._uploads.values())
+
+    def free_bytes(self, disk_bytes: int) -> int:
+        """Return how much may still be reserved, where the disk has so much left."""
+        reserved = self.reserved_bytes
+        room = self._most_bytes - self.stored_bytes - reserved
+        return max(min(room, disk_bytes - reserved - SPARE_BYTES), 0)
+
+    @property
+    def oldest_s(self) -> float | None:
+        """When the oldest segment that is still kept was closed."""
+        return min((closed_s for _, closed_s in self._closed.values()), default=None)
+
+    def amend(self, event: OfEvent) -> None:
+        """Go by the event as amendments change it."""
+        self._event = event
+
+    def is_under_way(self, upload: str) -> bool:
+        """Whether an upload is here, and not on the disk as a whole yet."""
+        return upload in self._uploads
+
+    def handle(self, event: Event) -> list[Action]:
+        """Take what has happened; return what to do now, in this order."""
+        match event:
+            case messages.CreateAsked():
+                return self._create(event)
+            case messages.LookAsked():
+                return self._look(event)
+            case messages.WriteAsked():
+                return self._write(event)
+            case messages.Arrived():
+                return self._arrived(event)
+            case messages.WriteEnded():
+                return self._write_ended(event)
+            case messages.EndAsked():
+                return self._end(event)
+            case messages.CoveredSaid():
+                return self._covered(event)
+            case messages.Settled():
+                return self._settled(event)
+            case messages.Ticked():
+                return self._tick(event.now_s)
+
+    # Reservations -----------------------------------------------------------------------------
+
+    def _create(self, event: messages.CreateAsked) -> list[Action]:
+        wish = event.wish
+        entry = wish.commitment.entry
+        known = self._by_key.get((entry, wish.sealed_anew))
+        known = known or self._known.whole(entry, sealed_anew=wish.sealed_anew)
+        done: list[Action] = []
+        if known is not None and (known.is_whole or known.wish == wish):
+            return [Tell(event.request, copy(known))]
+        if known is not None and self._is_anothers(known, event):
+            return [Refuse(event.request, 409, "another ticket pushes this just now; come again")]
+        if known is not None:
+            # It was sealed once more before the first of both was whole.
+            done += self._forget(known)
+        # Indices name entries alone: only one of both may be under way.
+        other = self._by_key.get((entry, not wish.sealed_anew))
+        if other is not None and not other.is_whole:
+            if self._is_anothers(other, event):
+                return [Refuse(event.request, 409, "another ticket pushes this just now")]
+            done += self._forget(other)
+        why = self._quota(event) or self._spoilt(event) or self._room(event)
+        if why is not None:
+            return [*done, why]
+        upload = Upload(event.id, wish, event.now_s + self._expire_s)
+        self._uploads[upload.id] = self._by_key[upload.key] = upload
+        return [*done, Keep(upload), Tell(event.request, copy(upload), is_new=True)]
+
+    def _is_anothers(self, upload: Upload, event: messages.CreateAsked) -> bool:
+        """Whether somebody with another ticket is at it: proofs are for all to see.
+
+        Who only holds the place, and sends nothing, has it for a minute.
+        """
+        since_s = event.now_s - (upload.expires_s - self._expire_s)
+        return upload.wish.ticket != event.wish.ticket and since_s < STALE_S
+
+    def _quota(self, event: messages.CreateAsked) -> Refuse | None:
+        """Refuse more entries by one ticket than the event allows."""
+        wish = event.wish
+        if not any(wish.ticket):
+            return None
+        most = self._event.commitments_per_ticket
+        entries = self._known.entries_of(wish.ticket) | {
+            each.wish.commitment.entry
+            for each in self._uploads.values()
+            if each.wish.ticket == wish.ticket
+        }
+        if len(entries | {wish.commitment.entry}) <= most:
+            return None
+        return Refuse(
+            event.request, 403, f"the ticket allows {most} uploads, which are here or under way"
+        )
+
+    def _spoilt(self, event: messages.CreateAsked) -> Refuse | None:
+        """Refuse an entry of which too much was sent in vain."""
+        wish = event.wish
+        size = max(wish.size, wish.commitment.size)
+        if self._spoilt_bytes[wish.commitment.entry] <= MOST_SPOILT * size:
+            return None
+        text = "too much of this was sent and given up; nothing more of it is taken here"
+        return Refuse(event.request, 403, text)
+
+    def _room(self, event: messages.CreateAsked) -> Refuse | None:
+        free_bytes = self.free_bytes(event.free_bytes)
+        if event.wish.size <= free_bytes:
+            return None
+        text = f"there is room for {free_bytes} bytes here, {event.wish.size} are needed"
+        return Refuse(event.request, NO_ROOM, text)
+
+    def _look(self, event: messages.LookAsked) -> list[Action]:
+        upload = self._found(event.upload)
+        if upload is None:
+            return [Refuse(event.request, 404, GONE)]
+        return [*self._release(upload), Tell(event.request, copy(upload))]
+
+    def _end(self, event: messages.EndAsked) -> list[Action]:
+        upload = self._found(event.upload)
+        if upload is None:
+            return [Refuse(event.request, 404, GONE)]
+        if upload.is_whole:
+            return [Refuse(event.request, 403, "it is whole, and was promised to be kept")]
+        return [*self._forget(upload), Tell(event.request, copy(upload))]
+
+    # Bytes ------------------------------------------------------------------------------------
+
+    def _write(self, event: messages.WriteAsked) -> list[Action]:
+        upload = self._found(event.upload)
+        if upload is None:
+            return [Refuse(event.request, 404, GONE)]
+        # Who goes on with an upload is right: the connection before is stale.
+        done = self._release(upload)
+        if event.offset != upload.offset or upload.is_whole:
+            text = f"Upload-Offset must be {upload.offset}, got {event.offset}; ask by HEAD"
+            return [*done, Refuse(event.request, 409, text)]
+        if event.n_bytes > upload.wish.size - upload.offset:
+            text = f"the upload has {upload.wish.size} bytes, and this would be more"
+            return [*done, Refuse(event.request, 413, text)]
+        if upload.n_pieces >= MORE_PIECES + upload.wish.size // LEAST_PIECE_BYTES:
+            text = "it came in too many small pieces; give it up, and send larger ones"
+            return [*done, Refuse(event.request, 403, text)]
+        self._writing[event.request] = (upload, upload.offset, upload.offset + event.n_bytes)
+        return done
+
+    def _arrived(self, event: messages.Arrived) -> list[Action]:
+        if event.request not in self._writing:
+            return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
+        upload, _, stop = self._writing[event.request]
+        if event.n_bytes > stop - upload.offset:
+            raise ValueError("more has come than was announced")
+        done: list[Action] = []
+        if self._segment_bytes + event.n_bytes > MOST_SEGMENT_BYTES:
+            done += self._close_segment(event.now_s)
+        if self._segment_since_s is None:
+            self._segment_since_s = event.now_s
+        done.append(
+            Append(upload, upload.offset, self._segment, self._segment_bytes, event.n_bytes)
+        )
+        upload.segments.add(self._segment)
+        upload.n_pieces += 1
+        upload.offset += event.n_bytes
+        upload.expires_s = event.now_s + self._expire_s
+        self._segment_bytes += event.n_bytes
+        return [*done, Keep(upload)]
+
+    def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
+        if event.request not in self._writing:
+            return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
+        upload, start, _ = self._writing.pop(event.request)
+        if event.is_wrong:
+            self._spoil(upload, upload.offset - start)
+            upload.offset = start
+            text = "Upload-Checksum is not that of the bytes that came; send them again"
+            return [Unlink(upload.id, start), Keep(upload), Refuse(event.request, CHECKSUM, text)]
+        if upload.offset < upload.wish.size:
+            return [Tell(event.request, copy(upload))]
+        assert event.sha256 is not None
+        wish = upload.wish
+        if not wish.sealed_anew and event.sha256 != wish.commitment.ciphertext_sha256:
+            text = "these are not the bytes that were committed to; begin again"
+            return [*self._forget(upload), Refuse(event.request, CHECKSUM, text)]
+        if not self._batch_rows:
+            self._batch_since_s = event.now_s
+        upload.sha256, upload.batch, upload.time_s = event.sha256, self._batch, int(event.now_s)
+        self._batch_rows += 1
+        done: list[Action] = [Keep(upload), Tell(event.request, copy(upload))]
+        if self._batch_rows >= BATCH_ROWS:
+            done += self._close_batch(event.now_s)
+        return done
+
+    def _settled(self, event: messages.Settled) -> list[Action]:
+        for each in event.uploads:
+            upload = self._uploads.pop(each, None)
+            if upload is not None:
+                del self._by_key[upload.key]
+        return []
+
+    # Time and the destination -----------------------------------------------------------------
+
+    def _tick(self, now_s: float) -> list[Action]:
+        done: list[Action] = []
+        collect_until_s = self._event.collect_until_s
+        for upload in [*self._uploads.values()]:
+            if not upload.is_whole and min(upload.expires_s, collect_until_s) <= now_s:
+                done += [*self._release(upload), *self._forget(upload)]
+        # A clock that was set back must not hold them open for as long.
+        since_s = now_s if self._segment_since_s is None else min(self._segment_since_s, now_s)
+        self._batch_since_s = min(self._batch_since_s, now_s)
+        if self._segment_bytes:
+            self._segment_since_s = since_s  # the segment may be of an earlier start
+        if self._segment_bytes and now_s - since_s >= CLOSED_AFTER_S:
+            done += self._close_segment(now_s)
+        if self._batch_rows and now_s - self._batch_since_s >= BATCH_AFTER_S:
+            done += self._close_batch(now_s)
+        if now_s >= self._event.keep_until_s and self._closed:
+            done += self._drop(range(self._segment), None)
+        return done
+
+    def _covered(self, event: messages.CoveredSaid) -> list[Action]:
+        if event.covered.bistro != self._bistro:
+            text = f"that is for {event.covered.bistro}, this is {self._bistro}"
+            return [Refuse(event.request, 403, text)]
+        self.last_contact_s = event.now_s
+        numbers = [n for n in self._closed if n in event.covered]
+        return self._drop(numbers, event.now_s)
+
+    def _drop(self, numbers: range | list[int], contact_s: float | None) -> list[Action]:
+        # What an unfinished upload has sent is needed still, whatever anybody says.
+        needed = {n for each in self._uploads.values() for n in each.segments}
+        going = tuple(n for n in numbers if n in self._closed and n not in needed)
+        for number in going:
+            del self._closed[number]
+        return [Drop(going, contact_s)] if going or contact_s is not None else []
+
+    def _found(self, upload: str) -> Upload | None:
+        return self._uploads.get(upload) or self._known.by_id(upload)
+
+    def _release(self, upload: Upload) -> list[Action]:
+        """End the push that is under way of an upload."""
+        stale = [request for request, (of, _, _) in self._writing.items() if of is upload]
+        for request in stale:
+            del self._writing[request]
+        return [Cut(request) for request in stale]
+
+    def _forget(self, upload: Upload) -> list[Action]:
+        del self._uploads[upload.id], self._by_key[upload.key]
+        self._spoil(upload, upload.offset)
+        return [*self._release(upload), Forget(upload.id)]
+
+    def _spoil(self, upload: Upload, n_bytes: int) -> None:
+        """Count what stays in segments, and is of no use."""
+        if n_bytes:
+            self._spoilt_bytes[upload.wish.commitment.entry] += n_bytes
+
+    def _close_segment(self, now_s: float) -> list[Action]:
+        number = self._segment
+        self._closed[number] = (self._segment_bytes, now_s)
+        self._segment, self._segment_bytes, self._segment_since_s = number + 1, 0, None
+        return [CloseSegment(number, now_s)]
+
+    def _close_batch(self, now_s: float) -> list[Action]:
+        number, self._batch, self._batch_rows = self._batch, self._batch + 1, 0
+        return [CloseBatch(number, now_s)]

@@ -1,0 +1,299 @@
+"""What the core of a bistro is told, and what it has done.
+
+A request is a number that its shell gives it. Times are seconds since 1970, by the bistro's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from datacollect.bistro.formats.custody.verdicts import Covered
+    from datacollect.bistro.formats.receipt.upload_wish import Wish
+
+
+@dataclass
+class Upload:
+    """An upload, from its reservation on.
+
+    Attributes
+    ----------
+    id : str
+        Which only who pushes it is told: whoever knows it can go on with it.
+    wish : Wish
+    expires_s : float
+        When it is forgotten, unless it is whole by then.
+    offset : int
+        So many bytes lie in segments.
+    segments : set of int
+        In these.
+    n_pieces : int
+        Of how many pieces they are there.
+    sha256 : bytes or None
+        Of all bytes, once it is whole; so are the next two.
+    batch : int or None
+        The number of the batch that has its row.
+    time_s : int or None
+        When it was whole.
+    """
+
+    id: str
+    wish: Wish
+    expires_s: float
+    offset: int = 0
+    segments: set[int] = field(default_factory=set)
+    n_pieces: int = 0
+    sha256: bytes | None = None
+    batch: int | None = None
+    time_s: int | None = None
+
+    @property
+    def key(self) -> tuple[bytes, bool]:
+        """What there is one upload of."""
+        return self.wish.commitment.entry, self.wish.sealed_anew
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it counts."""
+        return self.sha256 is not None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a bistro starts with.
+
+    Attributes
+    ----------
+    unfinished : collection of Upload
+    segment : int
+        Number of the open segment.
+    segment_bytes : int
+        Of it.
+    closed : dict
+        By number of each segment whose data are kept: its bytes, and when it was closed.
+    batch : int
+        Number of the open batch; it has no rows yet.
+    last_contact_s : float or None
+        When the destination has last said what is covered.
+    spoilt_bytes : dict of bytes to int
+        By entry: what lies in segments and is of no upload.
+    """
+
+    unfinished: Collection[Upload] = ()
+    segment: int = 0
+    segment_bytes: int = 0
+    closed: dict[int, tuple[int, float]] = field(default_factory=dict)
+    batch: int = 0
+    last_contact_s: float | None = None
+    spoilt_bytes: dict[bytes, int] = field(default_factory=dict)
+
+
+class Known(Protocol):
+    """What is on the disk of uploads that are whole."""
+
+    def whole(self, entry: bytes, *, sealed_anew: bool) -> Upload | None:
+        """Return the upload of an entry."""
+
+    def by_id(self, upload: str) -> Upload | None:
+        """Return an upload by its id."""
+
+    def entries_of(self, ticket: bytes) -> set[bytes]:
+        """Return what was handed in with a ticket."""
+
+
+# What is told.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAsked:
+    """Somebody wants to push; `id` is for the upload if it is new, `free_bytes` the disk's."""
+
+    request: int
+    now_s: float
+    wish: Wish
+    id: str
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookAsked:
+    """Somebody asks how far an upload is."""
+
+    request: int
+    upload: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAsked:
+    """Somebody pushes bytes from an offset."""
+
+    request: int
+    upload: str
+    offset: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Bytes of a push have come."""
+
+    request: int
+    now_s: float
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteEnded:
+    """All of a push has come, or as much as ever will.
+
+    Attributes
+    ----------
+    sha256 : bytes or None
+        Of all bytes of the upload by now.
+    is_wrong : bool
+        Whether a checksum that came with them is not theirs.
+    """
+
+    request: int
+    now_s: float
+    sha256: bytes | None = None
+    is_wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndAsked:
+    """Somebody gives an upload up."""
+
+    request: int
+    upload: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredSaid:
+    """The destination has said what is covered; its signature counts."""
+
+    request: int
+    now_s: float
+    covered: Covered
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """Time has passed."""
+
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """These uploads are on the disk as they are: whole."""
+
+    uploads: tuple[str, ...]
+
+
+Event: TypeAlias = (
+    CreateAsked
+    | LookAsked
+    | WriteAsked
+    | Arrived
+    | WriteEnded
+    | EndAsked
+    | CoveredSaid
+    | Ticked
+    | Settled
+)
+
+# What is to be done, in this order. What a request is answered waits for all before it to be kept.
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer a request so."""
+
+    request: int
+    status: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Answer a request with an upload as it is now, once all before is kept.
+
+    `upload` is a copy: what others go on with meanwhile is not promised by this answer.
+    """
+
+    request: int
+    upload: Upload
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """End the connection of a request: somebody goes on with its upload elsewhere."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Keep an upload as it is now."""
+
+    upload: Upload
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Append the bytes that have come to the open segment."""
+
+    upload: Upload
+    upload_offset: int
+    segment: int
+    segment_offset: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unlink:
+    """The bytes of an upload from an offset on are not its own any more."""
+
+    upload: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """An upload is no more; its bytes stay where they lie."""
+
+    upload: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSegment:
+    """A segment is complete: serve it."""
+
+    number: int
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CloseBatch:
+    """A batch is complete: sign and serve it."""
+
+    number: int
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The data of segments may go; `contact_s`: when the destination has said so, if it has."""
+
+    numbers: tuple[int, ...]
+    contact_s: float | None = None
+
+
+Action: TypeAlias = (
+    Refuse | Tell | Cut | Keep | Append | Unlink | Forget | CloseSegment | CloseBatch | Drop
+)

@@ -1,0 +1,444 @@
+"""A bistro's uploads on the disk: what the core says, in groups; segments and batches as files.
+
+The order makes every step safe to end at. A group's bytes are synced, then its rows are committed:
+what a row does not name is cut off at the next start. A closed segment is renamed into the served
+folder, then its index; a batch after all of its rows are committed. What was begun is finished by
+the next start, from the rows alone, with the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from datacollect.bistro.folder import Database, not_written, sync_folder
+from datacollect.bistro.formats.custody.batches import FIRST, ROW, read_batch, row_of, sign_batch
+from datacollect.bistro.formats.custody.segments import PIECE, batch_name, index_name, segment_name
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.receipt.upload_wish import Wish
+from datacollect.bistro.upload_server.messages import (
+    Append,
+    CloseBatch,
+    CloseSegment,
+    Drop,
+    Forget,
+    Keep,
+    Kept,
+    Unlink,
+    Upload,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from datacollect.bistro.folder import Held
+    from datacollect.bistro.formats.event.event import Bistro, Event
+    from datacollect.bistro.upload_server.messages import Action
+    from datacollect.net.keys import PrivateKey
+
+SCHEMA = """
+CREATE TABLE uploads (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+    entry BLOB NOT NULL, sealed_anew INTEGER NOT NULL,
+    salt BLOB NOT NULL, committed_size INTEGER NOT NULL, committed_sha256 BLOB NOT NULL,
+    content BLOB NOT NULL, size INTEGER NOT NULL, ticket BLOB NOT NULL,
+    expires_s REAL NOT NULL, position INTEGER NOT NULL, sha256 BLOB, batch INTEGER, time_s INTEGER,
+    UNIQUE (entry, sealed_anew));
+CREATE INDEX of_ticket ON uploads (ticket);
+CREATE INDEX of_batch ON uploads (batch) WHERE batch IS NOT NULL;
+CREATE INDEX unfinished ON uploads (number) WHERE sha256 IS NULL;
+CREATE TABLE pieces (
+    number INTEGER PRIMARY KEY, upload TEXT, entry BLOB NOT NULL, upload_offset INTEGER NOT NULL,
+    segment INTEGER NOT NULL, segment_offset INTEGER NOT NULL, n_bytes INTEGER NOT NULL);
+CREATE INDEX of_upload ON pieces (upload);
+CREATE INDEX of_segment ON pieces (segment);
+CREATE TABLE segments (number INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL, closed_s REAL NOT NULL,
+    is_gone INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX held ON segments (number) WHERE NOT is_gone;
+CREATE TABLE batches (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);
+CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s REAL NOT NULL);
+"""
+OPEN, SERVED = "open", "served"
+COLUMNS = (
+    "id, entry, sealed_anew, salt, committed_size, committed_sha256, content, size, ticket, "
+    "expires_s, position, sha256, batch, time_s"
+)
+SHA256 = COLUMNS.split(", ").index("sha256")
+KEEP = f"""INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET expires_s = excluded.expires_s, position = excluded.position,
+    sha256 = excluded.sha256, batch = excluded.batch, time_s = excluded.time_s"""
+
+
+class UploadStore:
+    """The folder of a bistro, held by one process; as `Known` it tells what is on the disk.
+
+    Parameters
+    ----------
+    held : Held
+        The folder, which `close` lets go.
+    event : Event
+    bistro : Bistro
+    key : PrivateKey
+        The bistro's, which signs its batches.
+
+    Raises
+    ------
+    ProblemError
+        The folder is another bistro's.
+    StoreError
+        The disk is full, or fails.
+    """
+
+    def __init__(self, held: Held, event: Event, bistro: Bistro, key: PrivateKey) -> None:
+        self._event, self._bistro, self._key = event, bistro, key
+        self._open_folder, self._served = held.folder / OPEN, held.folder / SERVED
+        self._files: dict[int, int] = {}
+        self._waiting: list[tuple[Action, Any]] = []
+        with ExitStack() as undo:
+            undo.callback(held.close)
+            owner = f"{bistro.name} {bistro.key} {event.id.hex()}"
+            self._db = Database(held.folder, "uploads.sqlite", SCHEMA, owner, is_read_beside=True)
+            undo.callback(self._db.close)
+            with self._db.errors():
+                for folder in (self._open_folder, *self._folders):
+                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                for folder in (held.folder, self._served):
+                    sync_folder(folder)
+            # Many threads ask, and a connection is one thread's at a time.
+            self._reader, self._reading = self._db.reader(), threading.Lock()
+            undo.callback(self._reader.close)
+            self._closing = undo.pop_all()
+
+    @property
+    def _folders(self) -> tuple[Path, Path]:
+        return self._served / "segments", self._served / "batches"
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        self._close_files()
+        self._closing.close()
+
+    def _close_files(self) -> None:
+        for number in self._files.values():
+            with suppress(OSError):
+                os.close(number)
+        self._files.clear()
+
+    # What is written --------------------------------------------------------------------------
+
+    def add(self, action: Action, data: bytes | bytearray = b"") -> None:
+        """Take what is to be done at the next `commit`; bytes of an `Append` are written at once.
+
+        Raises
+        ------
+        StoreError
+            They cannot be written.
+        """
+        if isinstance(action, Append):
+            self._write(action, data)
+        row = _row_of(action.upload) if isinstance(action, Keep) else None
+        self._waiting.append((action, row))
+
+    def _write(self, action: Append, data: bytes | bytearray) -> None:
+        with self._db.errors():
+            number = self._files.get(action.segment)
+            if number is None:
+                path = self._open_folder / f"{action.segment:010}"
+                flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+                number = self._files[action.segment] = os.open(path, flags, 0o600)
+                sync_folder(self._open_folder)
+            view, offset = memoryview(data), action.segment_offset
+            while view:
+                n_bytes = os.pwrite(number, view, offset)
+                view, offset = view[n_bytes:], offset + n_bytes
+
+    def take(self) -> list[tuple[Action, Any]]:
+        """Return what waits for `commit`, which waits no more."""
+        group, self._waiting = self._waiting, []
+        return group
+
+    def commit(self, group: Sequence[tuple[Action, Any]]) -> tuple[str, ...]:
+        """Have a group on the disk, then do what follows from it; meanwhile others may `add`.
+
+        Returns
+        -------
+        tuple of str
+            Ids of uploads that are whole with it.
+
+        Raises
+        ------
+        StoreError
+            What of it is kept only `kept` tells.
+        """
+        with self._db.errors():
+            for segment in {each.segment for each, _ in group if isinstance(each, Append)}:
+                os.fdatasync(self._files[segment])
+        last = {row[0]: i for i, (_, row) in enumerate(group) if row is not None}
+        with self._db.transaction():
+            for i, (action, row) in enumerate(group):
+                if row is None:
+                    self._do(action)
+                elif last[row[0]] == i:
+                    self._db.rows(KEEP, row)
+        for action, _ in group:
+            if isinstance(action, CloseSegment):
+                self._close_segment(action.number, action.now_s)
+            elif isinstance(action, CloseBatch):
+                self._close_batch(action.number, action.now_s)
+            elif isinstance(action, Drop):
+                self._remove(action.numbers)
+        return tuple(row[0] for _, row in group if row is not None and row[SHA256] is not None)
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case Append(upload, upload_offset, segment, segment_offset, n_bytes):
+                entry = upload.wish.commitment.entry
+                self._db.rows(
+                    "INSERT INTO pieces VALUES (NULL, ?, ?, ?, ?, ?, ?)",
+                    (upload.id, entry, upload_offset, segment, segment_offset, n_bytes),
+                )
+            case Unlink(upload_id, offset):
+                self._db.rows(
+                    "UPDATE pieces SET upload = NULL WHERE upload = ? AND upload_offset >= ?",
+                    (upload_id, offset),
+                )
+            case Forget(upload_id):
+                self._db.rows("DELETE FROM uploads WHERE id = ?", (upload_id,))
+                self._db.rows("UPDATE pieces SET upload = NULL WHERE upload = ?", (upload_id,))
+            case Drop(numbers, contact_s):
+                for number in numbers:
+                    self._db.rows("UPDATE segments SET is_gone = 1 WHERE number = ?", (number,))
+                    self._db.rows("DELETE FROM pieces WHERE segment = ?", (number,))
+                if contact_s is not None:
+                    self._db.rows("INSERT OR REPLACE INTO contact VALUES (1, ?)", (contact_s,))
+
+    def _close_segment(self, number: int, now_s: float) -> None:
+        """Serve a segment, whose rows are committed; again after any interruption."""
+        pieces = self._pieces_of(number)
+        n_bytes = int(pieces["n_bytes"].sum())
+        segment, index = (self._served / name(number) for name in (segment_name, index_name))
+        with self._db.errors():
+            opened = self._files.pop(number, None)
+            if not segment.exists():
+                source = self._open_folder / f"{number:010}"
+                os.truncate(source, n_bytes)
+                _sync(source)
+                source.rename(segment)
+            if opened is not None:
+                os.close(opened)
+            if not index.exists():
+                self._publish(index, pieces.tobytes())
+            sync_folder(segment.parent)
+        with self._db.transaction():
+            self._db.rows(
+                "INSERT INTO segments (number, n_bytes, closed_s) VALUES (?, ?, ?)",
+                (number, n_bytes, now_s),
+            )
+
+    def _pieces_of(self, segment: int) -> np.ndarray:
+        rows = self._db.rows(
+            "SELECT entry, upload_offset, segment_offset, n_bytes FROM pieces WHERE segment = ? "
+            "ORDER BY segment_offset",
+            (segment,),
+        )
+        return np.array(rows, PIECE)
+
+    def _publish(self, path: Path, data: bytes) -> None:
+        """Give a file its name once it is on the disk."""
+        beside = self._open_folder / path.name
+        beside.write_bytes(data)
+        _sync(beside)
+        beside.rename(path)
+        sync_folder(path.parent)
+
+    def _close_batch(self, number: int, now_s: float) -> None:
+        """Sign and serve a batch, whose rows are committed; again after any interruption."""
+        path = self._served / batch_name(number)
+        with self._db.errors():
+            if path.exists():
+                batch = read_batch(path.read_bytes(), self._event, str(path))
+            else:
+                previous = self._db.rows(
+                    "SELECT digest FROM batches WHERE number = ?", (number - 1,)
+                )
+                found = self._db.rows(
+                    f"SELECT {COLUMNS} FROM uploads WHERE batch = ? ORDER BY number", (number,)
+                )
+                rows = np.array(
+                    [_batch_row(_upload_of(each, self._event.id)) for each in found], ROW
+                )
+                batch = sign_batch(
+                    self._event,
+                    self._bistro.name,
+                    number,
+                    previous[0][0] if previous else FIRST,
+                    int(now_s),
+                    rows,
+                    self._key,
+                )
+                self._publish(path, batch.data)
+        with self._db.transaction():
+            self._db.rows("INSERT INTO batches VALUES (?, ?)", (number, batch.digest))
+
+    def _remove(self, numbers: Sequence[int]) -> None:
+        with self._db.errors():
+            for number in numbers:
+                # No index names what is not there.
+                for name in (index_name, segment_name):
+                    (self._served / name(number)).unlink(missing_ok=True)
+
+    # What is read -----------------------------------------------------------------------------
+
+    def kept(self, now_s: float) -> Kept:
+        """Finish what was begun, forget what is not on the disk, return what a bistro starts with.
+
+        Raises
+        ------
+        StoreError
+            The disk is full, or fails.
+        """
+        self._close_files()
+        self._waiting.clear()
+        for (number,) in self._db.rows(
+            "SELECT DISTINCT segment FROM pieces WHERE segment NOT IN "
+            "(SELECT number FROM segments) ORDER BY segment"
+        ):
+            self._close_segment(number, now_s)
+        for (number,) in self._db.rows(
+            "SELECT DISTINCT batch FROM uploads WHERE batch IS NOT NULL "
+            "AND batch NOT IN (SELECT number FROM batches) ORDER BY batch"
+        ):
+            self._close_batch(number, now_s)
+        with self._db.errors():
+            for path in self._open_folder.iterdir():
+                path.unlink()
+        self._remove([n for (n,) in self._db.rows("SELECT number FROM segments WHERE is_gone")])
+        unfinished = [
+            _upload_of(row, self._event.id)
+            for row in self._db.rows(f"SELECT {COLUMNS} FROM uploads WHERE sha256 IS NULL")
+        ]
+        for upload in unfinished:
+            found = self._db.rows("SELECT segment FROM pieces WHERE upload = ?", (upload.id,))
+            upload.segments.update(segment for (segment,) in found)
+            upload.n_pieces = len(found)
+        closed = self._db.rows("SELECT number, n_bytes, closed_s FROM segments WHERE NOT is_gone")
+        last = self._db.rows("SELECT max(number) FROM segments")[0][0]
+        batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
+        contact = self._db.rows("SELECT time_s FROM contact")
+        spoilt = self._db.rows(
+            "SELECT entry, sum(n_bytes) FROM pieces WHERE upload IS NULL GROUP BY entry"
+        )
+        return Kept(
+            unfinished=unfinished,
+            segment=0 if last is None else last + 1,
+            closed={number: (n_bytes, closed_s) for number, n_bytes, closed_s in closed},
+            batch=0 if batch is None else batch + 1,
+            last_contact_s=contact[0][0] if contact else None,
+            spoilt_bytes=dict(spoilt),
+        )
+
+    def whole(self, entry: bytes, *, sealed_anew: bool) -> Upload | None:
+        """Return the upload of an entry, if it is whole."""
+        return self._whole("entry = ? AND sealed_anew = ?", (entry, sealed_anew))
+
+    def by_id(self, upload: str) -> Upload | None:
+        """Return an upload by its id, if it is whole."""
+        return self._whole("id = ?", (upload,))
+
+    def _whole(self, where: str, values: tuple[Any, ...]) -> Upload | None:
+        sql = f"SELECT {COLUMNS} FROM uploads WHERE {where} AND sha256 IS NOT NULL"
+        rows = self._read(sql, values)
+        return _upload_of(rows[0], self._event.id) if rows else None
+
+    def entries_of(self, ticket: bytes) -> set[bytes]:
+        """Return what was handed in with a ticket, whole."""
+        sql = "SELECT entry FROM uploads WHERE ticket = ? AND sha256 IS NOT NULL"
+        return {entry for (entry,) in self._read(sql, (ticket,))}
+
+    def _read(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+        """Return what a question finds that is committed."""
+        with self._reading, self._db.errors():
+            return self._reader.execute(sql, values).fetchall()
+
+    def bytes_of(self, upload: str) -> Iterator[bytes]:
+        """Yield what is on the disk of an upload, in order.
+
+        Raises
+        ------
+        StoreError
+            It cannot be read.
+        """
+        sql = (
+            "SELECT segment, segment_offset, n_bytes FROM pieces WHERE upload = ? "
+            "ORDER BY upload_offset"
+        )
+        rows = self._read(sql, (upload,))
+        with self._db.errors():
+            for segment, offset, n_bytes in rows:
+                with self._opened(segment) as file:
+                    file.seek(offset)
+                    yield file.read(n_bytes)
+
+    def _opened(self, segment: int) -> BinaryIO:
+        """Open a segment, which may be closed meanwhile, and moves once."""
+        with suppress(FileNotFoundError):
+            return (self._open_folder / f"{segment:010}").open("rb")
+        return (self._served / segment_name(segment)).open("rb")
+
+    def free_bytes(self) -> int:
+        """Return how much the disk has left.
+
+        Raises
+        ------
+        StoreError
+        """
+        try:
+            found = os.statvfs(self._served)
+        except OSError as error:
+            raise not_written(self._served, error) from error
+        return found.f_bavail * found.f_frsize
+
+
+def _sync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _row_of(upload: Upload) -> tuple[Any, ...]:
+    wish, commitment = upload.wish, upload.wish.commitment
+    return (
+        *(upload.id, commitment.entry, wish.sealed_anew, commitment.salt, commitment.size),
+        *(commitment.ciphertext_sha256, commitment.content, wish.size, wish.ticket),
+        *(upload.expires_s, upload.offset, upload.sha256, upload.batch, upload.time_s),
+    )
+
+
+def _batch_row(upload: Upload) -> tuple[bytes | int, ...]:
+    assert upload.sha256 is not None
+    assert upload.time_s is not None
+    wish = upload.wish
+    return row_of(wish.commitment, wish.size, upload.sha256, wish.ticket, upload.time_s)
+
+
+def _upload_of(row: Sequence[Any], event: bytes) -> Upload:
+    (upload, _, anew, salt, c_size, c_sha256, content, size, ticket, *rest) = row
+    expires_s, position, sha256, batch, time_s = rest
+    return Upload(
+        upload,
+        Wish(Commitment(event, salt, c_size, c_sha256, content), size, bool(anew), ticket),
+        expires_s,
+        position,
+        set(),
+        0,
+        sha256,
+        batch,
+        time_s,
+    )

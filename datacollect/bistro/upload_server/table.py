@@ -1,0 +1,91 @@
+"""The table ``accept`` of an agent's file: sealed uploads that it takes for an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.files.fields import Field, Table
+from datacollect.files.kinds import Number, Text, Whole
+from datacollect.transfer.agent.config.tables import AgentTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.config.tables import AgentPlaces
+
+ACCEPT = Table(
+    "the table accept",
+    "Sealed uploads that this agent takes for an event, as a bistro.",
+    (
+        Field("event", Text(), "The event's file, which names this bistro.", required=True),
+        Field(
+            "folder",
+            Text(),
+            "Where uploads are kept; the agent serves what is closed of them: `served` in it.",
+            required=True,
+        ),
+        Field(
+            "bytes",
+            Whole("bytes", minimum=1),
+            "How much room they may take.",
+            required=True,
+        ),
+        Field("receipt_key", Text(), "File of the bistro's private key.", required=True),
+        Field(
+            "expire_s",
+            Number("seconds", positive=True),
+            "After how many seconds without a byte an unfinished upload is forgotten.",
+            default=86_400.0,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class AcceptConfig:
+    """What uploads an agent takes; see ``ACCEPT``. All paths resolved."""
+
+    event: Path
+    folder: Path
+    most_bytes: int
+    receipt_key: Path
+    expire_s: float
+
+    @property
+    def served(self) -> Path:
+        """The folder that the agent serves: what is closed."""
+        return self.folder / "served"
+
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """The key, which is never served."""
+        return (self.receipt_key,)
+
+
+def accept_of(config: AgentConfig) -> AcceptConfig | None:
+    """Return what an agent's file says of uploads; None where it takes none."""
+    found = config.tables.get("accept")
+    assert found is None or isinstance(found, AcceptConfig)
+    return found
+
+
+def _configured(values: dict[str, Any], places: AgentPlaces) -> AcceptConfig:
+    return AcceptConfig(
+        event=places.folder / values["event"],
+        folder=(places.folder / values["folder"]).resolve(),
+        most_bytes=values["bytes"],
+        receipt_key=places.folder / values["receipt_key"],
+        expire_s=values["expire_s"],
+    )
+
+
+ACCEPT_TABLE = AgentTable(
+    "accept",
+    ACCEPT,
+    "Uploads that are taken; left out: none.",
+    _configured,
+    serves="what is closed of the uploads",
+    work="taking uploads",
+)

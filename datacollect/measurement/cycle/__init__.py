@@ -1,1 +1,0 @@
-"""Which tests of a cycle run when: rounds without overlap, budgets, leases of hosts."""

@@ -1,0 +1,13 @@
+"""Measuring the network between hosts: an operator asks their agents to test it, within limits.
+
+What samples say, however they came about, is `datacollect.measurement`. Imports lead downwards::
+
+    commands   `datacollect measure …`
+    cycle      all hosts within a budget, no test disturbing another; goes on where it ended
+    page       routers, rates, round trips, failures, live or in a file
+    operator   leases taken, tests asked for, rows from what both ends say
+    results    problems with curves, shared links, limits, changes
+    agent      takes part in tests that operators ask for: the table `measure` of its file
+    plan       hosts, budgets, rounds without overlap, leases, tickets
+    probes     what a test tells: packet pairs, connections by their number, two links together
+"""

@@ -1,0 +1,1 @@
+"""The agent in measuring: takes part in tests that operators ask for, within its limits."""

@@ -1,0 +1,147 @@
+"""The table ``measure`` of an agent's file: tests of the network that operators may run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.files.fields import Field, Table
+from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
+from datacollect.net.kinds import PublicKey
+from datacollect.transfer.agent.config.tables import AgentTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.config.tables import AgentPlaces
+
+HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
+TOOLS = ("ping", "trace", "pairs", "tcp")
+# It tells what others do on the host, too: only where it is named.
+COUNTERS = "counters"
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Hours of the day between which something may happen, by the host's clock: ``"22-6"``."""
+
+    def read(self, value: Any, place: str) -> tuple[int, int]:
+        """Return the first and the last hour."""
+        text = Text().read(value, place)
+        found = HOURS.fullmatch(text)
+        if found is None or found[1] == found[2]:
+            remedy = 'write "22-6" for ten in the evening to six in the morning'
+            raise wrong(place, "must be two hours of the day", text, remedy)
+        return int(found[1]), int(found[2])
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such hours."""
+        return {"type": "string", "pattern": f"^(?:{HOURS.pattern})$"}
+
+
+MEASURE = Table(
+    "the table measure",
+    "Tests of the network that operators may run between this host and those of connect_to.",
+    (
+        Field(
+            "operators",
+            ListOf(PublicKey(), shortest=1),
+            "Public keys of those whose tickets for measuring count. Read again at SIGHUP.",
+            required=True,
+        ),
+        Field(
+            "tools",
+            ListOf(Text((*TOOLS, COUNTERS))),
+            "What may be run, and whether counters of interfaces are told; left out: all tests.",
+            default=list(TOOLS),
+        ),
+        Field(
+            "udp_port",
+            Whole(minimum=0, stop=65_536),
+            "UDP port for the packets of pairs that this host receives; 0, or left out: none.",
+        ),
+        Field(
+            "bytes_per_hour",
+            Whole("bytes", minimum=1),
+            "How much all tests together may send and receive, counted across restarts.",
+            required=True,
+        ),
+        Field(
+            "rate",
+            Number("bytes per second", positive=True),
+            "How fast a test may send; left out: as fast as the network takes it.",
+        ),
+        Field("hours", Hours(), "When tests may run, as 22-6; left out: always."),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class MeasureConfig:
+    """What tests an agent takes part in; see ``MEASURE``.
+
+    Attributes
+    ----------
+    operators : frozenset of str
+        Public keys.
+    tools : tuple of str
+    bytes_per_hour : int
+    rate_bytes_per_s : float or None
+    hours : tuple of int and int, or None
+        From the first to the second, by the host's clock.
+    udp_port : int or None
+        Where packet pairs arrive; None or 0: nowhere.
+    used : Path
+        Where it is counted what tests have taken.
+    lock : Path
+        Held by the kernel while a test runs; agents with one ``state`` share it.
+    """
+
+    operators: frozenset[str]
+    tools: tuple[str, ...]
+    bytes_per_hour: int
+    rate_bytes_per_s: float | None
+    hours: tuple[int, int] | None
+    udp_port: int | None
+    used: Path
+    lock: Path
+
+    @property
+    def served(self) -> None:
+        """Nothing is served for it."""
+
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """What it keeps."""
+        return (self.used, self.lock)
+
+
+def measure_of(config: AgentConfig) -> MeasureConfig | None:
+    """Return what an agent's file says of tests; None where it takes part in none."""
+    found = config.tables.get("measure")
+    assert found is None or isinstance(found, MeasureConfig)
+    return found
+
+
+def _configured(values: dict[str, Any], places: AgentPlaces) -> MeasureConfig:
+    return MeasureConfig(
+        operators=frozenset(values["operators"]),
+        tools=tuple(values["tools"]),
+        bytes_per_hour=values["bytes_per_hour"],
+        rate_bytes_per_s=values["rate"],
+        hours=values["hours"],
+        udp_port=values["udp_port"],
+        used=places.state / f"{places.stem}.measured",
+        lock=places.state / "measure.lock",
+    )
+
+
+MEASURE_TABLE = AgentTable(
+    "measure",
+    MEASURE,
+    "Tests of the network; left out: nothing is measured.",
+    _configured,
+    work="measuring",
+)

@@ -1,0 +1,105 @@
+"""The command ``datacollect measure cycle``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datacollect.commands.console import emit, emit_json, note_text
+from datacollect.commands.options import Json
+from datacollect.errors import ProblemError
+from datacollect.files.choices import MeasuredPairs
+from datacollect.measuring.commands.tools import NOT_ALL_DONE, DryRun, Folder, Hosts, Patience
+
+
+def cycle(
+    hosts_file: Hosts,
+    folder: Folder = "samples",
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            metavar="TOOLS",
+            help="Such as ping,tcp; flood: all at once into the destination; shared: which links "
+            "share a wire.  [default: ping,trace,tcp,flood,shared]",
+        ),
+    ] = None,
+    only: Annotated[
+        MeasuredPairs | None,
+        typer.Option(
+            "--only",
+            help="Pairs that may decide when all has arrived, or all.  [default: matter above 30 "
+            "hosts]",
+        ),
+    ] = None,
+    patience_s: Patience = 120.0,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Measure all hosts within the budget of their file, no test disturbing another.
+
+    Killed anywhere and started again it goes on with what is not done yet.
+    """
+    from datacollect.measuring.cycle.measure_cycle import lines_of, measure_cycle
+    from datacollect.measuring.cycle.planning import DEFAULT_TOOLS, plan_cycle_of
+    from datacollect.measuring.plan.hosts_file import HostsFile
+
+    names = [name for text in tools or () for name in text.replace(",", " ").split()]
+    if tools and not names:
+        raise ProblemError(f"--tools names none; leave it out for {', '.join(DEFAULT_TOOLS)}")
+    hosts = HostsFile.from_file(hosts_file)
+    if dry_run:
+        planned = plan_cycle_of(hosts, Path(folder), names or DEFAULT_TOOLS, only)
+        chosen, comparison = planned.chosen, planned.comparison
+        if as_json:
+            emit_json(
+                {
+                    "cycle": planned.record.number,
+                    "rounds": [
+                        [{"from": tail, "to": head} for tail, head in one] for one in planned.rounds
+                    ],
+                    "left_out": [{"from": tail, "to": head} for tail, head in chosen.unpaid],
+                    "without_agent": list(planned.without_agent),
+                    "most_bytes": planned.cost.n_bytes,
+                    "most_s": planned.cost.seconds,
+                    "comparison_most_bytes": comparison and comparison.n_bytes,
+                    "comparison_most_s": comparison and comparison.seconds,
+                }
+            )
+            return
+        for line in planned.lines():
+            note_text(line)
+        for number, one in enumerate(planned.rounds):
+            emit(f"round {number + 1}: {', '.join(f'{tail} → {head}' for tail, head in one)}")
+        return
+    done = measure_cycle(
+        hosts,
+        folder,
+        tools=names or DEFAULT_TOOLS,
+        only=only,
+        patience_s=patience_s,
+        tell=note_text,
+    )
+    if as_json:
+        emit_json(
+            {
+                "folder": folder,
+                "cycle": done.number,
+                "tests": done.tests,
+                "failed": done.failed,
+                "left_out": [{"from": tail, "to": head} for tail, head in done.left_out],
+                "without_agent": list(done.without_agent),
+                "failures": [
+                    {"tool": one.tool, "from": one.pair[0], "to": one.pair[1], "ended": one.why}
+                    for one in done.failures
+                ],
+            }
+        )
+    else:
+        for line in lines_of(done.failures):
+            note_text(line)
+        emit(f"cycle {done.number}: {done.tests} tests, {done.failed} of them failed")
+    if done.failed:
+        raise typer.Exit(NOT_ALL_DONE)

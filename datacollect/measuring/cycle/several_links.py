@@ -1,0 +1,133 @@
+"""Tests of several links at once: all into the destination, and two that may share a wire."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.measuring.cycle.choosing import BETWEEN_S
+from datacollect.measuring.operator.ends import is_by_agents, measure_ends
+from datacollect.measuring.operator.flood_tests import measure_at_once, measure_flood
+from datacollect.measuring.operator.pair_tests import TcpSettings, measure_pair
+from datacollect.measuring.operator.tools import most_bytes
+from datacollect.measuring.plan.budget import Cost
+from datacollect.measuring.probes.shared_wires import CONNECTIONS
+from datacollect.measuring.results.shared_links import RUNS, SHARED
+from datacollect.net.agent_entries import AgentEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from datacollect.measuring.operator.ends import End
+    from datacollect.measuring.operator.tools import HasCost
+    from datacollect.measuring.plan.rounds import Pair
+    from datacollect.net.keys import PrivateKey
+
+FLOOD_S = 10.0
+COMPARED_S = 4.0
+# As many as agents take part in at once.
+MOST_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Flood:
+    """A test of all pairs at once that have one receiver.
+
+    Attributes
+    ----------
+    pairs : tuple of (str, str)
+    settings : TcpSettings
+        Of each.
+    """
+
+    pairs: tuple[Pair, ...]
+    settings: TcpSettings
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most."""
+        return Cost(self.settings.most_bytes * len(self.pairs), FLOOD_S + BETWEEN_S)
+
+
+def flood_into(host: str, pairs: Sequence[Pair], rates: Mapping[Pair, float]) -> Flood | None:
+    """Return the test of all pairs into a host at once; None where there are fewer than two."""
+    into = tuple(pair for pair in pairs if pair[1] == host)[:MOST_AT_ONCE]
+    if len(into) < 2:
+        return None
+    most = max(most_bytes(rates.get(pair), FLOOD_S) for pair in into)
+    return Flood(into, TcpSettings(CONNECTIONS, FLOOD_S, most))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether two links share a wire: a test of each alone and of both at once, several times.
+
+    Attributes
+    ----------
+    links : tuple of two pairs
+    settings : TcpSettings
+        Of each test.
+    """
+
+    links: tuple[Pair, Pair]
+    settings: TcpSettings
+
+    @property
+    def name(self) -> str:
+        """What no other comparison is called."""
+        return hashlib.sha256(json.dumps(sorted(self.links)).encode()).hexdigest()[:12]
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most."""
+        return Cost(4 * self.settings.most_bytes, 3 * (COMPARED_S + BETWEEN_S)).times(RUNS)
+
+
+def comparison_of(links: tuple[Pair, Pair], rates: Mapping[Pair, float]) -> Comparison:
+    """Return how two links are compared."""
+    most = max(most_bytes(rates.get(link), COMPARED_S) for link in links)
+    return Comparison(links, TcpSettings(CONNECTIONS, COMPARED_S, most))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who asks which hosts, with which key where they have agents, and how long it waits."""
+
+    ends: Mapping[str, End]
+    key: PrivateKey | None
+    patience_s: float
+    tell: Callable[[str], None]
+
+    def is_by_agents(self, pair: Pair) -> bool:
+        """Whether both hosts of a pair have agents."""
+        return is_by_agents((self.ends[pair[0]], self.ends[pair[1]]))
+
+    def pair(self, pair: Pair, settings: HasCost) -> Iterable[dict[str, Any]]:
+        """Return the rows of a test of one pair."""
+        ends = self.ends[pair[0]], self.ends[pair[1]]
+        return measure_ends(ends, self.key, settings, self.patience_s, self.tell)
+
+    def flood(self, flood: Flood) -> list[dict[str, Any]]:
+        """Return the rows of a flood."""
+        agents, key = self._agents(flood.pairs)
+        return measure_flood(agents, key, flood.settings, self.patience_s, self.tell)
+
+    def compare(self, comparison: Comparison, run: int) -> Iterator[dict[str, Any]]:
+        """Yield the rows of one of the times that two links are compared."""
+        settings, (agents, key) = comparison.settings, self._agents(comparison.links)
+        said = asdict(settings) | {"links": comparison.links, "run": f"{comparison.name}-{run}"}
+        alone = [measure_pair(*pair, key, settings, self.patience_s, self.tell) for pair in agents]
+        at_once = measure_at_once(agents, key, settings, self.patience_s, self.tell)
+        for together, rows in ((False, alone), (True, at_once)):
+            text = json.dumps(said | {"together": together})
+            yield from ({**row, "tool": SHARED, "settings": text} for row in rows)
+
+    def _agents(
+        self, pairs: Sequence[Pair]
+    ) -> tuple[list[tuple[AgentEntry, AgentEntry]], PrivateKey]:
+        """Return who sends and who receives, which are agents, and the key for them."""
+        agents = {name: end for name, end in self.ends.items() if isinstance(end, AgentEntry)}
+        assert self.key is not None
+        return [(agents[tail], agents[head]) for tail, head in pairs], self.key

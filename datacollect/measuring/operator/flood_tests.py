@@ -1,0 +1,149 @@
+"""Tests of several pairs at once, such as of one host: what it sends, or receives, in all."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from contextlib import ExitStack, closing
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, TransferError
+from datacollect.measuring.operator.agents import AskedAgent
+from datacollect.measuring.operator.lease_holding import leases_of
+from datacollect.measuring.operator.pair_tests import leased_test, tokens_for
+from datacollect.measuring.results.host_limits import FLOOD
+from datacollect.net.fan_out import Meanwhile
+from datacollect.net.tickets import new_nonce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from datacollect.measuring.operator.pair_tests import TcpSettings
+    from datacollect.net.agent_entries import AgentEntry
+    from datacollect.net.keys import PrivateKey
+
+    Ends = tuple[AskedAgent, AskedAgent]
+
+
+def flooded_host(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the host that sends to all others of a flood, or receives from all.
+
+    Raises
+    ------
+    ProblemError
+        There is no such host, or only one other.
+
+    Examples
+    --------
+    >>> flooded_host([("S", "D"), ("S", "E")]), flooded_host([("S", "D"), ("E", "D")])
+    ('S', 'D')
+    """
+    senders, receivers = {tail for tail, _ in pairs}, {head for _, head in pairs}
+    if len(pairs) < 2 or min(len(senders), len(receivers)) != 1:
+        raise ProblemError(
+            "a flood has one host that sends to at least two, or receives from at least two, got "
+            f"{len(senders)} that send and {len(receivers)} that receive; name one by --from and "
+            "the others by --to, or the other way round"
+        )
+    return (senders if len(senders) == 1 else receivers).pop()
+
+
+def measure_flood(
+    pairs: Sequence[tuple[AgentEntry, AgentEntry]],
+    key: PrivateKey,
+    settings: TcpSettings,
+    patience_s: float = 600.0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Measure all pairs at once, and return a row for each.
+
+    Parameters
+    ----------
+    pairs : sequence of (AgentEntry, AgentEntry)
+        Who sends and who receives; one host is in all of them.
+    key : PrivateKey
+        The operator's.
+    settings : TcpSettings
+        Of each pair.
+    patience_s, tell
+        As for `datacollect.measuring.operator.pair_tests.measure_pair`.
+
+    Raises
+    ------
+    ProblemError
+        No host is in all pairs.
+    """
+    host = flooded_host([(sender.name, receiver.name) for sender, receiver in pairs])
+    said = {"host": host, "flood": secrets.token_hex(8)}
+    return [
+        {**row, "tool": FLOOD, "settings": json.dumps(asdict(settings) | said)}
+        for row in measure_at_once(pairs, key, settings, patience_s, tell)
+    ]
+
+
+def measure_at_once(
+    pairs: Sequence[tuple[AgentEntry, AgentEntry]],
+    key: PrivateKey,
+    settings: TcpSettings,
+    patience_s: float = 600.0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Measure pairs at once, with the leases of all their hosts, and return a row for each.
+
+    Parameters
+    ----------
+    pairs : sequence of (AgentEntry, AgentEntry)
+        Who sends and who receives.
+    key, settings, patience_s, tell
+        As for `measure_flood`.
+    """
+    row = {
+        "time_s": time.time(),
+        "tool": settings.tool,
+        "settings": json.dumps(asdict(settings)),
+        "concurrency": len(pairs) - 1,
+    }
+    try:
+        with ExitStack() as held:
+            ends = [
+                (
+                    held.enter_context(closing(AskedAgent(sender, key))),
+                    held.enter_context(closing(AskedAgent(receiver, key))),
+                )
+                for sender, receiver in pairs
+            ]
+            found = _measured(ends, settings, patience_s, tell)
+    except TransferError as error:
+        found = [{"ended": str(error)} for _ in pairs]
+    return [
+        row | {"from": sender.name, "to": receiver.name} | each
+        for (sender, receiver), each in zip(pairs, found, strict=True)
+    ]
+
+
+def _measured(
+    ends: Sequence[Ends],
+    settings: TcpSettings,
+    patience_s: float,
+    tell: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    nonce = new_nonce()
+    far_tokens = [tokens_for(sender, receiver, settings, nonce) for sender, receiver in ends]
+    agents = [agent for pair in ends for agent in pair]
+    with leases_of(agents, nonce, settings.cost.seconds, patience_s, tell):
+        begun_s = time.time()
+        running = [
+            Meanwhile(f"{by.name} → {to.name}", partial(leased_test, by, to, far_token, settings))
+            for (by, to), far_token in zip(ends, far_tokens, strict=True)
+        ]
+        return [{"time_s": begun_s} | _row_of(each) for each in running]
+
+
+def _row_of(test: Meanwhile[dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return test.result()
+    except TransferError as error:
+        return {"ended": str(error)}

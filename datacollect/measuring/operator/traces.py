@@ -1,0 +1,97 @@
+"""What a trace costs, and the row that comes of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from datacollect.errors import ProblemError, TransferError
+from datacollect.measurement.routes import (
+    require_jc,
+    route_of_scamper,
+    route_of_traceroute,
+)
+from datacollect.measurement.sample_store import DONE
+from datacollect.measuring.agent.tracing import (
+    MANY_FLOWS,
+    ONE_FLOW,
+    SCAMPER,
+    TRACE_BYTES,
+    TRIES,
+)
+from datacollect.measuring.plan.budget import Cost
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from datacollect.measurement.routes import Hop
+    from datacollect.measuring.operator.agents import AskedAgent
+
+# Beyond what 64 hops take.
+MOST_TEXT = 64_000
+
+
+@dataclass(frozen=True)
+class TraceSettings:
+    """How a route is traced: over at most `hops` routers, in at most `seconds`.
+
+    Raises
+    ------
+    ProblemError
+        jc is not installed, which reads what traceroute says.
+    """
+
+    hops: int = 30
+    seconds: float = 30.0
+
+    tool: ClassVar[str] = "trace"
+
+    def __post_init__(self) -> None:
+        require_jc()
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most."""
+        return Cost(TRIES * TRACE_BYTES * self.hops, self.seconds)
+
+    def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what the row of a trace says."""
+        return trace_row(sender.name, said, self)
+
+
+def trace_row(name: str, said: dict[str, Any], settings: TraceSettings) -> dict[str, Any]:
+    """Return what the row of a trace says.
+
+    Parameters
+    ----------
+    name : str
+        Of the agent that has traced.
+    said : dict
+        Its answer.
+    settings : TraceSettings
+
+    Raises
+    ------
+    TransferError
+        It says what no trace can say.
+    """
+    by, text, address = (said.get(key) for key in ("by", "text", "address"))
+    ended = safe_text(str(said.get("ended")))[:500]
+    if text is None and ended != DONE:
+        return {"ended": ended}
+    try:
+        if not isinstance(text, str) or not isinstance(address, str) or len(text) > MOST_TEXT:
+            raise ProblemError("it is no text of such a program")
+        route = _route(by, text, address)
+    except ProblemError as error:
+        raise TransferError(f"{name}: what it says of its trace is none: {error}") from None
+    said_by = {**asdict(settings), "by": by}
+    return {"ended": ended, "routers": json.dumps(route), "settings": json.dumps(said_by)}
+
+
+def _route(by: Any, text: str, address: str) -> list[Hop]:
+    if by == SCAMPER:
+        return route_of_scamper(text, address)
+    if by in (ONE_FLOW, MANY_FLOWS):
+        return route_of_traceroute(text, address, one_flow=by == ONE_FLOW)
+    raise ProblemError("it is by no program that is known here")

@@ -1,0 +1,1 @@
+"""The page of measurements: charts, routers, tests that run."""

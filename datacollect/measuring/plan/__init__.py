@@ -1,0 +1,1 @@
+"""Plans of tests: hosts, budgets, rounds without overlap, leases, tickets."""

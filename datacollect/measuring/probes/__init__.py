@@ -1,0 +1,1 @@
+"""Probes of a path: packet pairs, connections by their number, two links together."""

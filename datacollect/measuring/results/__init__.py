@@ -1,0 +1,1 @@
+"""Results of tests: problems with curves, shared links, limits, changes."""

@@ -1,0 +1,83 @@
+"""Wings: the products that stand on the core. The core knows them by the names in this file alone.
+
+Each mapping is what a registry has of our own, ``"module:attribute"`` by name; nothing is imported
+before it is asked for, and a wing that is not installed is an error that says so. Another package
+brings the same by entry points, see `datacollect.files.registry`.
+"""
+
+from __future__ import annotations
+
+_BISTRO, _MEASURING = "datacollect.bistro", "datacollect.measuring"
+
+# What each needs beside the package: an extra of `setup.cfg`.
+EXTRAS = {_BISTRO: "bistro", _MEASURING: "measure"}
+
+# What help lists, in its order, without a word of theirs being imported.
+LISTED_COMMANDS = {
+    "upload": "Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.",
+    "verify": (
+        "Say what a receipt proves, without any network: exit 0 in time, 1 late or not proved."
+    ),
+    "audit": (
+        "Read all that was signed in an event; say what became of every entry, and who has lied."
+    ),
+    "timestamp": "Keep a log of an event: take entries, have witnesses sign, publish proofs.",
+    "witness": "Sign by when logs had grown so far, for those that its file names.",
+}
+LISTED_GROUPS = {
+    "bistro": "Set an upload server up, and look after it.",
+    "event": "Make an event, give people tickets, collect what they hand in.",
+    "measure": "Measure the network between hosts.",
+}
+# `datacollect.commands.brought`.
+COMMANDS = {
+    "upload": f"{_BISTRO}.commands.upload:COMMAND",
+    "verify": f"{_BISTRO}.commands.verify:COMMAND",
+    "audit": f"{_BISTRO}.commands.audit:COMMAND",
+    "timestamp": f"{_BISTRO}.commands.servers:TIMESTAMP_COMMAND",
+    "witness": f"{_BISTRO}.commands.servers:WITNESS_COMMAND",
+    "bistro": f"{_BISTRO}.commands.bistro:COMMAND",
+    "event": f"{_BISTRO}.commands.event:COMMAND",
+    "measure": f"{_MEASURING}.commands.group:COMMAND",
+}
+
+# Tables of agents' files, and who answers for them: `datacollect.transfer.agent.config.tables`,
+# `datacollect.transfer.agent.handlers`.
+AGENT_TABLES = {
+    "accept": f"{_BISTRO}.upload_server.table:ACCEPT_TABLE",
+    "measure": f"{_MEASURING}.agent.table:MEASURE_TABLE",
+}
+AGENT_HANDLERS = {
+    "accept": f"{_BISTRO}.upload_server.handlers:ACCEPT_HANDLERS",
+    "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
+}
+
+# Files that people write: `datacollect.files.file_kinds`.
+FILES = {
+    "event": f"{_BISTRO}.formats.event.fields:EVENT_KIND",
+    "service": f"{_BISTRO}.http.config_fields:SERVICE_KIND",
+    "witness": f"{_BISTRO}.http.config_fields:WITNESS_KIND",
+    "destination": f"{_BISTRO}.http.config_fields:DESTINATION_KIND",
+    "hosts": f"{_MEASURING}.plan.hosts_file:HOSTS_KIND",
+}
+
+# What else `datacollect keys` prints of a public key: `datacollect.commands.keys`.
+KEY_FORMS = {"witness": f"{_BISTRO}.formats.log.checkpoints:WITNESS_KEY_FORM"}
+
+# Names of `datacollect` itself.
+NAMES = {
+    "audit_event": f"{_BISTRO}.auditor.audit_event:audit_event",
+    "bistro": _BISTRO,
+    "measure_cycle": f"{_MEASURING}.cycle.measure_cycle:measure_cycle",
+    "upload": f"{_BISTRO}.person.upload:upload",
+    "verify_receipt": f"{_BISTRO}.person.verify_receipt:verify_receipt",
+}
+
+
+def extra_of(place: str) -> str:
+    """Return the extra of the wing that a place of ours lies in.
+
+    >>> extra_of(COMMANDS["upload"])
+    'bistro'
+    """
+    return next(extra for wing, extra in EXTRAS.items() if place.startswith(wing))

@@ -1,0 +1,269 @@
+"""`event run` with everybody there: services, witnesses, bistros, people; and all that stops it."""
+
+from __future__ import annotations
+
+import json
+import select
+import signal
+import subprocess
+from contextlib import ExitStack, contextmanager
+
+import pyrage
+import pytest
+from instances.agents import KEY
+from instances.bistros import rows_with_certificates, run_bistro
+from instances.events import key_of
+from instances.ports import free_port
+from instances.timestamping import WITHIN_S, World, until
+
+from datacollect.bistro.destination.run.missing_list import LOGGED_WITHIN_S, LoggedEntries
+from datacollect.bistro.destination.run.standing import MISSING_FILE, read_standing
+from datacollect.bistro.formats.assignment.loads import read_loads
+from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.receipt.counted_time import time_in
+from datacollect.commands.main import run
+from datacollect.errors import ProblemError
+from datacollect.net.http_asking import Asker
+from datacollect.net.keys import write_private_key
+
+IDENTITY = pyrage.x25519.Identity.generate()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """One service, three witnesses, two bistros that do not run yet, a destination's file."""
+    folder = tmp_path_factory.mktemp("world")
+    verdicts = {"key": key_of("verdicts").public, "url": f"https://localhost:{free_port()}"}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        World(
+            folder,
+            bistros=rows_with_certificates(folder),
+            verdicts=verdicts,
+            recipients=[str(IDENTITY.to_public())],
+        ) as made,
+    ):
+        # Bistros close batches and segments sooner, so that nobody here waits for ten seconds.
+        patch.setattr("datacollect.bistro.upload_server.core.BATCH_AFTER_S", 1.0)
+        patch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", 1.0)
+        (folder / "own.identity").write_text(f"{IDENTITY}\n")
+        write_private_key(folder / "verdicts.key", key_of("verdicts"))
+        write_private_key(folder / "collector.key", KEY)
+        (folder / "tickets").mkdir()
+        made.start_witnesses(0, 1, 2)
+        made.start(0)
+        yield made
+
+
+@pytest.fixture
+def person(world, tmp_path, monkeypatch):
+    """A folder with somebody's ticket; commands run there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(world.authority))
+    number = int.from_bytes(tmp_path.name.encode(), "big") % 2**127
+    secret = number.to_bytes(32, "big")
+    ticket = new_ticket(world.event, number.to_bytes(16, "big"), secret, key_of("organiser"))
+    (tmp_path / "my.ticket").write_text(ticket.text)
+    (world.folder / "tickets" / f"{tmp_path.name}.ticket").write_text(ticket.text)
+    (tmp_path / "event.toml").write_bytes((world.folder / "event.toml").read_bytes())
+    return tmp_path
+
+
+def destination_of(world, name: str, **changes: object):
+    """Write the file of a destination; return it."""
+    port = world.event.verdicts_url.rpartition(":")[2]
+    values = {
+        "format": "datacollect-destination/1",
+        "key": "verdicts.key",
+        "collector": "collector.key",
+        "identities": ["own.identity"],
+        "tickets": "tickets",
+        "folder": name,
+        "listen": f"127.0.0.1:{port}",
+        "every_s": 0.2,
+        **changes,
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None]
+    path = world.folder / f"{name}.toml"
+    tls = '\ntls = { certificate = "tls.pem", key = "tls.key" }\n' if values["listen"] else "\n"
+    path.write_text("\n".join(lines) + tls)
+    return path
+
+
+def running_event(world, file):
+    with file.with_suffix(".log").open("ab") as log:
+        process = subprocess.Popen(
+            world.command(
+                "event", "run", str(world.folder / "event.toml"), "--destination", str(file)
+            ),
+            env=world.environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    ready, _, _ = select.select([process.stdout], [], [], WITHIN_S)
+    assert ready, file.with_suffix(".log").read_text()
+    assert process.stdout.readline().startswith("collecting; verdicts are read at https://")
+    return process
+
+
+@contextmanager
+def collecting(world, file):
+    process = running_event(world, file)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(WITHIN_S)
+        process.stdout.close()
+
+
+def handed_in(person, name: str, content: bytes, *more: str):
+    (person / name).write_bytes(content)
+    arguments = ["upload", name, "--event", "event.toml", "--ticket", "my.ticket", "--json"]
+    return run([*arguments, *more])
+
+
+def standing(folder):
+    try:
+        return read_standing(folder)
+    except ProblemError:
+        return None
+
+
+def once_collected(folder, n: int):
+    def found():
+        now = standing(folder)
+        return now if now is not None and now.collected == n else None
+
+    return until(found, f"{n} collected")
+
+
+def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys):
+    """Also where the destination is killed, and where its certificate changes."""
+    file, folder = destination_of(world, "whole"), world.folder / "whole"
+    with ExitStack() as held:
+        bistros = [run_bistro(world, name, held) for name in ("north", "south")]
+        assert handed_in(person, "a.txt", b"what I declare") == 0
+        (told,) = json.loads(capsys.readouterr().out)["files"]
+        with collecting(world, file):
+            once_collected(folder, 1)
+        with collecting(world, file) as process:
+            assert handed_in(person, "b.txt", b"and more") == 0
+            capsys.readouterr()
+            found = once_collected(folder, 2)
+            assert (found.in_time, found.missing, found.lies) == (2, {}, ())
+            assert found.silent == ()
+            verdict = Verdict(world.event.id, bytes.fromhex(told["entry"]), COLLECTED)
+            with Asker(world.event.verdicts_url, world.trusting) as asker:
+                answer = asker.get(f"/proof/{told['entry']}")
+                proof = LogProof.parse(answer.body)
+                counted = time_in(world.event.verdicts, proof, verdict.data, world.event)
+                assert counted.time_s is not None
+                refused = asker.post("/commit", b'{"entry": "00"}', "application/json")
+                assert refused.status >= 400
+            loads = until(
+                lambda: (
+                    world.get(world.services[0], "/loads").status == 200
+                    and read_loads(world.get(world.services[0], "/loads").body, world.event)
+                ),
+                "the table of loads",
+            )
+            assert {row.bistro for row in loads.bistros} == {"north", "south"}
+            # All is let go, once the bistros have closed what they had under way.
+            until(lambda: not any(b._core.stored_bytes for b in bistros), "that bistros let go")
+            new = world.new_certificate()
+            process.send_signal(signal.SIGHUP)
+            until(lambda: world.certificate(world.event.verdicts_url) == new, "the certificate")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WITHIN_S) == 0
+    kept = {path.parent.name: path.read_bytes() for path in folder.glob("files/*/*")}
+    assert kept[told["entry"]] == b"what I declare"
+    assert sorted(kept.values()) == [b"and more", b"what I declare"]
+    assert run(["event", "status", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "      2    collected" in said
+    assert run(["event", "status", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["collected"] == 2
+
+
+def test_what_is_not_there_is_named_with_its_evidence(world, person, capsys):
+    network = world.folder / "network.toml"
+    network.write_text(
+        'format = "datacollect-collection/1"\ndestination = "D"\nkey = "collector.key"\n'
+        "limits = { patience_s = 1 }\n"
+    )
+    file = destination_of(
+        world,
+        "named",
+        receipts=str(person),
+        listen=None,
+        collection="network.toml",
+        collector=None,
+    )
+    with ExitStack() as held:
+        north = run_bistro(world, "north", held)
+        assert handed_in(person, "lost.bin", b"lost" * 100) == 0
+        (told,) = json.loads(capsys.readouterr().out)["files"]
+        until(
+            lambda: [*(world.folder / "north-up").rglob("batches/*.batch")],
+            "that the batch is closed",
+        )
+        assert north.name == told["held_by"] == "north"
+    # The bistro has lost all; its person shows what it has signed.
+    arguments = ["event", "run", str(world.folder / "event.toml"), "--destination", str(file)]
+    assert run([*arguments, "--once"]) == 1
+    capsys.readouterr()
+    assert read_standing(world.folder / "named").silent == ("north", "south")
+    assert run(["event", "status", str(file)]) == 1
+    assert "missing so far: receipt without data" in capsys.readouterr().out
+    rows = (world.folder / "named" / MISSING_FILE).read_text().splitlines()
+    assert f"{told['entry']},receipt without data,north," in rows
+
+
+def test_entries_that_were_never_sent_are_known_after_the_deadline(world, person, capsys):
+    assert handed_in(person, "c.txt", b"kept back", "--commit-only") == 0
+    (told,) = json.loads(capsys.readouterr().out)["files"]
+    said = []
+    logs = LoggedEntries(world.trusting, said.append)
+    event = world.event
+    assert logs.known(event, event.latest_s) == frozenset()
+    assert bytes.fromhex(told["entry"]) in logs.known(event, event.latest_s + LOGGED_WITHIN_S + 1)
+    assert said == []
+
+
+FAULTS = {
+    "another's key": ({"key": "collector.key"}, "key must be that of the event's log of verdicts"),
+    "no tickets": ({"tickets": None}, "tickets must be the folder of all people's tickets"),
+    "an empty folder": ({"tickets": "."}, "must hold the tickets of all people"),
+    "no identity": ({"identities": ["verdicts.key"]}, "must hold an identity of age"),
+    "no collector": ({"collector": None}, "collector must be the file of the key"),
+    "a certificate of nobody": (
+        {"listen": None, "tls": {"certificate": "tls.pem", "key": "tls.key"}},
+        "tls",
+    ),
+    "an unknown method": ({"method": "fastest"}, "method must be"),
+    "no collection": ({"collection": "absent.toml"}, "absent.toml: no such file"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_cannot_be_begun_says_what_to_change(world, person, capsys, fault):
+    changes, words = FAULTS[fault]
+    tls = changes.pop("tls", None) if fault == "a certificate of nobody" else None
+    file = destination_of(world, "faulty", **{"listen": None, **changes})
+    if tls is not None:
+        file.write_text(file.read_text() + 'tls = { certificate = "tls.pem", key = "tls.key" }\n')
+    code = run(
+        ["event", "run", str(world.folder / "event.toml"), "--destination", str(file), "--once"]
+    )
+    assert code == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_status_before_anything_was_begun(world, person, capsys):
+    file = destination_of(world, "never")
+    assert run(["event", "status", str(file)]) == 2
+    assert "nothing was collected there yet" in " ".join(capsys.readouterr().err.split())

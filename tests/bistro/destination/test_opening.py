@@ -1,0 +1,281 @@
+"""Opening: what is whole is written under a safe name; what is not is refused, and why."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from hashlib import sha256
+from itertools import pairwise
+from multiprocessing import active_children
+
+import pyrage
+import pytest
+from instances.bistro_folders import (
+    FIRST_IDENTITY,
+    SECOND_IDENTITY,
+    HandedIn,
+    MadeBistro,
+    collecting_event,
+    secret_of,
+)
+from instances.events import RECIPIENTS, key_of
+
+from datacollect.bistro.destination.keys import ticket_secrets
+from datacollect.bistro.destination.opening import Opener, OpeningPool, safe_name
+from datacollect.bistro.destination.pieces import Piece
+from datacollect.bistro.destination.register import LOST, Opening, Upload
+from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.sealing.identities import opening_identities
+from datacollect.errors import NotWrittenError, ProblemError, StoreError
+
+EVENT = collecting_event()
+
+
+@pytest.fixture
+def north(tmp_path):
+    return MadeBistro(EVENT, "north", tmp_path / "fetched" / "north")
+
+
+@pytest.fixture
+def opener(tmp_path):
+    into = tmp_path / "into"
+    into.mkdir()
+    return Opener((str(FIRST_IDENTITY),), None, tmp_path / "fetched", into)
+
+
+def with_tickets(opener, folder, *numbers):
+    for number in numbers:
+        made = new_ticket(EVENT, number.to_bytes(16, "big"), secret_of(number), key_of("organiser"))
+        folder.mkdir(exist_ok=True)
+        (folder / f"{number}.ticket").write_text(made.text)
+    secrets = ticket_secrets(folder, EVENT)
+    return Opener(opener.identities, secrets, opener.segments, opener.into)
+
+
+def opening_of(upload, *parts, data=None, commitment=None):
+    held = upload.sealed if data is None else data
+    what = Upload("north", len(held), sha256(held).digest(), commitment or upload.commitment)
+    return Opening(what, [parts or (Piece(0, 0, 0, len(held)),)])
+
+
+def files_in(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_was_handed_in_is_written_under_its_entry_and_name(opener, north):
+    upload = HandedIn(EVENT, content=b"x" * 200_000)
+    north.segment((upload.entry, 0, upload.sealed))
+    result = opener.open(opening_of(upload))
+    assert (result.why, result.ticket) == ("", None)
+    assert result.file == f"{upload.entry.hex()}/return.pdf"
+    assert (opener.into / result.file).read_bytes() == upload.content
+    # Again, as after a crash: nothing else is there.
+    assert opener.open(opening_of(upload)) == result
+    assert files_in(opener.into) == [result.file]
+
+
+def test_pieces_of_several_segments_are_put_together(opener, north):
+    upload = HandedIn(EVENT, content=b"abc" * 100_000)
+    data, cuts = upload.sealed, (0, 7, 70_000, len(upload.sealed))
+    parts = []
+    for number, (start, stop) in enumerate(pairwise(cuts)):
+        north.segment((b"z" * 32, 0, b"others'"), (upload.entry, start, data[start:stop]))
+        parts.append(Piece(number, 7, start, stop - start))
+    result = opener.open(opening_of(upload, *parts))
+    assert (opener.into / result.file).read_bytes() == upload.content
+
+
+def test_the_second_recipient_opens_all_where_the_first_key_is_lost(opener, north):
+    uploads = [HandedIn(EVENT, number, b"%d" % number) for number in range(3)]
+    second = Opener((str(SECOND_IDENTITY),), None, opener.segments, opener.into)
+    for number, upload in enumerate(uploads):
+        north.segment((upload.entry, 0, upload.sealed))
+        result = second.open(opening_of(upload, Piece(number, 0, 0, len(upload.sealed))))
+        assert (second.into / result.file).read_bytes() == upload.content
+
+
+@pytest.mark.parametrize("at", [0, 150, -1])
+def test_a_changed_segment_is_its_bistros_doing(opener, north, at):
+    upload = HandedIn(EVENT)
+    data = bytearray(upload.sealed)
+    data[at] ^= 1
+    north.segment((upload.entry, 0, bytes(data)))
+    assert opener.open(opening_of(upload)).why == LOST
+    assert files_in(opener.into) == []
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 100])
+def test_a_segment_that_was_cut_is_its_bistros_doing(opener, north, n_bytes):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, upload.sealed[:n_bytes]))
+    assert opener.open(opening_of(upload)).why == LOST
+
+
+def test_the_pieces_that_hash_right_count(opener, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.segment((upload.entry, 0, upload.sealed))
+    n = len(upload.sealed)
+    opening = opening_of(upload)._replace(ways=[(Piece(0, 0, 0, n),), (Piece(1, 0, 0, n),)])
+    assert opener.open(opening).why == ""
+
+
+def test_a_segment_that_is_not_there_says_nothing_of_anybody(opener):
+    with pytest.raises(StoreError, match="fetch it again"):
+        opener.open(opening_of(HandedIn(EVENT)))
+
+
+def test_a_truncated_ciphertext_that_was_committed_to_does_not_open(opener, north):
+    upload = HandedIn(EVENT)
+    cut = upload.sealed[:-5]
+    north.segment((upload.entry, 0, cut))
+    assert opener.open(opening_of(upload, data=cut)).why == DOES_NOT_OPEN
+
+
+@pytest.mark.parametrize("data", [b"", b"no age at all", b"age-encryption.org/v1\n", bytes(500)])
+def test_what_is_no_ciphertext_does_not_open(opener, north, data):
+    north.segment((b"z" * 32, 0, data))
+    upload = HandedIn(EVENT)
+    parts = (Piece(0, 0, 0, len(data)),) if data else ()
+    opening = opening_of(upload, data=data)._replace(ways=[parts])
+    assert opener.open(opening).why == DOES_NOT_OPEN
+
+
+def test_what_is_sealed_for_others_does_not_open(opener, north):
+    upload = HandedIn(collecting_event(recipients=list(RECIPIENTS)))
+    north.segment((upload.entry, 0, upload.sealed))
+    assert opener.open(opening_of(upload)).why == DOES_NOT_OPEN
+
+
+def test_sealed_anew_the_content_decides(opener, north):
+    upload, other = HandedIn(EVENT), HandedIn(EVENT, content=b"another")
+    anew, _ = upload.seal_anew()
+    assert anew != upload.sealed
+    north.segment((upload.entry, 0, anew))
+    assert opener.open(opening_of(upload, data=anew)).why == ""
+    north.segment((upload.entry, 0, other.sealed))
+    part = Piece(1, 0, 0, len(other.sealed))
+    assert opener.open(opening_of(upload, part, data=other.sealed)).why == OTHER_CONTENT
+
+
+def test_a_file_of_another_event_is_not_what_was_committed_to(opener, north):
+    """Somebody commits here to what was sealed for another event of the same recipients."""
+    other = HandedIn(collecting_event(name="Another"))
+    copied = Commitment(EVENT.id, bytes(32), *_rest(other.commitment))
+    north.segment((copied.entry, 0, other.sealed))
+    assert opener.open(opening_of(other, commitment=copied)).why == OTHER_CONTENT
+
+
+def _rest(commitment):
+    return commitment.size, commitment.ciphertext_sha256, commitment.content
+
+
+@pytest.mark.parametrize("header", [b"", b"[]", b"{", b"[" * 10_000, b'"x"', b"7", b"null"])
+def test_a_header_that_is_none_is_refused(opener, north, header):
+    upload = HandedIn(EVENT, header=header)
+    north.segment((upload.entry, 0, upload.sealed))
+    assert opener.open(opening_of(upload)).why == OTHER_CONTENT
+
+
+def test_a_tickets_secret_must_be_inside(opener, north, tmp_path):
+    opener = with_tickets(opener, tmp_path / "tickets", 1, 2)
+    uploads = {
+        "": HandedIn(EVENT, ticket=1),
+        "stolen": HandedIn(EVENT, ticket=1, secret=secret_of(2)),
+        "without": HandedIn(EVENT, ticket=1, secret=b"x" * 32),
+        "unknown": HandedIn(EVENT, ticket=3),
+        "none": HandedIn(EVENT),
+    }
+    found = {}
+    for number, (name, upload) in enumerate(uploads.items()):
+        north.segment((upload.entry, 0, upload.sealed))
+        result = opener.open(opening_of(upload, Piece(number, 0, 0, len(upload.sealed))))
+        found[name] = result.why
+        if not name:
+            assert result.ticket == (1).to_bytes(16, "big").hex()
+    assert found.pop("") == ""
+    assert {*found.values()} == {OTHER_TICKET}
+
+
+def test_tickets_of_others_are_refused_at_the_start(tmp_path):
+    with pytest.raises(ProblemError, match="must hold the tickets"):
+        ticket_secrets(tmp_path, EVENT)
+    other = collecting_event(name="Another")
+    made = new_ticket(other, bytes(16), bytes(32), key_of("organiser"))
+    (tmp_path / "a.ticket").write_text(made.text)
+    with pytest.raises(ProblemError, match="another event"):
+        ticket_secrets(tmp_path, EVENT)
+
+
+def test_an_identity_that_opens_nothing_is_refused_before_it_refuses_everybody(tmp_path):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.write_text(f"# a comment\n{FIRST_IDENTITY}\n")
+    bad.write_text(f"{pyrage.x25519.Identity.generate()}\n")
+    assert [*opening_identities([good], EVENT.recipients, "")] == [str(FIRST_IDENTITY)]
+    with pytest.raises(ProblemError, match=r"bad: opens nothing .* another file"):
+        opening_identities([good, bad], EVENT.recipients, "name another file")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.pdf", "a.pdf"),
+        ("..", "file"),
+        ("/etc/passwd", "passwd"),
+        ("C:\\Users\\x.doc", "x.doc"),
+        ("a/", "file"),
+        ("", "file"),
+        ("\0\x1b[31m", "___31m"),
+        ("\ud800", "_"),
+        ("ü" * 500 + ".pdf", "ü" * 56 + ".pdf"),
+        (["x"], "file"),
+        (None, "file"),
+    ],
+)
+def test_names_that_people_choose_stay_in_their_folder(name, expected):
+    assert safe_name(name) == expected
+
+
+def test_a_full_disk_refuses_nobody(opener, north, monkeypatch):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, upload.sealed))
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("datacollect.bistro.destination.opening.os.fsync", full)
+    with pytest.raises(NotWrittenError, match="No space left") as caught:
+        opener.open(opening_of(upload))
+    assert caught.value.exit_code == 3
+    assert files_in(opener.into) == []
+
+
+def test_what_a_killed_process_had_opened_is_removed(opener):
+    opener.into.mkdir(exist_ok=True)
+    left = opener.into / f".{'a' * 64}.{2**22}.tmp"
+    left.write_bytes(b"a person's words")
+    with OpeningPool(1) as pool:
+        assert [*pool.open_all(opener, [])] == []
+    assert not left.exists()
+
+
+def test_processes_open_what_they_are_given_and_stay_for_more(opener, north, tmp_path):
+    uploads = [HandedIn(EVENT, number, b"%d" % number) for number in range(5)]
+    openings = []
+    for number, upload in enumerate(uploads):
+        north.segment((upload.entry, 0, upload.sealed))
+        openings.append(opening_of(upload, Piece(number, 0, 0, len(upload.sealed))))
+    others = {each.pid for each in active_children()}
+    with OpeningPool(2) as pool:
+        # Whoever wants no more leaves nothing at work, and the pool as it was.
+        next(pool.open_all(opener, openings))
+        first = {each.pid for each in active_children()} - others
+        results = [*pool.open_all(replace(opener), openings)]
+        assert {each.pid for each in active_children()} - others == first != set()
+        assert len([*pool.open_all(replace(opener, into=tmp_path / "other"), openings)]) == 5
+        assert not {each.pid for each in active_children()} & first
+    assert {each.pid for each in active_children()} <= others
+    assert {each.upload.commitment.entry for each in results} == {each.entry for each in uploads}
+    assert {each.why for each in results} == {""}

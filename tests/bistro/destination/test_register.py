@@ -1,0 +1,573 @@
+"""The register, on both databases: idempotent, and whole whatever ends it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from subprocess import run
+
+import numpy as np
+import pytest
+from conftest import NO_POSTGRES
+from instances.bistro_folders import HandedIn, MadeBistro, collecting_event, event_file
+from instances.events import DEADLINE_S, key_of
+from instances.postgres import postgres, program
+
+from datacollect.bistro.destination.missing import Known
+from datacollect.bistro.destination.register import LOST, Register
+from datacollect.bistro.formats.custody.batches import read_batch, sign_batch
+from datacollect.bistro.formats.custody.segments import index_name, read_index, segment_name
+from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, LATE, OTHER_CONTENT, Verdict
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.errors import ProblemError, StoreError
+
+EVENT = collecting_event()
+# Uploads may still come, and the deadline may still be moved.
+DURING_S = EVENT.collect_until_s
+
+
+@pytest.fixture(scope="module")
+def server():
+    if program("initdb") is None:
+        pytest.skip(NO_POSTGRES)
+    with postgres() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path):
+    """Return where a new register is made: a folder, or a database of a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "register")
+    import psycopg
+
+    address = request.getfixturevalue("server")
+    with psycopg.connect(address, autocommit=True) as db:
+        db.execute("DROP DATABASE IF EXISTS one WITH (FORCE)")
+        db.execute("CREATE DATABASE one")
+    return address.replace("/postgres?", "/one?")
+
+
+@pytest.fixture
+def register(place):
+    made = Register(place, EVENT)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def north(tmp_path):
+    return MadeBistro(EVENT, "north", tmp_path / "north")
+
+
+@pytest.fixture
+def south(tmp_path):
+    return MadeBistro(EVENT, "south", tmp_path / "south")
+
+
+def take_all(register, *bistros, fetched=True):
+    """Take all that bistros serve, as a destination does."""
+    for bistro in bistros:
+        for path in sorted((bistro.folder / "batches").glob("*")):
+            register.take_batch(read_batch(path.read_bytes(), EVENT))
+        for number in range(bistro.n_segments):
+            pieces = read_index((bistro.folder / index_name(number)).read_bytes())
+            register.take_index(bistro.name, number, pieces)
+            if fetched:
+                fetch(register, bistro, number)
+
+
+def fetch(register, bistro, number):
+    n_bytes = (bistro.folder / segment_name(number)).stat().st_size
+    assert register.take_segment(bistro.name, number, n_bytes)
+
+
+def timed(register, *uploads, time_s=DEADLINE_S):
+    register.take_times((each.entry, time_s) for each in uploads)
+    register.judge_times()
+
+
+def opened_as(register, why="", **more):
+    """Judge all that can be opened; return which entries those were."""
+    found = [each.upload for each in register.to_open()]
+    for upload in found:
+        register.opened(upload, why, **more)
+    return [upload.commitment.entry for upload in found]
+
+
+def test_twice_the_same_batch_and_index_is_nothing_new(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, upload.sealed))
+    batch = north.batch(upload.row(), upload.row())
+    assert register.take_batch(batch)
+    assert not register.take_batch(batch)
+    pieces = read_index((north.folder / index_name(0)).read_bytes())
+    assert register.last_batch("south") == -1
+    assert register.take_index("north", 0, pieces)
+    assert not register.take_index("north", 0, pieces)
+    assert register.last_batch("north") == 0
+    assert register.counts().waiting == 1
+    assert register.to_fetch() == {"north": {0}}
+    assert register.lies() == []
+
+
+def test_what_was_read_of_a_bistros_files_is_known_by_its_latest_stamp(register):
+    register.take_files("north", {"a": "1", "b": "1"})
+    register.take_files("north", {"b": "2"})
+    register.take_files("south", {"a": "3"})
+    assert register.files_of("north") == {"a": "1", "b": "2"}
+    assert register.files_of("south") == {"a": "3"}
+
+
+def test_an_entry_goes_from_its_row_to_a_covered_segment(register, north):
+    upload = HandedIn(EVENT, ticket=1)
+    north.push(upload)
+    take_all(register, north, fetched=False)
+    assert [*register.without_time()] == [upload.entry]
+    # Its data come before logs have answered, and are opened only once its time is known.
+    assert register.to_fetch() == {"north": {0}}
+    fetch(register, north, 0)
+    assert register.to_fetch() == {}
+    assert opened_as(register) == []
+    timed(register, upload)
+    assert [*register.without_time()] == []
+    assert opened_as(register, ticket="1", file="a") == [upload.entry]
+    assert register.covered("north", DURING_S) == []
+    verdict = Verdict(EVENT.id, upload.entry, "collected")
+    assert register.to_log() == [verdict]
+    register.logged([verdict])
+    assert register.to_log() == []
+    assert register.covered("north", DURING_S) == [0]
+    assert register.known(upload.entry) == Known(
+        upload.entry, DEADLINE_S, ("north",), "collected", ""
+    )
+    assert register.counts() == (1, 0, 1, 0, 0, 0)
+
+
+def test_what_lies_at_two_bistros_is_fetched_and_opened_once(register, north, south):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    south.push(upload)
+    take_all(register, north, south, fetched=False)
+    assert register.to_fetch() == {"north": {0}}
+    fetch(register, north, 0)
+    timed(register, upload)
+    assert opened_as(register) == [upload.entry]
+    assert register.to_fetch() == {}
+    register.logged(register.to_log())
+    # The copy that nobody has fetched may go, too.
+    assert register.covered("south", DURING_S) == [0]
+
+
+def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, north, south):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    south.push(upload)
+    take_all(register, north, south, fetched=False)
+    timed(register, upload)
+    fetch(register, north, 0)
+    assert opened_as(register, LOST) == [upload.entry]
+    assert [lie.who for lie in register.lies()] == ["north"]
+    assert register.to_log() == []
+    assert register.to_fetch() == {"south": {0}}
+    fetch(register, south, 0)
+    assert opened_as(register) == [upload.entry]
+    assert register.counts().collected == 1
+
+
+def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
+    """A push began with other bytes, of the same length; the segment of the second try is late."""
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, LOST) == [upload.entry]
+    (lie,) = register.lies()
+    assert lie.who == "north"
+    assert upload.entry.hex() in lie.text
+    north.segment((b"z" * 32, 0, b"another's"))
+    take_all(register, north)
+    assert [*register.to_open()] == []
+    north.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north, fetched=False)
+    assert register.lies() == []
+    assert register.to_fetch() == {"north": {2}}
+    fetch(register, north, 2)
+    assert opened_as(register) == [upload.entry]
+
+
+def test_a_segment_stays_while_its_bistro_shows_other_bytes_of_what_was_refused(
+    register, north, south
+):
+    """It may show the right ones yet: sealed anew, they may be the only ones that open."""
+    upload = HandedIn(EVENT)
+    south.push(upload)
+    take_all(register, south)
+    timed(register, upload)
+    assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
+    register.logged(register.to_log())
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, bytes(len(anew))))
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    assert opened_as(register, LOST) == [upload.entry]
+    assert register.covered("north", DURING_S) == []
+    assert register.covered("south", DURING_S) == [0]
+
+
+def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_then(
+    register, north
+):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
+    (refused,) = register.to_log()
+    register.logged([refused])
+    assert register.covered("north", DURING_S) == [0]
+    # The other ciphertext lies there before its batch says so: it must not be lost.
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, anew))
+    take_all(register, north)
+    assert 1 not in register.covered("north", DURING_S)
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    assert 1 not in register.covered("north", DURING_S)
+    (opening,) = register.to_open()
+    assert not opening.upload.is_committed
+    register.opened(opening.upload, "")
+    # An old verdict that is logged late is no word on the new one.
+    register.logged([refused])
+    (verdict,) = register.to_log()
+    assert verdict.word == "collected"
+    register.logged([verdict])
+    assert register.covered("north", DURING_S) == [0, 1]
+
+
+def opened_at(register, bistro, why=""):
+    """Judge what a bistro shows of an entry, and nothing else."""
+    for opening in [*register.to_open()]:
+        if opening.upload.bistro == bistro:
+            register.opened(opening.upload, why)
+
+
+def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_were_seen(
+    register, north, south
+):
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    north.push(upload)
+    take_all(register, north, south)
+    timed(register, upload)
+    opened_at(register, "south", DOES_NOT_OPEN)
+    assert register.to_log() == []
+    # Nor does it where the other one shows something else first.
+    opened_at(register, "north", LOST)
+    assert register.to_log() == []
+    assert register.covered("south", DURING_S) == []
+    north.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north)
+    opened_at(register, "north")
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
+    assert register.lies() == []
+
+
+def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
+    upload = HandedIn(EVENT)
+    anew, _ = upload.seal_anew()
+    north.segment((upload.entry, 0, anew))
+    north.batch(upload.row(anew))
+    take_all(register, north)
+    timed(register, upload)
+    opened_at(register, "north", OTHER_CONTENT)
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", OTHER_CONTENT)]
+
+
+def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, north, south):
+    """A bistro's junk takes from nobody the right to seal anew what does not open."""
+    upload = HandedIn(EVENT)
+    south.segment((upload.entry, 0, b"junk"))
+    south.batch(upload.row(b"junk"))
+    take_all(register, south)
+    timed(register, upload)
+    opened_at(register, "south", OTHER_CONTENT)
+    (by_junk,) = register.to_log()
+    assert by_junk.why == OTHER_CONTENT
+    north.push(upload)
+    take_all(register, north)
+    opened_at(register, "north", DOES_NOT_OPEN)
+    (by_committed,) = register.to_log()
+    assert by_committed.why == DOES_NOT_OPEN
+    register.logged([by_committed])
+    south.push(upload)
+    south.segment((upload.entry, 0, b"other"))
+    south.batch(upload.row(b"other"))
+    take_all(register, south)
+    opened_at(register, "south", OTHER_CONTENT)
+    assert register.to_log() == []
+    assert register.known(upload.entry).why == DOES_NOT_OPEN
+
+
+def test_a_second_refusal_never_takes_back_what_was_collected(register, north, south):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    south.segment((upload.entry, 0, upload.sealed))
+    take_all(register, north, south)
+    timed(register, upload)
+    (opening,) = register.to_open()
+    register.opened(opening.upload, "")
+    register.opened(opening.upload._replace(bistro="south"), OTHER_CONTENT)
+    assert register.known(upload.entry).word == "collected"
+
+
+def test_what_is_late_is_refused_unfetched_until_the_deadline_moves(place, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    register = Register(place, EVENT)
+    take_all(register, north, fetched=False)
+    timed(register, upload, time_s=EVENT.latest_s + 1)
+    assert register.to_fetch() == {}
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "refused", LATE)]
+    assert register.counts() == (0, 1, 0, 1, 0, 0)
+    # Whoever moves the deadline needs its data.
+    register.logged(register.to_log())
+    assert register.covered("north", EVENT.collect_until_s) == []
+    assert register.covered("north", EVENT.collect_until_s + 1) == [0]
+    register.close()
+    register = Register(place, replace(EVENT, deadline_s=EVENT.deadline_s + 1))
+    register.judge_times()
+    assert register.to_log() == []
+    assert register.to_fetch() == {"north": {0}}
+    fetch(register, north, 0)
+    assert opened_as(register) == [upload.entry]
+    register.close()
+
+
+def test_the_least_time_counts_whichever_log_proves_it_first(register, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload, time_s=EVENT.latest_s + 5)
+    timed(register, upload, time_s=EVENT.latest_s)
+    timed(register, upload, time_s=EVENT.latest_s + 9)
+    assert register.known(upload.entry) == Known(upload.entry, EVENT.latest_s, ("north",))
+
+
+def test_a_tickets_earlier_drafts_are_superseded_once(register, north):
+    drafts = [HandedIn(EVENT, number, b"%d" % number, ticket=1) for number in range(3)]
+    other = HandedIn(EVENT, 9, ticket=2)
+    north.push(*drafts, other)
+    take_all(register, north)
+    for i, draft in enumerate(drafts):
+        timed(register, draft, time_s=100 + i)
+    timed(register, other, time_s=50)
+    for opening in [*register.to_open()]:
+        is_other = opening.upload.commitment.entry == other.entry
+        register.opened(opening.upload, "", ticket="2" if is_other else "1")
+    register.logged(register.to_log())
+    assert register.supersede() == 2
+    assert register.supersede() == 0
+    expected = {
+        Verdict(EVENT.id, draft.entry, "superseded", drafts[2].entry.hex()) for draft in drafts[:2]
+    }
+    assert {*register.to_log()} == expected
+    assert register.counts() == (4, 0, 2, 0, 2, 0)
+
+
+def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(register, north):
+    one, two, three = (HandedIn(EVENT, number) for number in range(3))
+    first = north.batch(one.row())
+    forked = sign_batch(EVENT, "north", 0, bytes(32), 1, first.rows, key_of("north"))
+    hidden = north.batch(two.row())
+    invented = np.array([three.row()], first.rows.dtype)
+    invented["salt"] = one.commitment.salt
+    last = north.batch(three.row(), tuple(invented[0]))
+    for batch in (last, first, forked):
+        assert register.take_batch(batch)
+    texts = [lie.text for lie in register.lies()]
+    assert {lie.who for lie in register.lies()} == {"north"}
+    assert len(texts) == 3
+    (fork,) = [text for text in texts if "2 batches of number 0" in text]
+    for batch in (first, forked):
+        assert json.dumps(batch.note.data.decode()) in fork
+    assert "It has signed batch 2 and shows no batch 1." in texts
+    assert any("open no commitment" in text for text in texts)
+    assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
+    register.take_batch(hidden)
+    assert not any("shows no batch" in lie.text for lie in register.lies())
+
+
+def test_an_index_that_lies_brings_nothing_to_open(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 5, upload.sealed))
+    north.segment((b"z" * 32, 0, b"nobody's"))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    assert [*register.to_open()] == []
+    assert register.covered("north", DURING_S) == []
+    assert [*register.incomplete()] == [Known(upload.entry, DEADLINE_S, ("north",))]
+
+
+def test_the_register_of_another_event_is_refused(place):
+    Register(place, EVENT).close()
+    with pytest.raises(ProblemError, match="is that of event"):
+        Register(place, collecting_event(name="Another"))
+
+
+def test_a_register_goes_on_where_it_was(place, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    register = Register(place, EVENT)
+    take_all(register, north)
+    timed(register, upload)
+    register.close()
+    register = Register(place, EVENT)
+    take_all(register, north)
+    assert opened_as(register) == [upload.entry]
+    register.close()
+
+
+def test_more_entries_than_one_page_are_all_opened(register, north, monkeypatch):
+    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_AT_ONCE", 2)
+    uploads = [HandedIn(EVENT, number) for number in range(5)]
+    north.push(*uploads)
+    take_all(register, north)
+    # All are asked for, also behind many of which no log knows.
+    assert [*register.without_time()] == sorted(each.entry for each in uploads)
+    timed(register, *uploads)
+    assert sorted(opened_as(register)) == sorted(each.entry for each in uploads)
+
+
+def test_what_is_not_here_is_listed_some_at_a_time_with_all_its_bistros(
+    register, north, south, monkeypatch
+):
+    uploads = sorted((HandedIn(EVENT, n) for n in range(7)), key=lambda each: each.entry)
+    collected, refused, late, *waiting = uploads
+    north.push(*uploads)
+    south.batch(*(each.row() for each in uploads[4:]), uploads[4].row(b"anew"))
+    take_all(register, north, south)
+    timed(register, *uploads[:2], *uploads[3:6])
+    timed(register, late, time_s=EVENT.latest_s + 1)
+    for opening in [*register.to_open()]:
+        reasons = {collected.entry: "", refused.entry: DOES_NOT_OPEN}
+        if opening.upload.commitment.entry in reasons:
+            register.opened(opening.upload, reasons[opening.upload.commitment.entry])
+    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_AT_ONCE", 2)
+    plain, n_asked = register._db.rows, []
+
+    def counting(*args):
+        n_asked.append(args)
+        return plain(*args)
+
+    monkeypatch.setattr(register._db, "rows", counting)
+    both = ("north", "south")
+    assert [*register.incomplete()] == [
+        Known(refused.entry, DEADLINE_S, ("north",), "refused", DOES_NOT_OPEN),
+        Known(waiting[0].entry, DEADLINE_S, ("north",)),
+        Known(waiting[1].entry, DEADLINE_S, both),
+        Known(waiting[2].entry, DEADLINE_S, both),
+        Known(waiting[3].entry, None, both),
+    ]
+    # Three pages, and one to see that there is no more.
+    assert len(n_asked) == 4
+
+
+def test_two_machines_take_the_same_batch_once(server, tmp_path):
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute("DROP DATABASE IF EXISTS two WITH (FORCE)")
+        db.execute("CREATE DATABASE two")
+    place = server.replace("/postgres?", "/two?")
+    first, second = Register(place, EVENT), Register(place, EVENT)
+    upload = HandedIn(EVENT)
+    batch = MadeBistro(EVENT, "north", tmp_path).batch(upload.row())
+    assert first.take_batch(batch)
+    assert not second.take_batch(batch)
+    assert second.counts().waiting == 1
+    first.close()
+    second.close()
+
+
+def test_a_database_that_is_not_there_is_named():
+    with pytest.raises(StoreError, match="database fails"):
+        Register("postgresql:///nothing?host=/nowhere", EVENT)
+
+
+def test_without_psycopg_the_command_that_installs_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ProblemError, match=r"needs psycopg: .* install .*psycopg"):
+        Register("postgresql:///any", EVENT)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path[:0] = sys.argv[1:2]
+from datacollect.bistro.formats.custody.batches import read_batch
+from datacollect.bistro.formats.custody.segments import read_index
+from datacollect.bistro.formats.custody.verdicts import Verdict
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.destination.register import Register
+from datacollect.bistro import folder
+
+n_left = int(sys.argv[4])
+plain = folder.Database.rows
+many = folder.Database.many
+
+def counting(call):
+    def counted(*args):
+        global n_left
+        n_left -= 1
+        if n_left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args)
+    return counted
+
+folder.Database.rows, folder.Database.many = counting(plain), counting(many)
+event = read_event(Path(sys.argv[2], "event.toml").read_bytes())
+register = Register(sys.argv[3], event)
+north = Path(sys.argv[2], "north")
+register.take_batch(read_batch((north / "batches/0000000000.batch").read_bytes(), event))
+pieces = read_index((north / "segments/0000000000.index").read_bytes())
+register.take_index("north", 0, pieces)
+n_bytes = (north / "segments/0000000000.segment").stat().st_size
+register.take_segment("north", 0, n_bytes)
+register.take_times([(entry, 5) for entry in register.without_time()])
+register.judge_times()
+for opening in [*register.to_open()]:
+    register.opened(opening.upload, "", ticket="1")
+register.logged(register.to_log())
+register.supersede()
+register.logged(register.to_log())
+assert register.covered("north", 0) == [0], register.covered("north", 0)
+print(register.counts())
+"""
+
+
+def test_killed_at_any_call_it_goes_on_to_the_same_end(tmp_path):
+    """Each start is killed one call of the database later; the next one goes on in its folder."""
+    data = event_file()
+    (tmp_path / "event.toml").write_bytes(data)
+    event = read_event(data)
+    MadeBistro(event, "north", tmp_path / "north").push(
+        HandedIn(event, 1, b"1", ticket=1), HandedIn(event, 2, b"2", ticket=1)
+    )
+    folder = str(tmp_path / "register")
+    repository = str(Path(__file__).resolve().parents[3])
+    for n_calls in range(1, 200, 3):
+        words = [sys.executable, "-c", KILLED, repository, str(tmp_path), folder, str(n_calls)]
+        done = run(words, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert done.stdout.strip() == (
+        "Counts(in_time=2, late=0, collected=1, refused=0, superseded=1, waiting=0)"
+    )

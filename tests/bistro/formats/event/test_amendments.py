@@ -1,0 +1,97 @@
+"""Amendments: what an organiser can change, who can, and what stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+from instances.events import DEADLINE_S, event_of, key_of
+
+from datacollect.bistro.formats.event import amendments
+from datacollect.bistro.formats.event.amendments import (
+    amended,
+    missing_numbers,
+    read_amendment,
+    sign_amendment,
+)
+from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.bistro.formats.log.notes import is_by, parse_note, signed
+from datacollect.errors import ProblemError
+
+EVENT = event_of()
+ORGANISER = key_of("organiser")
+A_DAY_LATER = {"deadline": "2027-04-16T23:59:59-04:00"}
+BISTRO = {
+    "name": "b1",
+    "url": "https://b1.example",
+    "key": key_of("b1").public,
+    "fingerprint": "sha256:" + "0" * 64,
+}
+
+
+def test_an_amendment_is_plain_text_that_the_organiser_has_signed():
+    data = sign_amendment(EVENT, A_DAY_LATER, 1, ORGANISER)
+    note = parse_note(data)
+    assert f'event = "{EVENT.id.hex()}"' in note.text
+    assert "deadline = 2027-04-16T23:59:59-04:00\n" in note.text
+    assert is_by(note, log_key("organiser", ORGANISER.public))
+    amendment = read_amendment(data, EVENT)
+    assert (amendment.number, amendment.deadline_s) == (1, DEADLINE_S + 86_400)
+    assert amendment.entry == data
+
+
+def test_an_event_is_amended_by_what_amendments_say_and_by_nothing_else():
+    ticket = "ab" * 32
+    later = read_amendment(sign_amendment(EVENT, A_DAY_LATER, 1, ORGANISER), EVENT)
+    more = read_amendment(
+        sign_amendment(EVENT, {"bistros": [BISTRO], "revoked": [ticket]}, 2, ORGANISER), EVENT
+    )
+    event = amended(EVENT, [more, later])
+    assert event.deadline_s == DEADLINE_S + 86_400
+    assert event.revoked == {bytes.fromhex(ticket)}
+    assert [each.name for each in event.bistros] == ["b1"]
+    assert event.id == EVENT.id
+    assert (event.quorum, event.witnesses) == (EVENT.quorum, EVENT.witnesses)
+    assert missing_numbers([later, more]) == []
+    assert missing_numbers([more]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"deadline": "2027-04-15T23:59:59-04:00"}, "deadline must be later than Thu 2027-04-15"),
+        ({"deadline": "2027-04-14T23:59:59-04:00"}, "can only move to later"),
+        ({"deadline": "2027-04-16T23:59:59"}, "must have an offset"),
+        ({"deadline": "2027-05-16T23:59:59-04:00"}, "collect_until must lie after deadline"),
+        ({"quorum": 2}, "quorum: unknown key"),
+        ({"recipients": ["x"]}, "recipients: unknown key"),
+        ({"revoked": ["x"]}, r"revoked\[0\] must be 64 lowercase hexadecimal digits"),
+        ({"bistros": [BISTRO, BISTRO]}, r"bistros\[1\].key must be another key"),
+    ],
+)
+def test_nothing_else_can_be_changed(changes, what):
+    with pytest.raises(ProblemError, match=what):
+        sign_amendment(EVENT, changes, 1, ORGANISER)
+
+
+def test_only_the_organiser_amends_and_only_this_event():
+    with pytest.raises(ProblemError, match="the key must be the organiser's"):
+        sign_amendment(EVENT, A_DAY_LATER, 1, key_of("s0"))
+    data = sign_amendment(EVENT, A_DAY_LATER, 1, ORGANISER)
+    text = parse_note(data).text
+    with pytest.raises(ProblemError, match="must be signed by the organiser"):
+        read_amendment(signed(text, "organiser", key_of("s0")).data, EVENT)
+    with pytest.raises(ProblemError, match="must be signed by the organiser"):
+        read_amendment(data.replace(b"04-16", b"04-17"), EVENT)
+    with pytest.raises(ProblemError, match="it is of another event"):
+        read_amendment(data, event_of(name="another"))
+    # A second signature would make another entry of the same words.
+    twice = parse_note(data).with_more(parse_note(data).signatures[0]).data
+    with pytest.raises(ProblemError, match="alone"):
+        read_amendment(twice, EVENT)
+
+
+def test_many_signatures_are_counted_and_not_verified(monkeypatch):
+    """Anybody could hand in a published note with its line sixty times."""
+    text, _, line = sign_amendment(EVENT, A_DAY_LATER, 1, ORGANISER).decode().rpartition("\n\n")
+    monkeypatch.setattr(amendments, "is_by", None)
+    with pytest.raises(ProblemError, match=r"must be signed by the organiser, .*, alone"):
+        read_amendment(f"{text}\n\n{line * 60}".encode(), EVENT)

@@ -1,0 +1,85 @@
+"""Tickets: which count, and what each party learns from them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import replace
+
+import pytest
+from instances.events import event_of, key_of
+
+from datacollect.bistro.formats.event.tickets import ASSERTION, Ticket, admitted, new_ticket
+from datacollect.errors import ProblemError, TicketError
+from datacollect.net.keys import sign_token
+
+EVENT = event_of()
+NUMBER, SECRET = bytes(range(16)), bytes(range(32))
+TICKET = new_ticket(EVENT, NUMBER, SECRET, key_of("organiser"))
+NOW_S = EVENT.deadline_s
+
+
+def test_a_ticket_tells_a_service_its_number_and_never_its_secret():
+    found = admitted(TICKET.token, EVENT, NOW_S)
+    assert found.id == NUMBER.hex()
+    assert found.secret_sha256 == hashlib.sha256(SECRET).digest()
+    assert found.token_sha256 == hashlib.sha256(TICKET.token.encode()).digest()
+    said = base64.urlsafe_b64decode(TICKET.token.split(".")[2] + "==")
+    assert SECRET not in said
+    assert SECRET.hex().encode() not in said
+
+
+def test_a_ticket_is_a_file_for_its_owner(tmp_path):
+    path = tmp_path / "ann.toml"
+    path.write_text(TICKET.text)
+    assert Ticket.from_file(path) == TICKET
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text, digits: text.replace(digits, digits.upper()),
+        lambda text, digits: text.replace(digits, digits[:58]),
+        lambda text, _: text.rstrip()[:-1],
+        lambda text, digits: text.replace(f'"{digits}"', digits),
+    ],
+)
+def test_no_message_shows_digits_of_the_secret(tmp_path, change):
+    """People send messages on; a secret may be most of it."""
+    path = tmp_path / "a.ticket"
+    path.write_text(change(TICKET.text, SECRET.hex()))
+    with pytest.raises(ProblemError, match="copy") as caught:
+        Ticket.from_file(path)
+    assert SECRET.hex()[:8] not in str(caught.value).lower()
+    assert str(SECRET) not in repr(TICKET)
+    assert TICKET.token not in repr(TICKET)
+
+
+def test_a_ticket_counts_until_files_are_collected():
+    assert admitted(TICKET.token, EVENT, EVENT.collect_until_s - 1)
+    with pytest.raises(TicketError, match="has expired 0 s ago"):
+        admitted(TICKET.token, EVENT, EVENT.collect_until_s)
+
+
+def test_other_tickets_do_not_count():
+    with pytest.raises(TicketError, match="for another event"):
+        admitted(TICKET.token, event_of(name="another"), NOW_S)
+    with pytest.raises(TicketError, match="of another key"):
+        admitted(TICKET.token, replace(EVENT, organiser=key_of("other").public), NOW_S)
+    with pytest.raises(TicketError, match="of another key, or for another purpose"):
+        admitted(sign_token(key_of("organiser"), b"{}", "datacollect-source-ticket/1"), EVENT, 0)
+    with pytest.raises(TicketError, match="fields are not those of a ticket"):
+        admitted(sign_token(key_of("organiser"), b"{}", ASSERTION), EVENT, 0)
+    with pytest.raises(TicketError, match="it is not a token"):
+        admitted("", EVENT, NOW_S)
+
+
+def test_a_revoked_ticket_does_not_count():
+    token_sha256 = admitted(TICKET.token, EVENT, NOW_S).token_sha256
+    with pytest.raises(TicketError, match="is revoked"):
+        admitted(TICKET.token, replace(EVENT, revoked=frozenset({token_sha256})), NOW_S)
+
+
+def test_only_the_organiser_makes_tickets():
+    with pytest.raises(ProblemError, match="the key must be the organiser's"):
+        new_ticket(EVENT, NUMBER, SECRET, key_of("s0"))

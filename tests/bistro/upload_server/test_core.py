@@ -1,0 +1,273 @@
+"""What a bistro decides, by sequences derived by hand, and against a simple model of uploads."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S
+from datacollect.bistro.formats.custody.verdicts import Covered
+from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.receipt.upload_wish import Wish
+from datacollect.bistro.upload_server import messages as told
+from datacollect.bistro.upload_server.core import (
+    BATCH_AFTER_S,
+    MORE_PIECES,
+    MOST_SPOILT,
+    SPARE_BYTES,
+    STALE_S,
+    Accepting,
+)
+from datacollect.bistro.upload_server.messages import (
+    CloseBatch,
+    CloseSegment,
+    Cut,
+    Drop,
+    Forget,
+    Kept,
+    Refuse,
+    Tell,
+)
+
+EVENT = Event(
+    *(b"e" * 32, "An event", "UTC", 0, 1000, 10, 2000, 3000, "", (), "tickets", "last"),
+    *(1, None, 2, (), (), None, (), ()),
+)
+DISK = 2 * SPARE_BYTES
+EXPIRE_S = 100.0
+
+
+class Nothing:
+    """A disk on which nothing is whole yet."""
+
+    def whole(self, entry, *, sealed_anew):
+        return None
+
+    def by_id(self, upload):
+        return None
+
+    def entries_of(self, ticket):
+        return set()
+
+
+def core_of(most_bytes=1000):
+    return Accepting(EVENT, "north", most_bytes, EXPIRE_S, Kept(), Nothing())
+
+
+def wish_of(data=b"x" * 100, salt=0, ticket=1):
+    sha256 = hashlib.sha256(data).digest()
+    commitment = Commitment(EVENT.id, salt.to_bytes(32, "big"), len(data), sha256, b"p" * 32)
+    return Wish(commitment, len(data), ticket=ticket.to_bytes(16, "big"))
+
+
+def create(core, wish, upload="a", now_s=0.0, request=1):
+    return core.handle(told.CreateAsked(request, now_s, wish, upload, DISK))
+
+
+def kinds(actions):
+    return [type(each) for each in actions]
+
+
+def push(core, upload, n_bytes, total, offset=0, request=9, now_s=0.0, sha256=b""):
+    """Push some bytes in one request; return what becomes of its end."""
+    core.handle(told.WriteAsked(request, upload, offset, n_bytes))
+    core.handle(told.Arrived(request, now_s, n_bytes))
+    digest = sha256 or hashlib.sha256(b"x" * total).digest()
+    return core.handle(told.WriteEnded(request, now_s, digest))
+
+
+def test_room_is_reserved_when_an_upload_begins_and_given_back_when_it_expires():
+    core = core_of(most_bytes=250)
+    for i in range(2):
+        assert kinds(create(core, wish_of(salt=i), f"u{i}"))[-1] is Tell
+    (refused,) = create(core, wish_of(salt=2, ticket=2), "u2")
+    assert refused.status == 507
+    assert core.handle(told.Ticked(EXPIRE_S - 1)) == []
+    assert kinds(core.handle(told.Ticked(EXPIRE_S))) == [Forget, Forget]
+    assert kinds(create(core, wish_of(salt=2, ticket=2), "u2"))[-1] is Tell
+
+
+def test_unfinished_uploads_count_against_the_ticket():
+    core = core_of()
+    statuses = [create(core, wish_of(salt=i), f"u{i}")[-1] for i in range(3)]
+    assert kinds(statuses) == [Tell, Tell, Refuse]
+    # The same entry again is the same upload.
+    assert create(core, wish_of(salt=0), "other")[-1].upload.id == "u0"
+
+
+def test_who_goes_on_with_an_upload_ends_the_connection_before():
+    core = core_of()
+    create(core, wish_of())
+    assert core.handle(told.WriteAsked(5, "a", 0, 100)) == []
+    core.handle(told.Arrived(5, 0.0, 40))
+    cut, said = core.handle(told.LookAsked(6, "a"))
+    assert (cut, said.upload.offset) == (Cut(5), 40)
+    # What the stale one still brings goes nowhere, and changes nothing.
+    assert core.handle(told.Arrived(5, 0.0, 10))[0].status == 409
+    assert core.handle(told.WriteEnded(5, 0.0, b""))[0].status == 409
+    assert push(core, "a", 60, 100, offset=40)[-1].upload.is_whole
+
+
+def test_another_ticket_ends_no_push_of_somebody_who_is_at_it():
+    """A receipt may be shown to anybody: who has a proof and a ticket could end each push."""
+    core = core_of()
+    create(core, wish_of(ticket=1), "a", now_s=0.0)
+    core.handle(told.WriteAsked(5, "a", 0, 100))
+    core.handle(told.Arrived(5, 50.0, 40))
+    for now_s in (50.0, 50.0 + STALE_S - 1.0):
+        (refused,) = create(core, wish_of(ticket=2), "b", now_s=now_s)
+        assert refused.status == 409
+    assert core.handle(told.Arrived(5, 51.0, 60))[-1].upload.offset == 100
+    # Nor does who only holds the place keep the owner out.
+    core = core_of()
+    create(core, wish_of(ticket=2), "b", now_s=0.0)
+    done = create(core, wish_of(ticket=1), "a", now_s=STALE_S)
+    assert Forget("b") in done
+    assert done[-1].upload.id == "a"
+
+
+def test_of_an_upload_and_the_same_sealed_anew_one_is_under_way():
+    """Indices name entries: pieces of both, in turn, would be put together wrongly."""
+    anew = replace(wish_of(), size=60, sealed_anew=True)
+    for first, then in ((wish_of(), anew), (anew, wish_of())):
+        core = core_of()
+        create(core, first, "a")
+        core.handle(told.WriteAsked(5, "a", 0, 50))
+        core.handle(told.Arrived(5, 0.0, 10))
+        assert {Forget("a"), Cut(5)} <= {*create(core, then, "b")[:2]}
+        assert core.handle(told.LookAsked(6, "a"))[0].status == 404
+
+
+def test_receipt_names_the_batch_that_is_closed_ten_seconds_later():
+    core = core_of()
+    create(core, wish_of(), now_s=50.0)
+    whole = push(core, "a", 100, 100, now_s=50.0)[-1].upload
+    assert (whole.batch, whole.time_s) == (0, 50)
+    later = 50.0 + BATCH_AFTER_S
+    assert CloseBatch(0, later) in core.handle(told.Ticked(later))
+    create(core, wish_of(salt=1), "b", now_s=later)
+    assert push(core, "b", 100, 100, now_s=later)[-1].upload.batch == 1
+
+
+def test_other_bytes_than_committed_to_are_forgotten():
+    core = core_of()
+    create(core, wish_of())
+    forgotten, refused = push(core, "a", 100, 100, sha256=b"other")
+    assert (type(forgotten), refused.status) == (Forget, 460)
+    assert core.reserved_bytes == 0
+
+
+def test_only_closed_segments_without_unfinished_bytes_are_let_go():
+    core = core_of()
+    create(core, wish_of(), "a")
+    create(core, wish_of(salt=1), "b")
+    push(core, "a", 100, 100)
+    push(core, "b", 40, 100)
+    covered = Covered(EVENT.id, "north", 1, (range(9),), 0)
+    note = told.CoveredSaid(7, 5.0, covered)
+    assert [each for each in core.handle(note) if isinstance(each, Drop)] == [Drop((), 5.0)]
+    assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
+    assert core.handle(note)[0] == Drop((), 5.0)  # b goes on in it
+    push(core, "b", 60, 100, offset=40, now_s=11.0)
+    core.handle(told.Settled(("a", "b")))
+    assert core.handle(note)[0] == Drop((0,), 5.0)
+    assert core.stored_bytes == 60
+    other = Covered(EVENT.id, "south", 1, (range(9),), 0)
+    assert core.handle(told.CoveredSaid(7, 5.0, other))[0].status == 403
+
+
+def test_everything_goes_when_keeping_ends():
+    core = core_of()
+    create(core, wish_of())
+    push(core, "a", 100, 100)
+    core.handle(told.Settled(("a",)))
+    core.handle(told.Ticked(CLOSED_AFTER_S))
+    assert Drop((0,), None) in core.handle(told.Ticked(float(EVENT.keep_until_s)))
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "push", "look", "end", "tick"]),
+        st.integers(0, 3),
+        st.integers(0, 60),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_offsets_and_room_are_those_of_a_simple_model(steps):
+    """The model: an offset by upload; room is what all have sent and may still send."""
+    core, offsets, sent, now_s = core_of(10_000), {}, 0, 0.0
+    for request, (what, i, n) in enumerate(steps):
+        upload = f"u{i}"
+        if what == "create":
+            core.handle(
+                told.CreateAsked(request, now_s, wish_of(salt=i, ticket=i + 1), upload, DISK)
+            )
+            offsets.setdefault(upload, 0)
+        elif what == "push" and upload in offsets and offsets[upload] < 100:
+            n = min(n, 100 - offsets[upload])
+            push(core, upload, n, 100, offsets[upload], request, now_s)
+            offsets[upload], sent = offsets[upload] + n, sent + n
+        elif what == "end" and offsets.get(upload, 100) < 100:
+            core.handle(told.EndAsked(request, upload))
+            del offsets[upload]
+        elif what == "look":
+            answer = core.handle(told.LookAsked(request, upload))[-1]
+            found = answer.upload.offset if isinstance(answer, Tell) else None
+            assert found == offsets.get(upload)
+        elif what == "tick":
+            now_s += 0.5
+            core.handle(told.Ticked(now_s))
+        assert core.stored_bytes == sent
+        assert core.reserved_bytes == sum(100 - offset for offset in offsets.values())
+
+
+def test_what_is_told_is_not_what_others_go_on_with():
+    core = core_of()
+    create(core, wish_of())
+    (looked,) = core.handle(told.LookAsked(2, "a"))
+    push(core, "a", 100, 100)
+    # Whoever waits for his answer must not be promised what came later, and is not kept yet.
+    assert (looked.upload.offset, looked.upload.is_whole) == (0, False)
+
+
+def test_nobody_fills_the_disk_with_one_entry():
+    core = core_of(most_bytes=10**6)
+    n_pushes = 0
+    while kinds(create(core, wish_of(), f"u{n_pushes}"))[-1] is Tell:
+        push(core, f"u{n_pushes}", 100, 100, sha256=b"w" * 32)  # not what was committed to
+        n_pushes += 1
+    assert n_pushes == MOST_SPOILT + 1
+    # An upload that is given up leaves its bytes behind, too; others' entries are not meant.
+    assert kinds(create(core, wish_of(salt=1), "b"))[-1] is Tell
+
+
+def test_pieces_are_not_arbitrarily_small():
+    core = core_of()
+    create(core, wish_of(b"x" * 1000))
+    for offset in range(MORE_PIECES):
+        assert isinstance(push(core, "a", 1, offset + 1, offset)[-1], Tell)
+    (refused,) = core.handle(told.WriteAsked(9, "a", MORE_PIECES, 1))
+    assert refused.status == 403
+
+
+def test_what_is_unfinished_ends_with_the_time_of_collecting():
+    core = core_of()
+    create(core, wish_of(), now_s=1950.0)
+    assert core.handle(told.Ticked(1999.0)) == []
+    assert kinds(core.handle(told.Ticked(2000.0))) == [Forget]
+
+
+def test_clock_that_is_set_back_holds_nothing_open():
+    core = core_of()
+    create(core, wish_of(), now_s=900.0)
+    push(core, "a", 100, 100, now_s=900.0)
+    assert core.handle(told.Ticked(100.0)) == []
+    done = core.handle(told.Ticked(100.0 + max(CLOSED_AFTER_S, BATCH_AFTER_S)))
+    assert kinds(done) == [CloseSegment, CloseBatch]

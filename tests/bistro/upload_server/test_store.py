@@ -1,0 +1,172 @@
+"""A bistro killed at every step: what was promised is there, in the batch that was named."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from instances.bistros import bistro_event
+from instances.events import key_of
+
+from datacollect.bistro.folder import Database, Held
+from datacollect.bistro.formats.custody.batches import FIRST, read_batch
+from datacollect.bistro.formats.custody.segments import read_index
+from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.receipt.upload_wish import Wish
+from datacollect.bistro.upload_server import messages as told
+from datacollect.bistro.upload_server import store as upload_store
+from datacollect.bistro.upload_server.core import Accepting
+from datacollect.bistro.upload_server.messages import Append, Cut, Keep, Refuse, Tell
+from datacollect.bistro.upload_server.store import UploadStore
+
+# Fewer would mean that they are not counted.
+LEAST_STEPS = 50
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+class Steps:
+    """Counts what reaches the disk, and ends the process before the step of a number."""
+
+    def __init__(self, monkeypatch, last: int) -> None:
+        self.n, self.last = 0, last
+        for owner, name in (
+            (os, "fdatasync"),
+            (os, "pwrite"),
+            (os, "truncate"),
+            (upload_store, "_sync"),
+            (upload_store, "sync_folder"),
+            (Path, "rename"),
+            (Path, "unlink"),
+            (Database, "rows"),
+        ):
+            monkeypatch.setattr(owner, name, self._counting(getattr(owner, name)))
+
+    def _counting(self, call):
+        def counted(*args, **kwargs):
+            self.n += 1
+            if self.n >= self.last:
+                raise KilledError
+            return call(*args, **kwargs)
+
+        return counted
+
+
+def opened(folder, event):
+    return UploadStore(Held(folder), event, event.bistros[0], key_of("north"))
+
+
+def work(store, event, promised):
+    """Push three uploads, close segments and batches, and let the first segment go."""
+    kept = store.kept(0.0)
+    core = Accepting(event, "north", 10**6, 1e9, kept, store)
+
+    def do(what, data=b""):
+        answer = None
+        for action in core.handle(what):
+            if isinstance(action, Tell | Refuse):
+                answer = action
+            elif not isinstance(action, Cut):
+                store.add(action, data if isinstance(action, Append) else b"")
+        group = store.take()
+        store.commit(group)
+        whole = [each.upload.id for each, _ in group if isinstance(each, Keep)]
+        core.handle(told.Settled(tuple(u for u in whole if store.by_id(u))))
+        return answer
+
+    for i in range(3):
+        data = bytes([i]) * (1000 + i)
+        digest = hashlib.sha256(data).digest()
+        commitment = Commitment(event.id, bytes([i]) * 32, len(data), digest, b"p" * 32)
+        now_s = 100.0 * (i + 1)
+        do(told.CreateAsked(i, now_s, Wish(commitment, len(data)), f"u{i}", 10**12))
+        do(told.WriteAsked(i, f"u{i}", 0, len(data)))
+        do(told.Arrived(i, now_s, 600), data[:600])
+        do(told.Arrived(i, now_s, len(data) - 600), data[600:])
+        upload = do(told.WriteEnded(i, now_s, digest)).upload
+        promised[commitment.entry] = (upload.batch, data)
+        do(told.Ticked(now_s + 50))
+
+
+def require_kept(folder, event, promised):
+    served = folder / "served"
+    rows, previous = {}, FIRST
+    for number, path in enumerate(sorted(served.glob("batches/*"))):
+        batch = read_batch(path.read_bytes(), event)
+        assert (batch.number, batch.previous) == (number, previous)
+        previous = batch.digest
+        rows |= {bytes(row["entry"]): number for row in batch.rows}
+    found = {entry: bytearray(len(data)) for entry, (_, data) in promised.items()}
+    for path in sorted(served.glob("segments/*.segment")):
+        segment = path.read_bytes()
+        pieces = read_index(path.with_suffix(".index").read_bytes())
+        assert pieces["n_bytes"].sum() == len(segment)
+        for piece in pieces:
+            at, start, n = (int(piece[f]) for f in ("upload_offset", "segment_offset", "n_bytes"))
+            if bytes(piece["entry"]) in found:
+                found[bytes(piece["entry"])][at : at + n] = segment[start : start + n]
+    for entry, (number, data) in promised.items():
+        assert rows[entry] == number
+        assert bytes(found[entry]) == data
+
+
+@pytest.fixture(scope="module")
+def event(tmp_path_factory):
+    return bistro_event(tmp_path_factory.mktemp("event"), admission="open")
+
+
+def test_what_was_promised_outlives_a_kill_at_every_step(tmp_path, event):
+    n_steps, last = 0, 0
+    while last == n_steps:
+        last += 1
+        folder = tmp_path / str(last)
+        promised: dict = {}
+        store = opened(folder, event)
+        with pytest.MonkeyPatch.context() as patched:
+            steps = Steps(patched, last)
+            with suppress(KilledError):
+                work(store, event, promised)
+            n_steps = steps.n
+        store.close()
+        # The next start finishes what was begun; a second one finds nothing to do.
+        for _ in range(2):
+            with closing(opened(folder, event)) as again:
+                again.kept(1000.0)
+        require_kept(folder, event, promised)
+    assert last > LEAST_STEPS
+    assert len(promised) == 3
+
+
+def whole_of(event, i, ticket=b"t" * 16):
+    commitment = Commitment(event.id, i.to_bytes(32, "big"), 10, b"s" * 32, b"p" * 32)
+    return told.Upload(
+        f"u{i}", Wish(commitment, 10, ticket=ticket), 1e9, 10, set(), 1, b"s" * 32, 0, 1
+    )
+
+
+def test_many_threads_may_ask_what_is_kept(tmp_path, event):
+    with closing(opened(tmp_path / "up", event)) as store:
+        for i in range(3000):
+            store.add(Keep(whole_of(event, i)))
+        store.commit(store.take())
+        with ThreadPoolExecutor(4) as threads:
+            found = [*threads.map(lambda _: len(store.entries_of(b"t" * 16)), range(40))]
+        assert set(found) == {3000}
+
+
+def test_what_was_sent_in_vain_is_known_after_a_restart(tmp_path, event):
+    data = b"x" * 100
+    wish = Wish(Commitment(event.id, bytes(32), 100, b"s" * 32, b"p" * 32), 100)
+    with closing(opened(tmp_path / "up", event)) as store:
+        upload = told.Upload("u", wish, 1e9, 100)
+        for action in (Keep(upload), Append(upload, 0, 0, 0, 100), told.Forget("u")):
+            store.add(action, data if isinstance(action, Append) else b"")
+        store.commit(store.take())
+    with closing(opened(tmp_path / "up", event)) as again:
+        assert again.kept(1.0).spoilt_bytes == {wish.commitment.entry: 100}

@@ -1,0 +1,56 @@
+"""The registry of solvers is the one list of their names: others are made of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from datacollect.errors import ProblemError
+from datacollect.solvers import registry
+from datacollect.solvers.choice import load_flow_solver, load_linear_solver
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SOURCES = [
+    path
+    for folder in ("datacollect", "solvers")
+    for path in sorted((REPOSITORY / folder).rglob("*.py"))
+    if path != REPOSITORY / "solvers/registry.py"
+]
+QUOTED = re.compile(rf"[\"']({'|'.join(registry.FLOW_BACKENDS)})[\"']")
+
+
+def test_no_other_file_lists_names():
+    """Examples may use one; lines with two are a list that somebody would have to keep."""
+    lists = [
+        f"{path.relative_to(REPOSITORY)}:{number}: {line.strip()}"
+        for path in SOURCES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if len(set(QUOTED.findall(line))) > 1
+    ]
+    assert not lists, "make it of datacollect.solvers.registry"
+
+
+def test_no_other_file_decides_by_a_name():
+    """What a solver is good at, its row says."""
+    decides = [
+        f"{path.relative_to(REPOSITORY)}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        for part in (node.left, *node.comparators)
+        if isinstance(part, ast.Constant) and part.value in registry.FLOW_BACKENDS
+    ]
+    assert not decides, "make it a field of Backend"
+
+
+def test_what_is_refused_is_told_all_names():
+    for load, known in (
+        (load_flow_solver, registry.FLOW_BACKENDS),
+        (load_linear_solver, registry.LINEAR_BACKENDS),
+    ):
+        with pytest.raises(ProblemError) as refused:
+            load("none-such")
+        assert all(name in str(refused.value) for name in known)
