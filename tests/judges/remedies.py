@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from judges.imports import read_modules
 
@@ -70,14 +70,19 @@ class Template:
     @property
     def is_remedy(self) -> bool:
         """Whether it advises something by name, and so can be carried out to the letter."""
-        text = " ".join(self.text.split())
+        text = self.in_one_line
         if PACKAGE.search(text) or self.commands:
             return True
         return bool(ADVICE.search(text)) and any(name.search(text) for name in NAMES)
 
+    @cached_property
+    def in_one_line(self) -> str:
+        """The text without indents and breaks of lines."""
+        return " ".join(self.text.split())
+
     def has(self, part: str) -> bool:
         """Whether a part of a message, with ``{}`` as here, is a part of this text."""
-        return part in " ".join(self.text.split())
+        return part in self.in_one_line
 
     def comes_to(self, message: str) -> bool:
         """Whether a message comes of this text."""

@@ -99,7 +99,7 @@ def with_ns3(line, **files):
     """Run a command as where ns-3 is installed, whether or not it is."""
 
     def run():
-        with mock.patch("datacollect.simulation.ns3.process.check_installed", lambda: None):
+        with mock.patch("datacollect.simulation.ns3.process.check_installed", return_value=None):
             return in_folder(line, **files)()
 
     return run
@@ -138,7 +138,9 @@ bandwidth_bytes_per_s = 1000.0
 
 def measured(n_sources, estimates="", more=""):
     """Simulate where two links may be probed, and no more."""
-    text = SMALL.replace("at =", f"count = {n_sources}, at =", 2).replace(f"count = {n_sources}, ", "", 1)
+    text = SMALL.replace("at =", f"count = {n_sources}, at =", 2).replace(
+        f"count = {n_sources}, ", "", 1
+    )
 
     def run():
         with mock.patch.dict("datacollect.scenario.probes.MOST_PROBES", fluid=2):
@@ -198,13 +200,13 @@ def replanned(csv):
 
 
 EXAMPLES = [
-    Example(
-        "of simulated time; does the controller go round in circles?", woken(1000), woken(10)
-    ),
+    Example("of simulated time; does the controller go round in circles?", woken(1000), woken(10)),
     Example(
         "relay_buffer_bytes must be >= {}, two segments, got {}; None: no bound",
         lambda: simulate_ns3(with_rate(1e6), {"S": 1}, "D", Restless(), relay_buffer_bytes=1),
-        until("seed must be", lambda: simulate_ns3(with_rate(1e6), {"S": 1}, "D", Restless(), seed=0)),
+        until(
+            "seed must be", lambda: simulate_ns3(with_rate(1e6), {"S": 1}, "D", Restless(), seed=0)
+        ),
     ),
     Example(
         "for ns-3, got {}; change it",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 from remedies.trying import Example, in_folder, told
@@ -39,20 +40,28 @@ def addressed(kind, own=(), relayed=(), size=1_000_000):
     return export(problem, dc.coordinated(problem), manifest, kind, found)
 
 
-def fitted(kind="curl", deadline_s=100.0, storage_bytes=np.inf, direct=0.0, n_mb=998, **options):
-    """Export what goes over K, at 10 MB/s for 100 s, then nothing until 1000 s."""
+@cache
+def planned(n_mb, storage_bytes, direct, **options):
+    """Plan what goes over K, at 10 MB/s for 100 s, then nothing until 1000 s."""
     rate = [10.0 * MB, 0.0, 10.0 * MB]
-    periods_s = [0.0, 100.0, 1000.0]
-    size = round(n_mb * MB)
-    hosts = [dc.Host("S", size), dc.Host("K", storage_bytes=storage_bytes), dc.Host("D")]
+    hosts = [
+        dc.Host("S", round(n_mb * MB)),
+        dc.Host("K", storage_bytes=storage_bytes),
+        dc.Host("D"),
+    ]
     links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate), dc.Link("S", "D", direct)]
-    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=periods_s)
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 100.0, 1000.0])
+    return problem, dc.coordinated(problem, **options)
+
+
+def fitted(kind="curl", deadline_s=100.0, storage_bytes=np.inf, direct=0.0, n_mb=998, **options):
+    """Export such a plan; without a choice of chunks where relays are to keep what they pass on."""
     asked = {key: options.pop(key) for key in ("keep_relayed",) if key in options}
-    asked |= {} if asked else {"chunk_s": 0.1}
-    plan = dc.coordinated(problem, deadline_s=deadline_s, **asked)
+    asked = asked or {"chunk_s": 0.1}
+    problem, plan = planned(n_mb, storage_bytes, direct, deadline_s=deadline_s, **asked)
     url = ["{host}:/{source}/{path}"] if kind in ("rsync", "rclone") else URLS
     templates = read_templates(url, [], problem.names, is_url=kind == "curl")
-    files = {"S": Files(("a",), np.array([size]), ("",))}
+    files = {"S": Files(("a",), np.array([problem.total_bytes]), ("",))}
     return export(problem, plan, files, kind, templates, **options)
 
 
@@ -66,7 +75,9 @@ def in_small_pieces():
 
 
 def pulls(options, files=FILES):
-    return in_folder("plan p.toml -o s.json", f"pulls p.toml s.json {options}", p_toml=P, f_csv=files)
+    return in_folder(
+        "plan p.toml -o s.json", f"pulls p.toml s.json {options}", p_toml=P, f_csv=files
+    )
 
 
 def jobs(more="", url=WEB, files=FILES):
@@ -118,8 +129,16 @@ EXAMPLES = [
         lambda: fitted(deadline_s=None, storage_bytes=500e6, direct=1e6),
         lambda: fitted(deadline_s=None, storage_bytes=2000e6, direct=1e6),
     ),
-    Example("is for --as {}; {}", pulls("--as csv --manifest f.csv --checksum md5"), jobs("--checksum md5", files=WITH_MD5)),
-    Example("is for --as; say as what to write the pull lists", pulls("--manifest f.csv"), pulls("--manifest f.csv --as csv")),
+    Example(
+        "is for --as {}; {}",
+        pulls("--as csv --manifest f.csv --checksum md5"),
+        jobs("--checksum md5", files=WITH_MD5),
+    ),
+    Example(
+        "is for --as; say as what to write the pull lists",
+        pulls("--manifest f.csv"),
+        pulls("--manifest f.csv --as csv"),
+    ),
     Example(
         "the manifest knows it of no file; add a column {}",
         jobs("--checksum md5"),
@@ -138,7 +157,9 @@ EXAMPLES = [
     ),
     Example(
         "in an address that is written into files may grant access; keep it in {}",
-        pulls("--as curl --manifest f.csv -o out --url 'https://{host}/{source}/{path}?X-Amz-Signature=1'"),
+        pulls(
+            "--as curl --manifest f.csv -o out --url 'https://{host}/{source}/{path}?X-Amz-Signature=1'"
+        ),
         pulls(f"--as curl --manifest f.csv -o out {WEB}"),
     ),
     Example(
@@ -154,6 +175,8 @@ EXAMPLES = [
     Example(
         "no exported script has worked there; --host HOST says whose folder it is",
         in_folder("manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5", p_toml=P),
-        in_folder("manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5 --host D", p_toml=P),
+        in_folder(
+            "manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5 --host D", p_toml=P
+        ),
     ),
 ]

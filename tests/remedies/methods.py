@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +16,8 @@ import datacollect as dc
 from datacollect.control.connections import Recovery
 from datacollect.control.decisions import Open, WakeMe
 from datacollect.control.planned.replanning import ReplanningController
-from datacollect.methods.connections.fewest import fewest_connections, usable_links
 from datacollect.flow.network.pools import pools_by_owner
+from datacollect.methods.connections.fewest import fewest_connections, usable_links
 from datacollect.methods.execution import ExecutionOptions, RemainingPlanner, execution_of
 from datacollect.methods.finishing.judging import judged
 from datacollect.simulation.fluid.engine import simulate_problem
@@ -92,6 +93,12 @@ def relayed(**options):
     hosts = [dc.Host("S", 1000), dc.Host("K", storage_bytes=98), dc.Host("D")]
     problem = dc.Problem.from_hosts(hosts, links("S -> K 100, K -> D 100"), "D")
     return lambda: dc.coordinated(problem, **options)
+
+
+def in_the_longest_chunk():
+    """Plan with the chunk that the message allows at most."""
+    (longest_s,) = re.findall(r"at most (\S+) s, or leave", told(relayed(chunk_s=1.0)))
+    return relayed(chunk_s=float(longest_s))()
 
 
 def few(most_connections, ways="S -> K 5, K -> D 5"):
@@ -170,7 +177,7 @@ EXAMPLES = [
     Example(
         "whose storage_bytes allow {}; use a shorter chunk, at most {} s",
         relayed(chunk_s=1.0),
-        lambda: relayed(chunk_s=float(told(relayed(chunk_s=1.0)).split(" s, or")[0].split()[-1]))(),
+        in_the_longest_chunk,
     ),
     Example("at most {} s, or leave it out", relayed(chunk_s=1.0), relayed()),
     Example(
@@ -205,7 +212,7 @@ EXAMPLES = [
         few(1, "S -> K 5, K -> D 5, S -> D 5"),
     ),
     Example(
-        "which lost_hosts names as lost: they cannot arrive; set the backlog to what lies elsewhere",
+        "as lost: they cannot arrive; set the backlog to what lies elsewhere",
         lost(200),
         lost(100, hosts=("S",), held=[dc.Held("K", "S", 0, 100)]),
     ),
@@ -253,7 +260,9 @@ EXAMPLES = [
     Example(
         "without which nothing can be collected; plan for another destination",
         lambda: dc.remaining_problem(triangle(), dc.Progress(0.0, lost_hosts=("D",))),
-        lambda: dc.remaining_problem(triangle().replace(destination="K"), dc.Progress(0.0, lost_hosts=("D",))),
+        lambda: dc.remaining_problem(
+            triangle().replace(destination="K"), dc.Progress(0.0, lost_hosts=("D",))
+        ),
     ),
     Example(
         "time_limit_s must be > 0, got {}; leave it out",
@@ -265,9 +274,7 @@ EXAMPLES = [
         flow([2**62, -(2**62)], [0]),
         flow([8, -8], [0]),
     ),
-    Example(
-        "the network has no costs; give zeros for any flow", flow([8, -8]), flow([8, -8], [0])
-    ),
+    Example("the network has no costs; give zeros for any flow", flow([8, -8]), flow([8, -8], [0])),
     Example(
         "lemon: costs up to {} on {} nodes must stay below 2**61 / n_nodes; count costs in larger",
         flow([8, -8], [2**61], "lemon"),

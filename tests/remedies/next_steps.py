@@ -26,7 +26,7 @@ price_per_gb = 0.1
 PROGRESS = '{"format": "datacollect-progress/1", "at_s": 1.0}'
 SCENARIO = (
     'topology = { kind = "line", n_nodes = 2, rate_bytes_per_s = 1e6 }\n'
-    'hosts = { destination = { at = "N1" }, sources = [{ at = "N0", backlog_bytes = 5_000_000 }] }\n'
+    'hosts = { destination = { at = "N1" }, sources = [{ at = "N0", backlog_bytes = 5e6 }] }\n'
 )
 REPLAN = ("plan p.toml -o s.json", "replan p.toml s.json r.json")
 GIVEN = {"method": "coordinated", "output": None, "verify": False}
@@ -104,10 +104,14 @@ EXAMPLES = [
         done("compare p.toml --time-limit 10"),
     ),
     Example(
-        "and `datacollect plan` plans by one method alone", interrupted("compare"), done("plan p.toml")
+        "and `datacollect plan` plans by one method alone",
+        interrupted("compare"),
+        done("plan p.toml"),
     ),
     Example(
-        "and --method {} searches for nothing", interrupted("plan"), done("plan p.toml --method direct")
+        "and --method {} searches for nothing",
+        interrupted("plan"),
+        done("plan p.toml --method direct"),
     ),
     Example(
         "`datacollect plan` says what binds, and tries nothing else",
@@ -129,7 +133,11 @@ EXAMPLES = [
         in_folder("example scenario_small"),
         in_folder("example scenario_small", "simulate --engine fluid scenario_small.toml"),
     ),
-    Example("write one with: datacollect example NAME", in_folder("example"), in_folder("example figure1")),
+    Example(
+        "write one with: datacollect example NAME",
+        in_folder("example"),
+        in_folder("example figure1"),
+    ),
     Example("try: {command} --help", in_folder("plan"), in_folder("plan --help")),
     Example(
         "note: --problem-output FILE writes the problem that the new schedule solves",
@@ -154,5 +162,6 @@ EXAMPLES = [
         "and {} more; --json lists all",
         listing(21),
         lists_all(listing(21, "--json"), "not_listed", 21),
+        module="commands.manifest",
     ),
 ]

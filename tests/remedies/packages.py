@@ -37,9 +37,9 @@ def installed_by(message):
     """Return the distributions that the command in a message installs, beside our own."""
     (command,) = re.findall(r"pip install ((?:--editable )?(?:'[^']+'|[^' ]+))", message)
     target = shlex.split(command)[-1]
-    name, bracket, extra = target.removesuffix("]").partition("[")
     lines = [target]
-    if bracket:
+    if target.endswith("]"):
+        extra = target.removesuffix("]").rpartition("[")[2]
         lines = [
             line
             for line in metadata.requires("datacollect")
@@ -80,7 +80,8 @@ def taking_uploads(module=None):
 
 
 def at_a_closed_port():
-    DaskCluster("tcp://127.0.0.1:1")
+    with mock.patch("datacollect.net.dask_scheduler.DASK_TIMEOUT_S", 0.2):
+        DaskCluster("tcp://127.0.0.1:1")
 
 
 def in_topohub():
@@ -92,7 +93,7 @@ def with_a_topohub():
     nodes = [{"id": i, "name": f"R{i}", "pos": [float(i), 0.0]} for i in range(2)]
     tree = {"nodes": nodes, "edges": [{"source": 0, "target": 1, "dist": 1.0}]}
     package = ModuleType("topohub")
-    package.get = lambda name: tree
+    package.get = {"gabriel/2/0": tree}.get
     with mock.patch.dict(sys.modules, {"topohub": package}):
         return in_topohub()
 
@@ -115,11 +116,18 @@ def without_lemon():
 
 
 EXAMPLES = [
-    installs("ns3", "ns-3 is not installed: {command_for_extra}", nothing_found(check_installed), check_installed),
+    installs(
+        "ns3",
+        "ns-3 is not installed: {command_for_extra}",
+        nothing_found(check_installed),
+        check_installed,
+    ),
     installs(
         "ns3",
         "versions differ in their results: {command_for_extra}",
-        patched("datacollect.simulation.ns3.process.metadata.version", lambda _: "3.43", check_installed),
+        patched(
+            "datacollect.simulation.ns3.process.metadata.version", lambda _: "3.43", check_installed
+        ),
         check_installed,
     ),
     installs(

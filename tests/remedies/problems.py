@@ -201,9 +201,7 @@ EXAMPLES = [
             {"bandwidth_bytes_per_s": 5e5},
         )
     ),
-    Example(
-        "raise storage_bytes or correct held", holding, lambda: holding(storage_bytes=50)
-    ),
+    Example("raise storage_bytes or correct held", holding, lambda: holding(storage_bytes=50)),
     Example("raise storage_bytes or correct held", holding, lambda: holding(held_bytes=10)),
     Example(
         "host {}: backlog_bytes must be whole, got {}; round it",
@@ -286,7 +284,9 @@ EXAMPLES = [
         of_csv(TWO_PERIODS, "periods_s = [0, 60]\n"),
     ),
     Example(
-        "the starts of the periods; add it, or remove the column", of_csv(TWO_PERIODS), of_csv(ONE_ROW)
+        "the starts of the periods; add it, or remove the column",
+        of_csv(TWO_PERIODS),
+        of_csv(ONE_ROW),
     ),
     Example(
         "newest_s must be seconds since 1970, got {}; divide milliseconds by 1000",

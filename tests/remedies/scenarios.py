@@ -132,10 +132,15 @@ EXAMPLES = [
     *(
         Example(says, method(**DIRECT, **TIMES), method(**instead))
         for says, instead in (
-            ('got {}; use it in direct with streams_as = "coordinated"',
-             DIRECT | TIMES | {"streams_as": "coordinated"}),
-            ("over chains with connections_as, or in adaptive",
-             {"name": "coordinated", "relays": "chains", "connections_as": "coordinated"} | TIMES),
+            (
+                'got {}; use it in direct with streams_as = "coordinated"',
+                DIRECT | TIMES | {"streams_as": "coordinated"},
+            ),
+            (
+                "over chains with connections_as, or in adaptive",
+                {"name": "coordinated", "relays": "chains", "connections_as": "coordinated"}
+                | TIMES,
+            ),
             ("or in adaptive without connections", {"name": "adaptive"} | TIMES),
             ("or in adaptive without connections, or leave it out", DIRECT),
         )

@@ -25,12 +25,13 @@ class Example:
 
     `says` is a part of the message as it stands in the source, with ``{}`` for what run time fills
     in. `bad` raises the message, or returns it among what was said; `good` raises nothing, and
-    returns nothing, or what was said.
+    returns nothing, or what was said. `module` is who says so, where several say the same.
     """
 
     says: str
     bad: Callable[[], object]
     good: Callable[[], object]
+    module: str = ""
 
 
 def told(provoke: Callable[[], object]) -> str:
