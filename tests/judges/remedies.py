@@ -30,7 +30,7 @@ DO = (
 # What an option does about it.
 DOES = "ends has keeps lists makes overwrites plans replaces saves takes writes"
 ADVICE = re.compile(
-    rf"; |(?:^|[:?.] |, (?:or |and )?)(?i:{'|'.join(DO.split())})\b"
+    rf"; |(?:^|[:?.] |, (?:or |and )?)(?i:{'|'.join(DO.split())})\b(?!\.\w)"
     rf"|--[a-z-]+\)?(?: [A-Z]+)? (?:{'|'.join(DOES.split())})\b"
 )
 
@@ -71,7 +71,8 @@ class Template:
     def is_remedy(self) -> bool:
         """Whether it advises something by name, and so can be carried out to the letter."""
         text = self.in_one_line
-        if PACKAGE.search(text) or self.commands:
+        is_description = text[:1].isupper() and text.endswith(".")
+        if PACKAGE.search(text) or (self.commands and not is_description):
             return True
         return bool(ADVICE.search(text)) and any(name.search(text) for name in NAMES)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pyrage
 from instances.events import draft_text, event_bytes, key_of
 from remedies.trying import Example, call, in_folder, in_new_folder, until
 
 import datacollect as dc
 from datacollect.net.keys import write_private_key
 
+CLOSED = [{"url": f"https://127.0.0.1:{i + 1}", "key": key_of(f"s{i}").public} for i in range(2)]
 NEW = "event new d.toml -o e.toml"
 
 
@@ -26,6 +28,26 @@ def with_a_made_key():
             return call(NEW)
 
     return run
+
+
+def with_an_identity():
+    """Write an event whose one recipient's identity is tried."""
+    identity = pyrage.x25519.Identity.generate()
+    with in_new_folder() as folder:
+        (folder / "own.txt").write_text(f"{identity}\n")
+        (folder / "d.toml").write_text(draft_text(recipients=[str(identity.to_public())]))
+        return call(f"{NEW} --identity own.txt")
+
+
+def audited(option=""):
+    """Audit an event whose services do not answer."""
+
+    def run():
+        with in_new_folder() as folder:
+            (folder / "e.toml").write_bytes(event_bytes(services=CLOSED))
+            return call(f"audit e.toml {option}")
+
+    return until("cannot be reached|cannot be read", run) if option else run
 
 
 def of_two_services(second):
@@ -49,13 +71,10 @@ def page(*lines):
 
 def extended(options=""):
     """Extend an event whose services do not answer."""
-    services = [
-        {"url": f"https://127.0.0.1:{i + 1}", "key": key_of(f"s{i}").public} for i in range(2)
-    ]
 
     def run():
         with in_new_folder() as folder:
-            (folder / "e.toml").write_bytes(event_bytes(services=services))
+            (folder / "e.toml").write_bytes(event_bytes(services=CLOSED))
             write_private_key(folder / "o.key", key_of("organiser"))
             return call(f"event extend e.toml --key o.key {options}")
 
@@ -72,6 +91,12 @@ EXAMPLES = [
         "one key serves one purpose; make another with `datacollect keys new`",
         of_two_services(key_of("s0").public),
         of_two_services(key_of("s1").public),
+    ),
+    Example("not tried: give the identity with --identity", new(), with_an_identity),
+    Example(
+        "say what to audit: --log reads the logs alone",
+        audited(),
+        audited("--log"),
     ),
     Example(
         "exists already, and is another page's; --force overwrites it",

@@ -146,6 +146,11 @@ EXAMPLES = [
         estimated(),
     ),
     Example(
+        "has no column {}, of which --only takes the rows with",
+        estimated("--only tier=a", text=CSV),
+        estimated("--only from=a", text=CSV),
+    ),
+    Example(
         "samples, row {}: time_s must be {}, got {}; {}",
         table(time_s=[NOON_S * 1000]),
         table(time_s=[NOON_S * 1000 / 1000]),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 import sys
-from importlib import metadata
+from contextlib import redirect_stderr
+from importlib import import_module, metadata
 from types import ModuleType
 from unittest import mock
 
@@ -14,6 +16,7 @@ from remedies.trying import Example, told, until, without
 from datacollect.bistro.receipt import tokens
 from datacollect.bistro.register.databases import open_database
 from datacollect.commands import agent_work
+from datacollect.commands.ending import exit_code_of
 from datacollect.measurement.probes.routes import require_jc
 from datacollect.pictures import watch
 from datacollect.simulation.ns3.process import check_installed
@@ -115,7 +118,21 @@ def without_lemon():
         return LEMON()
 
 
+def complained_of(error):
+    """Return what a command says of an error that nobody has caught."""
+    said = io.StringIO()
+    with redirect_stderr(said):
+        exit_code_of(error)
+    return said.getvalue()
+
+
 EXAMPLES = [
+    installs(
+        "pandas",
+        "which is not installed; install it: {command}",
+        lambda: complained_of(ModuleNotFoundError("No module named 'pandas'", name="pandas")),
+        lambda: import_module("pandas"),
+    ),
     installs(
         "ns3",
         "ns-3 is not installed: {command_for_extra}",

@@ -11,12 +11,14 @@ from unittest import mock
 from instances.agents import KEY, running, write_agent
 from remedies.trying import Example, call, in_new_folder, told
 
+from datacollect.commands.pull import _missing_lines
 from datacollect.net.keys import write_private_key
 from datacollect.net.live_page import LivePage
 from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.sources.web.core.redirects import RedirectRule
 from datacollect.transfer.sources.web.core.urls import Origin
+from datacollect.transfer.store.state.state import Missing
 
 AGENT = {"url": "https://127.0.0.1:1", "fingerprint": "sha256:" + "0a" * 32}
 LINE_OF_S = f"S https://s.example:7443 sha256:{'ab' * 32}"
@@ -116,6 +118,11 @@ def names_all(line):
 PULL = "pull c.toml --into into"
 
 
+def without_room(folder):
+    with (folder / "c.toml").open("a") as file:
+        file.write("[limits]\nspare_bytes = 1_000_000_000_000_000_000\n")
+
+
 class Busy:
     """A port that is in use."""
 
@@ -209,6 +216,27 @@ EXAMPLES = [
         "name another with --into",
         pulled("pull c.toml --into c.toml"),
         pulled("pull c.toml --into other"),
+    ),
+    Example(
+        "{}: hours of the day need the zone whose clocks show them; add timezone",
+        collection(limits={"rate": "08:00 1 MB/s, 20:00 2 MB/s"}),
+        collection(limits={"rate": "08:00 1 MB/s, 20:00 2 MB/s"}, timezone="Europe/Zurich"),
+        module="transfer.pull.config.file",
+    ),
+    Example(
+        "must have room for {} more, has it for {}; make room",
+        pulled(PULL, before=without_room),
+        pulled(PULL),
+    ),
+    Example(
+        "that could be drawn; name the folder of `datacollect pull --into`",
+        pulled(PULL, "status . --plot new.png"),
+        pulled(PULL, "status into --plot new.png"),
+    ),
+    Example(
+        "{}: {} more, --json lists them: {}",
+        lambda: "\n".join(_missing_lines([Missing("S", path, "away") for path in "abcde"])),
+        names_all(f"{PULL} --json"),
     ),
     Example("--page {}: {}; choose another port; 0 is any free one", page_at(), page_at(0)),
     Example(
