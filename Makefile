@@ -158,6 +158,8 @@ docs: $(VENV)/.installed-docs ## build the documentation; warnings are errors
 bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/planning_speed.py
 	$(BIN)/python experiments/growth.py
+	$(BIN)/python experiments/periods_speed.py
+	$(BIN)/python experiments/explaining_speed.py
 
 # Which sweeps (STUDY, all of them), at which part of the paper's size, with how many seeds (SEEDS=: as
 # many as the files say), and the folder of measured data (DATA): experiments/study.py says more.

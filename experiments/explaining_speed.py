@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import measuring
-from measuring import in_words, timed
 from synthetic_problems import relayed_star, star
+from timed_calls import in_words, timed
 
 import datacollect as dc
 

@@ -13,8 +13,8 @@ import argparse
 import measuring
 import numpy as np
 from growth import exponent
-from measuring import in_words, timed
 from synthetic_problems import changing_mesh, forecast_mesh
+from timed_calls import in_words, timed
 
 import datacollect as dc
 

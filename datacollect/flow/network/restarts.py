@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SPARE = 1 / 64
 
 # Smaller networks are solved anew in no time.
-FEWEST_ARCS = 10_000
+FEWEST_ARCS = 8_000
 
 
 class Restarts:
