@@ -18,8 +18,9 @@ from datacollect.control.decisions import Open, WakeMe
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.methods.connections.fewest import fewest_connections, usable_links
-from datacollect.methods.execution import ExecutionOptions, RemainingPlanner, execution_of
+from datacollect.methods.execution import ExecutionOptions, execution_of
 from datacollect.methods.finishing.judging import judged
+from datacollect.methods.remaining_planner import RemainingPlanner
 from datacollect.simulation.fluid.engine import simulate_problem
 from datacollect.solvers.budget import Budget
 from datacollect.solvers.choice import load_flow_solver
