@@ -91,17 +91,17 @@ EXAMPLES = [
     Example(
         "--time-limit S ends the search for a plan",
         interrupted("plan"),
-        done("plan p.toml --time-limit 10"),
+        done("plan p.toml --time-limit 100000"),
     ),
     Example(
         "--time-limit S ends the search for a plan",
         interrupted("replan"),
-        done(REPLAN[0], f"{REPLAN[1]} --time-limit 10"),
+        done(REPLAN[0], f"{REPLAN[1]} --time-limit 100000"),
     ),
     Example(
         "--time-limit S ends the search for a plan",
         interrupted("compare"),
-        done("compare p.toml --time-limit 10"),
+        done("compare p.toml --time-limit 100000"),
     ),
     Example(
         "and `datacollect plan` plans by one method alone",
