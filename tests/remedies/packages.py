@@ -18,7 +18,7 @@ from datacollect.bistro.formats.receipt import tokens
 from datacollect.commands.ending import exit_code_of
 from datacollect.measurement.routes import require_jc
 from datacollect.measuring.page import watch
-from datacollect.simulation.ns3.process import check_installed
+from datacollect.simulation.ns3.process import NS3_VERSION, check_installed
 from datacollect.solvers import cbc
 from datacollect.solvers.choice import load_flow_solver
 from datacollect.study.workers import DaskCluster
@@ -83,6 +83,19 @@ def nothing_found(provoke):
     return patched("importlib.util.find_spec", lambda *_: None, provoke)
 
 
+def with_version_of_ns3(version):
+    """Look for ns-3 as where that version of it is installed, whether or not one is."""
+    with (
+        mock.patch("importlib.util.find_spec", return_value=object()),
+        mock.patch.object(metadata, "version", return_value=version),
+    ):
+        check_installed()
+
+
+def with_our_ns3():
+    with_version_of_ns3(NS3_VERSION)
+
+
 def in_postgres():
     open_database("postgresql://127.0.0.1:1/none?connect_timeout=1", "", "tests")
 
@@ -115,15 +128,13 @@ EXAMPLES = [
         "ns3",
         "ns-3 is not installed: {command_for_extra}",
         nothing_found(check_installed),
-        check_installed,
+        with_our_ns3,
     ),
     installs(
         "ns3",
         "versions differ in their results: {command_for_extra}",
-        patched(
-            "datacollect.simulation.ns3.process.metadata.version", lambda _: "3.43", check_installed
-        ),
-        check_installed,
+        lambda: with_version_of_ns3("3.43"),
+        with_our_ns3,
     ),
     installs(
         "distributed",
