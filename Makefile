@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent collector lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -139,6 +139,13 @@ collector: $(VENV)/.installed ## the collector alone, which needs a sixth of the
 	$(BIN)/python packaging/build.py dist --collector
 	@echo 'The collector is in' dist/datacollect_collector-*.whl
 
+# Where it is tried: PYTHONS='python3.11 python3.12 python3.13'. RELEASE=--ns3: in ns-3, too.
+PYTHONS ?= $(BIN)/python
+RELEASE ?=
+
+release: $(VENV)/.installed-release ## all that is released, with hashes, in dist; tried with each of PYTHONS
+	$(BIN)/python packaging/release.py dist --python $(PYTHONS) $(RELEASE)
+
 lint: $(VENV)/.installed-lint ## ruff: rules and format; import-linter: who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -193,6 +200,7 @@ $(VENV)/.installed: $(SETUP) | $(BIN)/pip
 
 $(VENV)/.installed-test: EXTRAS := test,fast
 $(VENV)/.installed-agent: EXTRAS := agent
+$(VENV)/.installed-release: EXTRAS := release
 $(VENV)/.installed-mutants: EXTRAS := mutants
 $(VENV)/.installed-lint: EXTRAS := lint
 $(VENV)/.installed-docs: EXTRAS := docs,fast

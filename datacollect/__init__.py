@@ -4,8 +4,24 @@
 >>> problem = dc.Problem.from_matrix(
 ...     ["S", "D"], [[0, 1e6], [0, 0]], backlog_bytes=[5_000_000, 0], destination="D"
 ... )
->>> dc.direct(problem).makespan_s
-5.0
+>>> graph = dc.time_expanded_graph(problem, slot_s=1, n_slots=5)
+>>> plan = dc.coordinated(problem, slot_s=1)
+>>> plan.check(problem)
+>>> plan.makespan_s, dc.coordinated(problem).makespan_s, dc.direct(problem).makespan_s
+(5.0, 5.0, 5.0)
+
+From measurements to packets, as in the papers of Chou et al. and Cheng et al.:
+
+==================================  =====================================================
+estimates of bandwidth              `estimate`, in ``measurement/``
+time-expanded graph                 `time_expanded_graph`, in ``methods/slotted/graph.py``
+min-cost flow through it            `coordinated`, in ``methods/slotted/``, ``solvers/``
+schedule, and its judge             `Schedule`, in ``schedule/``
+packet by packet, in ns-3           `simulate`, in ``simulation/ns3/``
+==================================  =====================================================
+
+``slot_s=`` is the papers' algorithm. Without it, as by default, relays forward while they receive,
+and what is expanded is only the instants at which bandwidths change; both end alike, up to a slot.
 
 Names are imported on first use, so that ``import datacollect`` costs next to nothing.
 """

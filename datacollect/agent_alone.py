@@ -18,7 +18,10 @@ from datacollect.commands.streams import emit, note
 from datacollect.leaving import leave_with
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.handlers import Started
 
 PROGRAM = "datacollect-agent"
 COMMANDS = ("run", "init", "keys")
@@ -76,10 +79,18 @@ def _parser() -> _Parser:
 
 
 def _run(given: argparse.Namespace) -> None:
+    from datacollect.transfer.agent.handlers import AgentHandlers
+
+    measuring = AgentHandlers("measure", _start_measuring)
+    serve(given.agent, as_json=given.json, handlers=[measuring])
+
+
+def _start_measuring(config: AgentConfig, log: Callable[[str], None]) -> Started:
+    """Begin to answer for tests; loaded where the agent's file has the table alone."""
     # Named, not looked up: what this program imports is all that its wheel has.
     from datacollect.measuring.agent.handlers import MEASURE_HANDLERS
 
-    serve(given.agent, as_json=given.json, handlers=[MEASURE_HANDLERS])
+    return MEASURE_HANDLERS.start(config, log)
 
 
 def _add_init(init: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-import measuring
+import timed_calls
 from synthetic_problems import relayed_star, star
 from timed_calls import in_words, timed
 
@@ -58,7 +58,7 @@ def main() -> None:
     small = star(5)
     dc.explain(small, dc.coordinated(small))  # imports do not count
     rows = [row(what, build(arguments.sources), arguments.repeats) for what, build in CASES]
-    print(measuring.markdown(HEAD, rows, n_left=2))
+    print(timed_calls.markdown(HEAD, rows, n_left=2))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 
-import measuring
 import numpy as np
+import timed_calls
 from growth import exponent
 from synthetic_problems import changing_mesh, forecast_mesh
 from timed_calls import in_words, timed
@@ -43,7 +43,7 @@ def main() -> None:
             best.append(min(taken))
         grown, _ = exponent(np.array(SIZES, dtype=float), np.array(best))
         rows.append((what, *map(in_words, best), f"{grown:.2f}"))
-    print(measuring.markdown(HEAD, rows))
+    print(timed_calls.markdown(HEAD, rows))
 
 
 if __name__ == "__main__":

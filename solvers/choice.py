@@ -119,13 +119,15 @@ def load_restarts(
     n_nodes : int
     tail, head : ndarray of int, shape (n_arcs,)
     """
-    if name not in ("auto", "lemon"):
+    names = _auto_flow_names() if name == "auto" else (name,)
+    found = next((FLOW_BACKENDS[each] for each in names if FLOW_BACKENDS[each].restarts), None)
+    if found is None:
         return None
     try:
-        from datacollect.solvers.lemon import LemonRestarts
+        module = importlib.import_module(f"datacollect.solvers.{found.module}")
     except ImportError:
-        return None
-    return LemonRestarts(n_nodes, tail, head)
+        return None  # who plans goes on without; where it is asked for by name, that is said
+    return cast("LemonRestarts", getattr(module, found.restarts)(n_nodes, tail, head))
 
 
 def load_linear_solver(name: str = "auto") -> LinearSolver:

@@ -78,7 +78,7 @@ class OrToolsFlow:
 
 _FLOW_REMEDIES = {
     "BAD_COST_RANGE": "costs are too large for 64 bits (about 2**63 / n_nodes**2 at most); "
-    "count costs in larger units or choose 'lemon'",
+    "count costs in larger units or choose 'networkx'",
     "BAD_CAPACITY_RANGE": "capacities and supplies at one node sum beyond 64 bits; "
     "count in larger units",
     "POSSIBLE_OVERFLOW": "capacities at one node sum beyond 64 bits; count in larger units",

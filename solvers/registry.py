@@ -26,18 +26,24 @@ class Backend(NamedTuple):
     takes_large_networks : bool
         Whether it soon finds cheapest flows on time-expanded graphs of all links, so that choosing
         some of them beforehand would take longer.
+    restarts : str
+        The class that finds cheapest flows on one network over and over, each from where the last
+        one ended; empty: there is none.
     """
 
     module: str
     class_name: str
     package: str
     takes_large_networks: bool = False
+    restarts: str = ""
 
 
 # Fastest first, as measured for maximum flows on full meshes.
 FLOW_BACKENDS = {
     "ortools": Backend("ortools", "OrToolsFlow", "ortools"),
-    "lemon": Backend("lemon", "LemonFlow", "pylmcf", takes_large_networks=True),
+    "lemon": Backend(
+        "lemon", "LemonFlow", "pylmcf", takes_large_networks=True, restarts="LemonRestarts"
+    ),
     "networkx": Backend("networkx", "NetworkxFlow", "networkx"),
     "pulp": Backend("pulp", "PulpFlow", "pulp"),
 }

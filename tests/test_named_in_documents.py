@@ -68,6 +68,17 @@ def test_everything_named_is_there(document):
     assert missing_modules(text) == []
 
 
+# Sphinx checks those of `docs/`.
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("document", [*PAGES, "CHANGELOG.md", "SECURITY.md"])
+def test_every_link_leads_to_a_file(document):
+    path = REPOSITORY / document
+    links = LINK.findall(path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
 def test_what_is_not_there_is_found():
     text = """`datacollect/gone.py`, `flow/gone.py`, docs/gone.md. `datacollect.gone`,
     `datacollect.errors.Gone`; but `flow/routes/routes.py`, `tests/test_*.py`, `solvers/NAME.py`,

@@ -19,7 +19,7 @@ from datacollect.measuring.agent.table import COUNTERS, TOOLS
 from datacollect.net.key_forms import KEY_FORMS
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent.config.tables import AGENT_TABLES
-from datacollect.transfer.agent.handlers import AGENT_HANDLERS
+from datacollect.transfer.agent.handlers import AGENT_HANDLERS, AgentHandlers
 
 # A program of ours where nobody has installed the wings.
 HIDING = """
@@ -135,7 +135,11 @@ def test_the_agent_alone_has_the_tools_that_agents_have(monkeypatch):
     given = {}
     monkeypatch.setattr(agent_alone, "serve", lambda _, **options: given.update(options))
     assert agent_alone.run(["agent.toml"]) == 0
-    assert given["handlers"] == [AGENT_HANDLERS.get("measure")]
+    (measuring,) = given["handlers"]
+    assert measuring.name == "measure"
+    started = AgentHandlers("measure", lambda *given: given)
+    monkeypatch.setattr(wings.AGENT_HANDLERS["measure"].replace(":", "."), started)
+    assert measuring.start("config", "log") == ("config", "log")
     source = (REPOSITORY / "datacollect/measuring/agent/handlers.py").read_text(encoding="utf-8")
     paths = set(re.findall(r'\{PREFIX\}(\w+)"', source))
     assert {*TOOLS, COUNTERS} <= paths

@@ -258,9 +258,9 @@ def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:
     for relaxation in found:
         kinds = tuple(resource.kind for resource in relaxation.resources)
         ends = tuple(resource.end for resource in relaxation.resources)
-        gains = relaxation.saves_s or relaxation.saves_unlimited_s
-        key = (kinds, ends, f"{relaxation.saves_s:.5g}", f"{gains:.5g}")
-        groups.setdefault(key, []).append(relaxation)
+        helps = relaxation.saves_s > 0
+        gain = relaxation.saves_s if helps else relaxation.saves_unlimited_s
+        groups.setdefault((kinds, ends, helps, f"{gain:.5g}"), []).append(relaxation)
     return list(groups.values())
 
 

@@ -8,7 +8,7 @@ that end where rates change, and last no longer than a chunk of the plan, keep t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError
@@ -186,7 +186,7 @@ class _Search:
     def _remedy(self, piece_bytes: int | None) -> str:
         if smaller := self._smaller_that_holds(piece_bytes):
             return smaller
-        if not self.file_format.may_cut:
+        if not self.file_format.may_cut and self.in_pieces().some_hold():
             return (
                 f"{self.file_format.name} forwards whole files: take --as curl or --as rclone, "
                 "which fetch pieces, or plan by an earlier deadline"
@@ -206,13 +206,21 @@ class _Search:
             if self.is_held(self.timed(jobs)):
                 return f"with --piece-bytes {size} it holds, or leave the option out"
         # Of one size for all routes there would be too many; each may have its own.
+        return "leave --piece-bytes out: then it holds" if self.some_hold() else ""
+
+    def in_pieces(self) -> _Search:
+        """Search for a tool that fetches pieces, at their times."""
+        return replace(self, file_format=replace(self.file_format, may_cut=True, is_timed=True))
+
+    def some_hold(self) -> bool:
+        """Whether there are pieces with which it holds."""
         for cuts in self.ways(None):
             jobs = self.jobs(cuts)
             if len(jobs.jobs) > MOST_JOBS:
                 break
             if self.is_held(self.timed(jobs)):
-                return "leave --piece-bytes out: then it holds"
-        return ""
+                return True
+        return False
 
 
 def stored_bytes(problem: Problem, jobs: Jobs, *, copied: bool = True) -> dict[str, int]:

@@ -67,7 +67,8 @@ def opened(value: Any, place: str) -> Any:
         return opened(value.to_pandas(), place)
     if hasattr(value, "as_py"):  # a scalar of Arrow's
         return value.as_py()
-    if isinstance(value, np.ma.MaskedArray):
+    # Nobody has one who has not loaded the module, which takes 25 ms.
+    if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
         return _unmasked(value, place)
     if isinstance(value, np.ndarray):
         return value if value.ndim else opened(value[()], place)

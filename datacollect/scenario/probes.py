@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # More would take hours; what such a scenario can have instead is in the message.
 MOST_PROBES = {"ns3": 20_000, "fluid": 100_000}
+EXACT = ' use kind = "exact",'
 
 
 def measure(
@@ -152,10 +153,12 @@ def _probes_of(setting: Setting, engine: str) -> _Probes:
     n_hosts, repeats = len(setting.hosts), 1 if engine == "fluid" else options.repeats
     n_pairs = n_hosts * (n_hosts - 1)
     if n_pairs * repeats > MOST_PROBES[engine]:
+        # What is exact is probed as a fluid, once each.
+        is_less = engine != "fluid" and n_pairs <= MOST_PROBES["fluid"]
         raise ProblemError(
             f"estimates: {n_hosts} hosts need {n_pairs} pairs × {repeats} probes, "
             f"more than {MOST_PROBES[engine]} for {engine}; give estimates.file with "
-            'kind = "given", use kind = "exact", or simulate fewer hosts'
+            f'kind = "given",{EXACT if is_less else ""} or simulate fewer hosts'
         )
     return _Probes(
         engine=engine,

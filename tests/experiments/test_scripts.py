@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,9 +13,38 @@ SCRIPTS = sorted(path.stem for path in EXPERIMENTS.glob("*.py"))
 COMMANDS = [name for name in SCRIPTS if "def main(" in (EXPERIMENTS / f"{name}.py").read_text()]
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_can_be_loaded(name, scripts):
-    assert scripts(name).__doc__
+# Each as Python runs it: beside it lies this folder, and of the tests only what it asks for itself.
+LOAD = """
+import runpy, sys
+from pathlib import Path
+
+folder, *names = sys.argv[1:]
+before, tops = sys.path[1:], (folder, str(Path(folder).parent / "tests"))
+
+def is_ours(module):
+    places = [getattr(module, "__file__", None) or "", *(getattr(module, "__path__", None) or ())]
+    return any(str(place).startswith(tops) for place in places)
+
+for name in names:
+    sys.path[:] = [folder, *before]
+    try:
+        if not runpy.run_path(f"{folder}/{name}.py")["__doc__"]:
+            print(f"{name}: says nothing of itself")
+    except Exception as error:
+        print(f"{name}: {type(error).__name__}: {error}")
+    for each in [each for each, module in sys.modules.items() if is_ours(module)]:
+        del sys.modules[each]
+"""
+
+
+def test_every_script_can_be_loaded():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LOAD, str(EXPERIMENTS), *SCRIPTS],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -84,6 +84,20 @@ def test_tools_that_fetch_whole_files_are_refused_where_curl_keeps_the_deadline(
         assert written(*in_time, kind).makespan_s <= 100.0
 
 
+def test_tools_that_fetch_pieces_are_not_named_where_they_miss_the_deadline_too():
+    """At 1 MB/s the last piece is at the relay at 99.8 s; the least, 1 MiB, takes a second."""
+    hosts = [dc.Host("S", 99_800_000), dc.Host("K"), dc.Host("D")]
+    rate = [1.0 * MB, 0.0, 1.0 * MB]
+    links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate)]
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 100.0, 1000.0])
+    plan = dc.coordinated(problem, chunk_s=0.1, deadline_s=100.0)
+    files = {"S": Files(("a.tar",), np.array([99_800_000]), ("",))}
+    templates = Templates({"": "{host}:/{source}/{path}"}, {})
+    for kind in ("rsync", "rclone"):
+        with pytest.raises(InfeasibleError, match="; plan by an earlier deadline, or allow more"):
+            export(problem, plan, files, kind, templates)
+
+
 def test_a_piece_ends_where_the_rate_of_its_link_changes():
     """10 MB/s for 50 s, then 20: 998 MB in 74.9 s; at a mean of 13.3 MB/s they take 87 s."""
     hosts = [dc.Host("S", backlog_bytes=SIZE), dc.Host("D")]

@@ -1,7 +1,7 @@
 """Remedies in messages: texts that name a command, an option, a key or a package.
 
-Advice stands behind a semicolon. Parts that only run time knows are ``{}``, so that a text is a
-template of all messages that come of it.
+Advice stands behind a semicolon, or begins with what is to be done. Parts that only run time knows
+are ``{}``, so that a text is a template of all messages that come of it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,38 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from judges.imports import read_modules
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 COMMAND = re.compile(r"\bdatacollect((?: [a-z]+)+)")
-KEY = re.compile(r"(?<![\w.{/-])[a-z]+(?:_[a-z0-9]+)+(?![\w(])|\b[a-z]+(?= = )")
-PACKAGE = re.compile(r"apt install|command_for_(?:extra|package)")
+KEY = re.compile(r"(?<![\w.{/-])[a-z]+(?:_[a-z0-9]+)+(?!\w)|\b[a-z]+(?= = )")
+PACKAGE = re.compile(r"apt install|command_for_(?:extra|package)|\{command\}")
+NAMES = (OPTION, COMMAND, KEY, PACKAGE)
+
+# What advice begins with, at the beginning of a clause.
+DO = (
+    "add allow ask change choose compare convert correct count drop give install keep leave lower "
+    "make mark measure mend move name open pass plan put raise read remove rename repeat report "
+    "resume round run say send set shorten simulate start stop submit sweep take turn use wait "
+    "write"
+)
+# What an option does about it.
+DOES = "ends has keeps lists makes overwrites plans replaces saves takes writes"
+ADVICE = re.compile(
+    rf"; |(?:^|[:?.] |, (?:or |and )?)(?i:{'|'.join(DO.split())})\b(?!\.\w)"
+    rf"|--[a-z-]+\)?(?: [A-Z]+)? (?:{'|'.join(DOES.split())})\b"
+)
 
 # Texts that describe keys and options, and advise nothing: help and the columns of tables.
 DESCRIPTIONS = re.compile(r"fields$|_spec$|\.spec$|commands\.options$")
+HELP = {"help", "metavar", "epilog"}
+
+# Texts in other languages: a page, and what a database is asked.
+OTHER_LANGUAGES = re.compile(
+    r"\s*(?:<|add_header |(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|AND|FROM) )"
+)
 
 
 @dataclass(frozen=True)
@@ -29,11 +50,6 @@ class Template:
 
     module: str
     text: str
-
-    @property
-    def advice(self) -> str:
-        """What stands behind the first semicolon; empty where there is none."""
-        return self.text.partition("; ")[2]
 
     @property
     def options(self) -> set[str]:
@@ -48,15 +64,26 @@ class Template:
 
     @property
     def keys(self) -> set[str]:
-        """Keys and arguments that its advice names."""
-        return set(KEY.findall(self.advice))
+        """Keys and arguments that it names behind a semicolon."""
+        return set(KEY.findall(self.text.partition("; ")[2]))
 
     @property
     def is_remedy(self) -> bool:
-        """Whether its advice names something, and so can be carried out to the letter."""
-        advice = self.advice
-        names = OPTION.search(advice) or COMMAND.search(advice) or KEY.search(advice)
-        return bool(names or PACKAGE.search(advice))
+        """Whether it advises something by name, and so can be carried out to the letter."""
+        text = self.in_one_line
+        is_description = text[:1].isupper() and text.endswith(".")
+        if PACKAGE.search(text) or (self.commands and not is_description):
+            return True
+        return bool(ADVICE.search(text)) and any(name.search(text) for name in NAMES)
+
+    @cached_property
+    def in_one_line(self) -> str:
+        """The text without indents and breaks of lines."""
+        return " ".join(self.text.split())
+
+    def has(self, part: str) -> bool:
+        """Whether a part of a message, with ``{}`` as here, is a part of this text."""
+        return part in self.in_one_line
 
     def comes_to(self, message: str) -> bool:
         """Whether a message comes of this text."""
@@ -68,25 +95,33 @@ class Template:
 @cache
 def templates() -> tuple[Template, ...]:
     """Return all texts that name something, each once."""
-    found = {}
-    for module, source in read_modules().items():
-        if DESCRIPTIONS.search(module):
-            continue
-        for text in texts_in(source):
-            template = Template(module, text)
-            if template.is_remedy or template.options or template.commands:
-                found[template] = None
-    return tuple(found)
+    return tuple(each for each in texts() if each.is_remedy or each.options or each.commands)
+
+
+@cache
+def texts() -> tuple[Template, ...]:
+    """Return the texts of all modules that may be told to somebody, each once."""
+    return tuple(
+        {
+            Template(module, text): None
+            for module, source in read_modules().items()
+            if not DESCRIPTIONS.search(module)
+            for text in texts_in(source)
+            if " " in text and not OTHER_LANGUAGES.match(text)
+        }
+    )
 
 
 def texts_in(source: str) -> Iterator[str]:
-    """Yield the texts of a module as a whole each: no docstrings, no parts of other texts."""
+    """Yield the texts of a module as a whole each: no docstrings, help, or parts of others."""
     todo: list[ast.AST] = [ast.parse(source)]
     while todo:
         node = todo.pop()
         text = _text(node)
         if text is not None:
             yield text
+            continue
+        if isinstance(node, ast.keyword) and node.arg in HELP:
             continue
         children = list(ast.iter_child_nodes(node))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -99,6 +134,12 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _text(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "wrong":
+        place, rule, _, *remedy = [_text(each) or "{}" for each in node.args]
+        return "; ".join([f"{place} {rule}, got {{}}", *remedy])
+    if isinstance(node, ast.keyword) and node.arg == "remedy":
+        text = _text(node.value)
+        return text and f"; {text}"
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -114,4 +155,4 @@ def _text(node: ast.AST) -> str | None:
 def _filled(node: ast.AST) -> str:
     """Return a part that run time knows; who names a package there is kept, for `PACKAGE`."""
     named = PACKAGE.search(ast.unparse(node))
-    return f"{{{named[0]}}}" if named else "{}"
+    return f"{{{named[0].strip('{}')}}}" if named else "{}"

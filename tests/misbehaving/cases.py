@@ -142,6 +142,7 @@ def judged(
     seen: Seen,
     *,
     was_there: bool = False,
+    confirms: bool = True,
     most_head_bytes: int = 0,
 ) -> Verdict:
     """Return what came of a start in which the server behaved so.
@@ -154,11 +155,15 @@ def judged(
     seen : Seen
     was_there : bool
         Whether the file was there, verified, when it started.
+    confirms : bool
+        Whether the tool asks the server about such files, and must say what it hears: pulls do,
+        and scripts leave alone what is there.
     most_head_bytes : int
         What the tool may read of heads without end in a start, because it cannot do otherwise.
     """
     verdict = _of_bytes(case, behaviour, seen, was_there=was_there)
-    if verdict is Verdict.IDENTICAL and was_there and _passes_over(case, behaviour, seen):
+    must_say = was_there and confirms
+    if verdict is Verdict.IDENTICAL and must_say and _passes_over(case, behaviour, seen):
         return Verdict.SILENT
     if not verdict.is_bad and is_too_much(case, behaviour, seen, most_head_bytes):
         return Verdict.TOO_MANY

@@ -160,6 +160,7 @@ class Scripts:
                 behaviour,
                 seen,
                 was_there=was_there,
+                confirms=False,
                 most_head_bytes=HEAD_BYTES.get(self.tool, 0),
             )
             if code is None and verdict is Verdict.SILENT:

@@ -95,6 +95,7 @@ def test_verified_copies_that_nobody_confirms_are_not_passed_over_in_silence():
         of = case(page, known)
         right = seen(of.file.data, is_complete=True)
         assert judged(of, page, right, was_there=True) is verdict
+        assert judged(of, page, right, was_there=True, confirms=False) is Verdict.IDENTICAL
         assert judged(of, HONEST, right, was_there=True) is Verdict.IDENTICAL
         named = seen(of.file.data, why="it is JSON now")
         assert judged(of, page, named, was_there=True) is Verdict.IDENTICAL

@@ -60,8 +60,10 @@ def test_more_pairs_than_can_be_measured_are_refused(engine, n_hosts, message):
     tree = line_of().to_dict()
     tree["hosts"]["relays"] = [{"count": n_hosts - 2, "at": "N0"}]
     setting = build(dc.Scenario.from_dict(tree))
-    with pytest.raises(dc.ProblemError, match=f"{message}; give estimates.file"):
+    with pytest.raises(dc.ProblemError, match=f"{message}; give estimates.file") as refused:
         measure(setting, engine)
+    # What is exact is probed as a fluid: there it would help nobody.
+    assert ('use kind = "exact"' in str(refused.value)) == (engine == "ns3")
 
 
 # The program that ns-3 runs ------------------------------------------------------------------

@@ -40,7 +40,8 @@ def test_no_other_file_decides_by_a_name():
         for path in SOURCES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Compare)
-        for part in (node.left, *node.comparators)
+        for side in (node.left, *node.comparators)
+        for part in ast.walk(side)
         if isinstance(part, ast.Constant) and part.value in registry.FLOW_BACKENDS
     ]
     assert not decides, "make it a field of Backend"

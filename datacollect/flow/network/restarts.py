@@ -157,7 +157,9 @@ class _Wide(NamedTuple):
     def place_of(self, network: LayeredNetwork) -> _Place:
         nodes = _nodes_in(network, self.network)
         keys = nodes[network.tail] * self.network.n_nodes + nodes[network.head]
-        return _Place(network, nodes, self.arcs[np.searchsorted(self.keys, keys)])
+        at = np.searchsorted(self.keys, keys)
+        assert np.array_equal(self.keys.take(at, mode="clip"), keys), "an arc is not there"
+        return _Place(network, nodes, self.arcs[at])
 
 
 class _Flows(NamedTuple):

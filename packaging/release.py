@@ -1,0 +1,171 @@
+"""Build what is released, and try all of it where nothing else is installed.
+
+    python packaging/release.py FOLDER [--python PYTHON ...] [--ns3]
+
+It writes the source distribution, the wheels of the package, of the agent and of the collector
+alone, the agent in one file, and ``SHA256SUMS`` of all, into an empty folder. Then, for each Python,
+in environments of its own with an empty home: the wheel plans and judges the shipped example; the
+collector's wheel collects a file from the agent's one file, and its bytes are compared. With
+``--ns3`` the wheel simulates the example in ns-3, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from build import REPOSITORY, build_pyz, build_wheel, stage_collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SUMS = "SHA256SUMS"
+WAIT_S = 30.0
+COLLECTION = """\
+format = "datacollect-collection/1"
+destination = "D"
+key = "collector.key"
+[agents.S1]
+url = "{url}"
+fingerprint = "{fingerprint}"
+"""
+SCENARIO = 'problem = "alps.toml"\nmethod = { name = "coordinated" }\n'
+
+
+def main() -> None:
+    """Build, write down hashes, try."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", type=Path, help="where all is written; empty, or not there")
+    parser.add_argument(
+        "--python", nargs="+", default=[sys.executable], help="where it is tried; this one"
+    )
+    parser.add_argument("--ns3", action="store_true", help="simulate in ns-3, too: it is built")
+    given = parser.parse_args()
+    folder = given.folder.resolve()
+    if folder.exists() and any(folder.iterdir()):
+        raise SystemExit(f"{folder} is not empty: name another folder, or empty it")
+    if changed := said(["git", "status", "--porcelain"], REPOSITORY).strip():
+        raise SystemExit(f"what is released is what is committed; commit or remove:\n{changed}")
+    build_all(folder)
+    for python in given.python:
+        version = said([python, "--version"], folder).split()[-1]
+        print(f"tried with Python {version}: {', '.join(try_out(folder, python, ns3=given.ns3))}")
+
+
+def build_all(folder: Path) -> None:
+    """Write all that is released, and the hashes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", folder, REPOSITORY],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    build_pyz(build_wheel(folder), [])
+    build_wheel(folder, stage_collector)
+    (folder / SUMS).write_text("".join(f"{line}\n" for line in sums(folder)))
+
+
+def sums(folder: Path) -> Iterator[str]:
+    """Yield a line for each file, as ``sha256sum --check`` reads them."""
+    for path in sorted(folder.iterdir()):
+        if path.name != SUMS:
+            yield f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
+
+
+def try_out(folder: Path, python: str, *, ns3: bool) -> Iterator[str]:
+    """Yield what has worked with a Python; raise where something has not."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        whole = installed(place / "whole", python, only(folder, "datacollect-*.whl"), "ns3" * ns3)
+        said([whole, "example", "alps"], place)
+        found = json.loads(said([whole, "compare", "alps.toml", "--json"], place))
+        said([whole, "plan", "alps.toml", "--method", "coordinated", "-o", "plan.json"], place)
+        said([whole, "check", "alps.toml", "plan.json"], place)
+        yield f"planned for {found['methods']['coordinated']['makespan_s']:.0f} s"
+        if ns3:
+            (place / "scenario.toml").write_text(SCENARIO)
+            run = json.loads(said([whole, "simulate", "scenario.toml", "--json"], place))
+            yield f"simulated for {run['makespan_s']:.0f} s"
+        collector = installed(
+            place / "alone", python, only(folder, "datacollect_collector-*.whl"), ""
+        )
+        yield collected(place, [python, str(only(folder, "*.pyz"))], collector)
+
+
+def collected(place: Path, agent: list[str], collector: Path) -> str:
+    """Have the agent in one file serve, and the collector fetch; compare what came."""
+    data = os.urandom(5_000_000)
+    (place / "data").mkdir()
+    (place / "data/file").write_bytes(data)
+    key = said([collector, "keys", "new", "collector.key"], place).split()[-1]
+    init = ["init", "--name", "S1", "--serve", "data", "--collector", key]
+    said([*agent, *init, "--listen", "127.0.0.1:0"], place)
+    with serving([*agent, "S1.toml", "--json"], place) as facts:
+        (place / "collection.toml").write_text(
+            COLLECTION.format(url=facts["url"], fingerprint=facts["fingerprint"])
+        )
+        said([collector, "pull", "collection.toml", "--into", "got"], place)
+    if (place / "got/S1/file").read_bytes() != data:
+        raise SystemExit("the collector said that all is there, and other bytes came")
+    return f"collected {len(data)} bytes"
+
+
+@contextmanager
+def serving(command: list[str], place: Path) -> Iterator[dict[str, str]]:
+    """Run an agent; yield what it says of itself."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, cwd=place, env=of_a_user(place), text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())
+        finally:
+            process.terminate()
+            process.wait(WAIT_S)
+
+
+def installed(environment: Path, python: str, wheel: Path, extra: str) -> Path:
+    """Install a wheel into an environment of its own; return its program."""
+    said([python, "-m", "venv", str(environment)], environment.parent)
+    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+    pip = [str(environment / "bin/python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, wanted], check=True)  # from where this user has packages come
+    return environment / "bin/datacollect"
+
+
+def only(folder: Path, pattern: str) -> Path:
+    """Return the one file of a folder that fits."""
+    (path,) = folder.glob(pattern)
+    return path
+
+
+def said(command: list[str | Path], place: Path) -> str:
+    """Run a command in a folder; return what it says, or end with what it complains of."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, check=False, capture_output=True, cwd=place, env=of_a_user(place), text=True
+    )
+    if done.returncode:
+        raise SystemExit(f"{shlex.join(words)}: exit {done.returncode}\n{done.stderr}")
+    return re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
+
+
+def of_a_user(place: Path) -> dict[str, str]:
+    """Return the environment of somebody whose home is empty."""
+    return {"HOME": str(place), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+
+
+if __name__ == "__main__":
+    main()

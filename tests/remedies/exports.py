@@ -1,0 +1,182 @@
+"""Remedies about scripts and tables of what is to be fetched, and their addresses."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+from remedies.trying import Example, in_folder, told
+
+import datacollect as dc
+from datacollect.exports.export import export
+from datacollect.exports.templates import read_templates
+from datacollect.problem.manifest import Files
+
+URLS = ["https://{host}/{source}/{path}"]
+MB = 10**6
+P = """
+destination = "D"
+[hosts.D]
+[hosts.S]
+backlog_bytes = 1_000_000
+[[links]]
+from = "S"
+to = "D"
+bandwidth_bytes_per_s = 250_000
+"""
+FILES = "host,path,bytes\nS,a,1000000\n"
+WITH_MD5 = "host,path,bytes,md5\nS,a,1000000,d41d8cd98f00b204e9800998ecf8427e\n"
+WEB = "--url https://{host}/{source}/{path}"
+
+
+def addressed(kind, own=(), relayed=(), size=1_000_000):
+    manifest = {"S": Files(("a",), np.array([size]), ("",))}
+    hosts = {"S": {"backlog_bytes": 1_000_000}, "K": {}, "D": {}}
+    pairs = [("S", "K"), ("K", "D")]
+    links = [{"from": a, "to": b, "bandwidth_bytes_per_s": 1e6} for a, b in pairs]
+    problem = dc.Problem.from_dict({"destination": "D", "hosts": hosts, "links": links})
+    found = read_templates(own, relayed, problem.names, is_url=kind == "curl")
+    return export(problem, dc.coordinated(problem), manifest, kind, found)
+
+
+@cache
+def planned(n_mb, storage_bytes, direct, **options):
+    """Plan what goes over K, at 10 MB/s for 100 s, then nothing until 1000 s."""
+    rate = [10.0 * MB, 0.0, 10.0 * MB]
+    hosts = [
+        dc.Host("S", round(n_mb * MB)),
+        dc.Host("K", storage_bytes=storage_bytes),
+        dc.Host("D"),
+    ]
+    links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate), dc.Link("S", "D", direct)]
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 100.0, 1000.0])
+    return problem, dc.coordinated(problem, **options)
+
+
+def fitted(kind="curl", deadline_s=100.0, storage_bytes=np.inf, direct=0.0, n_mb=998, **options):
+    """Export such a plan; without a choice of chunks where relays are to keep what they pass on."""
+    asked = {key: options.pop(key) for key in ("keep_relayed",) if key in options}
+    asked = asked or {"chunk_s": 0.1}
+    problem, plan = planned(n_mb, storage_bytes, direct, deadline_s=deadline_s, **asked)
+    url = ["{host}:/{source}/{path}"] if kind in ("rsync", "rclone") else URLS
+    templates = read_templates(url, [], problem.names, is_url=kind == "curl")
+    files = {"S": Files(("a",), np.array([problem.total_bytes]), ("",))}
+    return export(problem, plan, files, kind, templates, **options)
+
+
+def too_large():
+    return fitted(piece_bytes=19_960_000)
+
+
+def in_small_pieces():
+    (size,) = re.findall(r"with --piece-bytes (\d+) it holds", told(too_large))
+    return fitted(piece_bytes=int(size))
+
+
+def pulls(options, files=FILES):
+    return in_folder(
+        "plan p.toml -o s.json", f"pulls p.toml s.json {options}", p_toml=P, f_csv=files
+    )
+
+
+def jobs(more="", url=WEB, files=FILES):
+    return pulls(f"--as fts --manifest f.csv -o out {url} {more}", files)
+
+
+EXAMPLES = [
+    Example(
+        "list all its files, and set backlog_bytes to their sum",
+        lambda: addressed("curl", URLS, size=999),
+        lambda: addressed("curl", URLS),
+    ),
+    Example(
+        "give --url '{}=TEMPLATE', such as",
+        lambda: addressed("curl", ["K=https://k/{source}/{path}"]),
+        lambda: addressed("curl", ["K=https://k/{source}/{path}", "S=https://s/{path}"]),
+    ),
+    Example(
+        "give --relay-url '{}=TEMPLATE' with {source} in it",
+        lambda: addressed("curl", ["https://{host}/{path}"]),
+        lambda: addressed("curl", ["https://{host}/{path}"], ["K=https://k/{source}/{path}"]),
+    ),
+    Example(
+        "give it another one: --url '{}={}'",
+        lambda: addressed(
+            "rclone", ["{host}:{path}", "S=zürich:{path}"], ["{host}:{source}/{path}"]
+        ),
+        lambda: addressed("rclone", ["{host}:{path}", "S=zrh:{path}"], ["{host}:{source}/{path}"]),
+    ),
+    Example("with --piece-bytes {} it holds", too_large, in_small_pieces),
+    Example("it holds, or leave the option out", too_large, fitted),
+    Example(
+        "forwards whole files: take --as curl",
+        lambda: fitted("rsync"),
+        lambda: fitted("curl"),
+    ),
+    Example(
+        "or --as rclone, which fetch pieces",
+        lambda: fitted("rsync"),
+        lambda: fitted("rclone"),
+    ),
+    Example(
+        "plan with --keep-relayed, which lets no more pass than each relay can keep",
+        lambda: fitted(deadline_s=None, storage_bytes=500e6, direct=1e6),
+        lambda: fitted(deadline_s=None, storage_bytes=500e6, direct=1e6, keep_relayed=True),
+    ),
+    Example(
+        "nothing deletes at {} what has been forwarded: {} needs {} there, its storage_bytes is",
+        lambda: fitted(deadline_s=None, storage_bytes=500e6, direct=1e6),
+        lambda: fitted(deadline_s=None, storage_bytes=2000e6, direct=1e6),
+    ),
+    Example(
+        "is for --as {}; {}",
+        pulls("--as csv --manifest f.csv --checksum md5"),
+        jobs("--checksum md5", files=WITH_MD5),
+    ),
+    Example(
+        "is for --as; say as what to write the pull lists",
+        pulls("--manifest f.csv"),
+        pulls("--manifest f.csv --as csv"),
+    ),
+    Example(
+        "the manifest knows it of no file; add a column {}",
+        jobs("--checksum md5"),
+        jobs("--checksum md5", files=WITH_MD5),
+    ),
+    Example("add a column {}, or leave the option out", jobs("--checksum md5"), jobs()),
+    Example(
+        "FTS cannot take these files: {}{}; rename them",
+        jobs(url="--url root://{host}//{source}/{path}", files=FILES.replace(",a,", ",a?b,")),
+        jobs(url="--url root://{host}//{source}/{path}"),
+    ),
+    Example(
+        "or have them served by https:// or davs://, which encode names: --url 'HOST=davs://…'",
+        jobs(url="--url root://{host}//{source}/{path}", files=FILES.replace(",a,", ",a?b,")),
+        jobs(url="--url davs://{host}//{source}/{path}", files=FILES.replace(",a,", ",a?b,")),
+    ),
+    Example(
+        "in an address that is written into files may grant access; keep it in {}",
+        pulls(
+            "--as curl --manifest f.csv -o out --url 'https://{host}/{source}/{path}?X-Amz-Signature=1'"
+        ),
+        pulls(f"--as curl --manifest f.csv -o out {WEB}"),
+    ),
+    Example(
+        "scripts prove what comes by {} only, got {}; give such an address",
+        pulls("--as curl --manifest f.csv -o out --url ftp://{host}/{source}/{path}"),
+        pulls(f"--as curl --manifest f.csv -o out {WEB}"),
+    ),
+    Example(
+        "give such an address, or use rclone",
+        pulls("--as curl --manifest f.csv -o out --url ftp://{host}/{source}/{path}"),
+        pulls("--as rclone --manifest f.csv -o out --url {host}:{source}/{path}"),
+    ),
+    Example(
+        "no exported script has worked there; --host HOST says whose folder it is",
+        in_folder("manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5", p_toml=P),
+        in_folder(
+            "manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5 --host D", p_toml=P
+        ),
+    ),
+]
