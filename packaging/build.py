@@ -214,7 +214,7 @@ def build_wheel(folder: Path, write_sources: Callable[[Path], None] = stage) -> 
 def build_pyz(wheel: Path, options: list[str]) -> None:
     """Build the file in which all that the agent needs lies, beside the wheel."""
     file = wheel.with_name(f"{PROGRAM}.pyz")
-    pex = [sys.executable, "-m", "pex", wheel, "--script", PROGRAM, "--output-file", file]
+    pex = [sys.executable, "-m", "pex", str(wheel), "--script", PROGRAM, "--output-file", str(file)]
     subprocess.run([*pex, *options], check=True)
 
 

@@ -3,10 +3,10 @@
     python packaging/release.py FOLDER [--python PYTHON ...] [--ns3]
 
 It writes the source distribution, the wheels of the package, of the agent and of the collector
-alone, the agent in one file, and ``SHA256SUMS`` of all, into an empty folder. Then, for each Python,
-in environments of its own with an empty home: the wheel plans and judges the shipped example; the
-collector's wheel collects a file from the agent's one file, and its bytes are compared. With
-``--ns3`` the wheel simulates the example in ns-3, too.
+alone, the agent in one file, and ``SHA256SUMS`` of all, into an empty folder. Then, for each
+Python, in environments of its own with an empty home: the wheel plans and judges the shipped
+example; the collector's wheel collects a file from the agent's one file, and its bytes are
+compared. With ``--ns3`` the wheel simulates the example in ns-3, too.
 """
 
 from __future__ import annotations
@@ -61,17 +61,20 @@ def main() -> None:
     build_all(folder)
     for python in given.python:
         version = said([python, "--version"], folder).split()[-1]
-        print(f"tried with Python {version}: {', '.join(try_out(folder, python, ns3=given.ns3))}")
+        for what in try_out(folder, python, ns3=given.ns3):
+            sys.stdout.write(f"Python {version}: {what}\n")
+            sys.stdout.flush()
 
 
 def build_all(folder: Path) -> None:
     """Write all that is released, and the hashes."""
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", folder, REPOSITORY],
-        check=True,
-        stdout=subprocess.DEVNULL,
+    build = [sys.executable, "-m", "build", "--outdir", str(folder), str(REPOSITORY)]
+    done = subprocess.run(
+        build, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
+    if done.returncode:
+        raise SystemExit(done.stdout)
     build_pyz(build_wheel(folder), [])
     build_wheel(folder, stage_collector)
     (folder / SUMS).write_text("".join(f"{line}\n" for line in sums(folder)))
