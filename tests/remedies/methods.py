@@ -234,7 +234,7 @@ EXAMPLES = [
         planned_again(PIPELINED),
     ),
     Example(
-        "nobody plans here; give the engine plan_remaining",
+        "the engine has no planner; give it plan_remaining",
         run_again(None),
         run_again(RemainingPlanner(triangle(), PIPELINED)),
     ),

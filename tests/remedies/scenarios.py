@@ -151,12 +151,12 @@ EXAMPLES = [
         lambda: line_of(**PLACED, backlog={"least_bytes": 1, "most_bytes": 2}),
     ),
     Example(
-        "backlog.least_bytes must be <= most_bytes ({}), got {}; exchange them",
+        "backlog.least_bytes must be <= most_bytes ({}), got {}; swap least_bytes and most_bytes",
         lambda: line_of(**PLACED, backlog={"least_bytes": 2, "most_bytes": 1}),
         lambda: line_of(**PLACED, backlog={"least_bytes": 1, "most_bytes": 2}),
     ),
     Example(
-        "background.least_mean_s must be <= most_mean_s ({}), got {}; exchange them",
+        "background.least_mean_s must be <= most_mean_s ({}), got {}; swap least_mean_s and most_mean_s",
         background(least_mean_s=2.0, most_mean_s=1.0),
         background(least_mean_s=1.0, most_mean_s=2.0),
     ),
@@ -200,7 +200,7 @@ EXAMPLES = [
         drawn(RANGE | {"total_bytes": 3_000_000}),
     ),
     Example(
-        "draws hardly ever meet it ({} in vain); give each source its backlog_bytes",
+        "draws hardly ever meet it ({} failed); give each source its backlog_bytes",
         drawn(RANGE | {"total_bytes": 12_000_001}, n_sources=12),
         drawn(n_sources=12, backlog_bytes=1_000_000),
     ),

@@ -38,7 +38,7 @@ EXAMPLES = [
     Example("no such folder, file or module; {}", hook("no_such"), hook("own.py", own_py=JUDGE)),
     Example("there is no file {}; {}", hook("gone.py"), hook("gone.py", gone_py=JUDGE)),
     Example(
-        "{} is no Python source; {}", hook("own.txt", own_txt=JUDGE), hook("own.py", own_py=JUDGE)
+        "{} is not Python source; {}", hook("own.txt", own_txt=JUDGE), hook("own.py", own_py=JUDGE)
     ),
     Example(
         "line {}: {}; mend it", hook("own.py", own_py="1 +* 2\n"), hook("own.py", own_py=JUDGE)

@@ -179,7 +179,7 @@ EXAMPLES = [
         agent(more='timezone = "Europe/Zurich"\n[limits]\nrate = "08:00 1 MB/s, 20:00 2 MB/s"'),
     ),
     Example(
-        "the server leads on to {}; add that host to redirects_to",
+        "the server redirects to {}; add that host to redirects_to",
         lambda: RedirectRule().why_not(Origin("https", "x", 443), Origin("https", "a.cdn", 443)),
         lambda: RedirectRule(("a.cdn",)).why_not(
             Origin("https", "x", 443), Origin("https", "a.cdn", 443)
@@ -224,7 +224,7 @@ EXAMPLES = [
         module="transfer.pull.config.file",
     ),
     Example(
-        "must have room for {} more, has it for {}; make room",
+        "must have room for {} more, has {} free; make room",
         pulled(PULL, before=without_room),
         pulled(PULL),
     ),

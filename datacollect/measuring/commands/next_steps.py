@@ -6,14 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.commands.next_steps import ANEW, GOES_ON, NOTHING, next_steps
+from datacollect.commands.next_steps import BEGINS_AGAIN, GOES_ON, NOTHING, next_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.commands.next_steps import Given
 
-UNMEASURED = f"nothing was measured, and {ANEW}"
+UNMEASURED = f"nothing was measured, and {BEGINS_AGAIN}"
 
 # They keep each row in their folder of samples as soon as it is there.
 TESTS = ("ping", "trace", "pairs", "tcp", "curve", "scan", "flood")
