@@ -54,7 +54,7 @@ def test_toml_is_toml_under_any_name(tmp_path, text):
         ),
         (b"\x1f\x8bnothing", r"a packed file that is cut off or damaged"),
         (b"BZh9nothing", r"a packed file that is cut off or damaged"),
-        (TEXT.encode("utf-16")[:-1], r"a\.txt: begins as UTF-16, but byte 52 is none of it"),
+        (TEXT.encode("utf-16")[:-1], r"a\.txt: begins as UTF-16, but byte 52 is malformed"),
         ("a\0".encode("utf-16"), r"line 1: must be text, got a NUL character"),
         (lzma.compress(TEXT.encode()), r"must be text, but is packed by xz; unpack it first"),
         (b"PK\3\4\x14\0", r"a ZIP archive or a spreadsheet; unpack it, or save the sheet as CSV"),

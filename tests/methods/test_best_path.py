@@ -354,7 +354,7 @@ def test_in_slots_sharing_is_max_min_too():
 def test_in_slots_what_moves_less_than_a_byte_is_explained():
     problem = one("S -> D 0.5", backlog_bytes=4)
     with pytest.raises(
-        dc.InfeasibleError, match=r"'S' moves less than a byte.*longer slots"
+        dc.InfeasibleError, match=r"'S' move less than a byte.*longer slots"
     ) as caught:
         dc.best_path(problem, slot_s=1.0)
     assert caught.value.hosts == ("S",)
