@@ -29,67 +29,25 @@ Names are imported on first use, so that ``import datacollect`` costs next to no
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from datacollect.bistro.auditor.audit_event import audit_event
-    from datacollect.bistro.person.upload import upload
-    from datacollect.bistro.person.verify_receipt import verify_receipt
-    from datacollect.errors import (
-        DatacollectError,
-        DatacollectWarning,
-        InfeasibleError,
-        ProblemError,
-        ScheduleError,
-        SimulationError,
-        SolverError,
-        SolverUnavailableError,
-        TimeLimitError,
-    )
-    from datacollect.explanation.explain import explain
-    from datacollect.explanation.findings import Explanation
-    from datacollect.flow.optimum import lower_bound
-    from datacollect.measurement.estimates import estimate
-    from datacollect.measurement.iperf3 import samples_from_iperf3
-    from datacollect.measurement.perturbed import perturb, perturb_random
-    from datacollect.measurement.samples import read_samples
-    from datacollect.measuring.cycle.measure_cycle import measure_cycle
-    from datacollect.methods.best_path import best_path
-    from datacollect.methods.comparison import Comparison, compare
-    from datacollect.methods.coordinated.coordinated import coordinated
-    from datacollect.methods.direct import direct
-    from datacollect.methods.money_front import front
-    from datacollect.methods.replanning.replan import replan
-    from datacollect.methods.slotted.graph import time_expanded_graph
-    from datacollect.pictures.page import plot_page
-    from datacollect.pictures.plot import plot_schedule, save_plot
-    from datacollect.problem.hosts import Held, Host, Link, Parcel, SharedBottleneck
-    from datacollect.problem.problem import Problem
-    from datacollect.scenario.carry_out import simulate
-    from datacollect.scenario.scenario import Scenario
-    from datacollect.schedule.data.new_links import NewLinks
-    from datacollect.schedule.data.transfers import Bottleneck, Route, Transfers
-    from datacollect.schedule.progress import Progress, remaining_problem
-    from datacollect.schedule.schedule import Schedule
-    from datacollect.study.experiment import Experiment
-    from datacollect.study.report.report import Report, report
-    from datacollect.study.report.verdicts import Verdicts
-    from datacollect.study.sweep import sweep
-    from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.run import pull
+from datacollect.wings import NAMES as WING_NAMES
 
+# For type checkers the same stands in `__init__.pyi`; a test compares.
 _HOMES = {
     "methods.comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
         "DatacollectWarning",
         "InfeasibleError",
+        "NotWrittenError",
         "ProblemError",
         "ScheduleError",
         "SimulationError",
         "SolverError",
         "SolverUnavailableError",
         "TimeLimitError",
+        "TransferError",
     ),
     "measurement.estimates": ("estimate",),
     "measurement.iperf3": ("samples_from_iperf3",),
@@ -123,62 +81,10 @@ _HOMES = {
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "Bottleneck",
-    "Comparison",
-    "DatacollectError",
-    "DatacollectWarning",
-    "Experiment",
-    "Explanation",
-    "Held",
-    "Host",
-    "InfeasibleError",
-    "Link",
-    "NewLinks",
-    "Parcel",
-    "Problem",
-    "ProblemError",
-    "Progress",
-    "Pulled",
-    "Report",
-    "Route",
-    "Scenario",
-    "Schedule",
-    "ScheduleError",
-    "SharedBottleneck",
-    "SimulationError",
-    "SolverError",
-    "SolverUnavailableError",
-    "TimeLimitError",
-    "Transfers",
-    "Verdicts",
-    "audit_event",
-    "best_path",
-    "compare",
-    "coordinated",
-    "direct",
-    "estimate",
-    "explain",
-    "front",
-    "lower_bound",
-    "measure_cycle",
-    "perturb",
-    "perturb_random",
-    "plot_page",
-    "plot_schedule",
-    "pull",
-    "read_samples",
-    "remaining_problem",
-    "replan",
-    "report",
-    "samples_from_iperf3",
-    "save_plot",
-    "simulate",
-    "sweep",
-    "time_expanded_graph",
-    "upload",
-    "verify_receipt",
-]
+# Rooms of wings are no names of this one.
+_OF_WINGS = [name for name, place in WING_NAMES.items() if ":" in place]
+
+__all__ = [*sorted([*_HOME_OF, *_OF_WINGS])]  # noqa: PLE0604 - strings, which ruff cannot see
 
 
 def __getattr__(name: str) -> Any:
@@ -197,16 +103,14 @@ def __getattr__(name: str) -> Any:
 
 def _of_wing(name: str) -> Any:
     """Return a name that a wing brings."""
-    from datacollect.wings import NAMES
-
     missing = f"module 'datacollect' has no attribute {name!r}"
-    if name not in NAMES:
+    if name not in WING_NAMES:
         raise AttributeError(missing)
     from datacollect.errors import ProblemError
     from datacollect.files.registry import own_entry
 
     try:
-        return own_entry("name", name, NAMES[name])
+        return own_entry("name", name, WING_NAMES[name])
     except ProblemError as error:
         raise AttributeError(f"{missing}: {error}") from None
 

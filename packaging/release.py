@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -114,7 +115,9 @@ def collected(place: Path, agent: list[str], collector: Path) -> str:
     (place / "data/file").write_bytes(data)
     key = said([collector, "keys", "new", "collector.key"], place).split()[-1]
     init = ["init", "--name", "S1", "--serve", "data", "--collector", key]
-    said([*agent, *init, "--listen", "127.0.0.1:0"], place)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    said([*agent, *init, "--listen", address], place)
     with serving([*agent, "S1.toml", "--json"], place) as facts:
         (place / "collection.toml").write_text(
             COLLECTION.format(url=facts["url"], fingerprint=facts["fingerprint"])
