@@ -194,14 +194,11 @@ def _nodes_in(network: LayeredNetwork, wide: LayeredNetwork) -> IntArray:
     """Return which nodes of a network with more pieces the nodes of one are.
 
     Nodes of hosts come first, piece by piece; then those of limits, piece by piece; then those in
-    which own data wait, pool by pool.
+    which own data wait, one for each pool.
     """
-    n_hosts = network.n_hosts
     nodes = np.arange(network.n_nodes)
-    own = [number for number, pool in enumerate(network.pools) if network.is_apart(pool.node)]
-    chains = network.pool_nodes[own]
-    first_limit, first_chain = n_hosts * network.n_pieces, int(min(chains, default=len(nodes)))
-    nodes[first_limit:first_chain] += n_hosts * (wide.n_pieces - network.n_pieces)
-    shift = wide.pool_nodes[own] - chains
-    nodes[first_chain:] += np.repeat(shift, np.diff(chains, append=len(nodes)))
+    apart = [pool.node for pool in network.pools if network.is_apart(pool.node)]
+    first_limit, first_apart = network.n_hosts * network.n_pieces, min(apart, default=len(nodes))
+    nodes[first_limit:first_apart] += wide.n_hosts * wide.n_pieces - first_limit
+    nodes[first_apart:] += wide.n_nodes - network.n_nodes
     return nodes
