@@ -83,12 +83,12 @@ def fluid_paths(
     nothing_changes = len(starts) == 1 and end_s is None
     if optimum.plan is not None and nothing_changes and prefer in TWO_HOPS_SATISFY:
         return optimum.plan
-    if pieces is not None:
-        pass
-    elif end_s is None or problem.shared:
-        pieces = earliest_pieces(problem, optimum, starts, guard_s, budget)
-    else:
-        pieces = _up_to(problem, starts, guard_s, end_s)
+    if pieces is None:
+        pieces = (
+            earliest_pieces(problem, optimum, starts, guard_s, budget)
+            if end_s is None or problem.shared
+            else _up_to(problem, starts, guard_s, end_s)
+        )
     if problem.shared:
         known = optimum.shared_end if pieces is optimum.quickest else None
         found = cheapest_with_shared(
