@@ -195,6 +195,20 @@ def layered_network(problem: Problem, starts_s: Sequence[float] | FloatArray) ->
     return builder.finish(pools)
 
 
+def nodes_in(network: LayeredNetwork, wide: LayeredNetwork) -> IntArray:
+    """Return which nodes of a network with more pieces the nodes of one are.
+
+    Nodes of hosts come first, piece by piece; then those of limits, piece by piece; then those in
+    which own data wait, one for each pool.
+    """
+    nodes = np.arange(network.n_nodes)
+    apart = [pool.node for pool in network.pools if network.is_apart(pool.node)]
+    first_limit, first_apart = network.n_hosts * network.n_pieces, min(apart, default=len(nodes))
+    nodes[first_limit:first_apart] += wide.n_hosts * wide.n_pieces - first_limit
+    nodes[first_apart:] += wide.n_nodes - network.n_nodes
+    return nodes
+
+
 class _Builder:
     """Hands out node numbers and collects arcs, piece by piece."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from datacollect.errors import SolverError
 from datacollect.flow.network.few_arcs import cut_behind
-from datacollect.flow.network.layered import NO_LINK, layered_network
+from datacollect.flow.network.layered import NO_LINK, layered_network, nodes_in
 from datacollect.flow.network.ties import MOST_ARCS
 from datacollect.flow.network.tolerances import SURELY
 
@@ -155,7 +155,7 @@ class _Wide(NamedTuple):
         return cls(network, keys[arcs], arcs)
 
     def place_of(self, network: LayeredNetwork) -> _Place:
-        nodes = _nodes_in(network, self.network)
+        nodes = nodes_in(network, self.network)
         keys = nodes[network.tail] * self.network.n_nodes + nodes[network.head]
         at = np.searchsorted(self.keys, keys)
         assert np.array_equal(self.keys.take(at, mode="clip"), keys), "an arc is not there"
@@ -188,17 +188,3 @@ class _Flows(NamedTuple):
             return None
         flow[self.arcs], potential = found
         return flow[place.arcs], potential[place.nodes]
-
-
-def _nodes_in(network: LayeredNetwork, wide: LayeredNetwork) -> IntArray:
-    """Return which nodes of a network with more pieces the nodes of one are.
-
-    Nodes of hosts come first, piece by piece; then those of limits, piece by piece; then those in
-    which own data wait, one for each pool.
-    """
-    nodes = np.arange(network.n_nodes)
-    apart = [pool.node for pool in network.pools if network.is_apart(pool.node)]
-    first_limit, first_apart = network.n_hosts * network.n_pieces, min(apart, default=len(nodes))
-    nodes[first_limit:first_apart] += wide.n_hosts * wide.n_pieces - first_limit
-    nodes[first_apart:] += wide.n_nodes - network.n_nodes
-    return nodes
