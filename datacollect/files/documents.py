@@ -364,6 +364,30 @@ def parse_json(text: str, name: str) -> Any:
         raise ProblemError(f"{name}: {_too_much(error)}") from None
 
 
+def peer_json(data: str | bytes | bytearray, *, has_unique_keys: bool = False) -> Any:
+    """Return what somebody else says in JSON; None where that is no JSON: its form is checked next.
+
+    Nothing that a peer sends raises anything here: neither letters of no encoding, nor numbers of
+    thousands of digits, nor brackets within brackets without end. Of a file of the user's
+    `parse_json` says what is wrong with it, and where.
+
+    Parameters
+    ----------
+    data : str or bytes
+    has_unique_keys : bool, optional
+        Whether JSON in which a key is given twice is none, as where a signature covers it.
+
+    Examples
+    --------
+    >>> peer_json(b'{"a": 1, "a": 2}'), peer_json("[" * 100_000)
+    ({'a': 2}, None)
+    """
+    try:
+        return json.loads(data, object_pairs_hook=_object if has_unique_keys else None)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     tree = dict(pairs)
     if len(tree) < len(pairs):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import unicodedata
@@ -25,7 +24,7 @@ from datacollect.errors import (
     StoreError,
     TransferError,
 )
-from datacollect.files.documents import not_written
+from datacollect.files.documents import not_written, peer_json
 from datacollect.files.durability import sync, synchronise
 
 if TYPE_CHECKING:
@@ -210,10 +209,7 @@ class _Joined:
 
 
 def _header(data: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        raise _RefusedError(OTHER_CONTENT) from None
+    found = peer_json(data)
     if not isinstance(found, dict):
         raise _RefusedError(OTHER_CONTENT)
     return found

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.errors import ProblemError
+from datacollect.files.documents import peer_json
 from datacollect.net.keys import TOKEN_LENGTH
 
 COMMIT_PATH = "/commit"
@@ -40,10 +41,7 @@ def read_commit(body: bytes) -> Commit:
     >>> read_commit(commit_body(bytes(32), "v4.public.x")).ticket
     'v4.public.x'
     """
-    try:
-        tree = json.loads(body)
-    except (ValueError, RecursionError):
-        tree = None
+    tree = peer_json(body)
     if not isinstance(tree, dict) or not {"entry"} <= tree.keys() <= {"entry", "ticket"}:
         raise ProblemError('the body must be JSON, {"entry": HEX or [HEX, …], "ticket": TOKEN}')
     given, ticket = tree["entry"], tree.get("ticket")

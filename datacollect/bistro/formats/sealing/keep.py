@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import document_name, not_written
+from datacollect.files.documents import document_name, not_written, peer_json
 from datacollect.files.durability import sync, synchronise
 from datacollect.files.units import format_bytes
 
@@ -193,7 +193,7 @@ def _tree(kept: Kept) -> dict[str, Any]:
 
 def _kept(told: bytes, name: str) -> Kept:
     try:
-        tree = json.loads(told)
+        tree = peer_json(told)
         secret, ticket, file = tree["ticket_secret"], tree["ticket"], tree["file"]
         kept = Kept(
             bytes.fromhex(tree["event"]),
@@ -211,7 +211,7 @@ def _kept(told: bytes, name: str) -> Kept:
             ),
             FileVersion(int(file["bytes"]), int(file["mtime_ns"])),
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         kept = None
     if kept is None or json.dumps(_tree(kept), separators=(",", ":")).encode() != told:
         raise ProblemError(f"{name}: what it says of its ciphertext is damaged")
