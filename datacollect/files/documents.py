@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.durability import sync, synchronise
+from datacollect.files.durability import name_durably, sync
 from datacollect.files.kinds import shown, shown_text
 from datacollect.files.refusals import Refusal, refusal_of
 from datacollect.files.stages import LOG
@@ -188,8 +188,9 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
         if file.exists() and not file.is_file():
             file.write_bytes(data)
             return
-        with _replacing(file) as beside:
+        with _beside(file) as beside:
             _write_beside(file, beside, data)
+            beside.replace(file)
 
 
 @contextmanager
@@ -202,21 +203,18 @@ def written_durably(path: str | PathLike[str]) -> Iterator[Path]:
         It cannot be written: the file is as it was.
     """
     file = Path(os.path.realpath(path))
-    with _naming_unwritten(path):
-        with _replacing(file) as beside:
-            yield beside
-            synchronise(beside)
-        synchronise(file.parent)
+    with _naming_unwritten(path), _beside(file) as beside:
+        yield beside
+        name_durably(beside, file)
 
 
 @contextmanager
-def _replacing(file: Path) -> Iterator[Path]:
+def _beside(file: Path) -> Iterator[Path]:
     # Names are limited in bytes: one that is just short enough must not get too long by this.
     name = os.fsencode(file.name)[:100].decode(errors="ignore")
     beside = file.with_name(f".{name}.{os.getpid()}.tmp")
     try:
         yield beside
-        beside.replace(file)
     finally:
         beside.unlink(missing_ok=True)
 

@@ -25,7 +25,7 @@ from datacollect.errors import (
     TransferError,
 )
 from datacollect.files.documents import not_written, peer_json
-from datacollect.files.durability import sync, synchronise
+from datacollect.files.durability import name_durably
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -113,12 +113,9 @@ class Opener:
                 opened = _unsealed(whole, out, self.identities, upload.sha256)
                 ticket, name = self._checked(opened, upload.commitment)
                 out.flush()
-                sync(out.fileno())
-            path = self.into / entry / name
-            path.parent.mkdir(exist_ok=True)
-            beside.replace(path)
-            synchronise(path.parent)
-            synchronise(self.into)
+                path = self.into / entry / name
+                path.parent.mkdir(exist_ok=True)
+                name_durably(beside, path, fd=out.fileno(), folders=(path.parent, self.into))
         except _RefusedError as refused:
             return Result(upload, refused.why)
         except OSError as error:

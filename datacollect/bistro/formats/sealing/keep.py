@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name, not_written, peer_json
-from datacollect.files.durability import sync, synchronise
+from datacollect.files.durability import name_durably
 from datacollect.files.units import format_bytes
 
 if TYPE_CHECKING:
@@ -254,9 +254,7 @@ def _new_file(target: Path) -> Iterator[BinaryIO]:
         with os.fdopen(number, "wb") as out:
             yield out
             out.flush()
-            sync(out.fileno())
-        os.link(beside, target)
-        synchronise(target.parent)
+            name_durably(beside, target, fd=out.fileno(), is_new=True)
     except OSError as error:
         raise not_written(target, error) from None
     finally:
