@@ -115,7 +115,10 @@ class Fetched:
             data = path.read_bytes()
             if place.exists():
                 assert place.read_bytes() == data, f"{path} has changed"
-            place.write_bytes(data)
+            # A bistro that is killed meanwhile must not leave half a copy behind.
+            beside = self._copy / path.name
+            beside.write_bytes(data)
+            beside.replace(place)
 
     def require_whole(self) -> None:
         """No index names bytes that are not there, and batches follow one another."""

@@ -119,7 +119,7 @@ EXAMPLE |= {BYTES_PER_S: ("10 Gbit/s", 1.25e9), PRICE: ("20 per TB", 0.02)}
 def _unit(key: str) -> str | None:
     if key.endswith("_bytes_per_s"):
         return BYTES_PER_S
-    if key.endswith("_s"):
+    if key.endswith("_s") and not key.endswith("_per_s"):  # other things have no texts
         return SECONDS
     if key == "bytes" or key.endswith("_bytes"):
         return BYTES
