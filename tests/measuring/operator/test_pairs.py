@@ -17,7 +17,7 @@ from instances.measuring import OPERATOR, entry_of, measure_table, measuring, to
 
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.measuring.agent import handlers
-from datacollect.measuring.agent.table import measure_of
+from datacollect.measuring.agent.measure_config import measure_of
 from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.operator.pair_tests import (
     PingSettings,

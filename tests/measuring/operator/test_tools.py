@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datacollect.errors import ProblemError
-from datacollect.measuring.agent.table import TOOLS as TOOLS_OF_AGENTS
+from datacollect.measuring.agent.host_tools import HOST_TOOLS
 from datacollect.measuring.operator.tools import TOOLS, tools_named
 
 
@@ -22,8 +22,8 @@ def test_a_tool_costs_no_more_where_less_is_expected(name):
 
 
 def test_agents_know_the_tools_that_are_asked_of_them():
-    asked = {getattr(TOOLS[name].settings_for(None), "tool", None) for name in TOOLS_OF_AGENTS}
-    assert asked == set(TOOLS_OF_AGENTS)
+    asked = {getattr(TOOLS[name].settings_for(None), "tool", None) for name in HOST_TOOLS}
+    assert asked == set(HOST_TOOLS)
 
 
 def test_tools_come_in_the_order_of_the_table():
