@@ -84,6 +84,7 @@ def route_of_traceroute(text: str, address: str, *, one_flow: bool) -> list[Hop]
 def route_of_scamper(text: str, address: str) -> list[Hop]:
     """Return the route in a line that scamper writes, which keeps its packets on one path.
 
+    >>> import json
     >>> hops = [{"addr": "8.8.8.8", "probe_ttl": 1}, {"addr": "9.9.9.9", "probe_ttl": 3}]
     >>> text = json.dumps({"type": "trace", "hop_count": 3, "hops": hops})
     >>> route_of_scamper(text, "9.9.9.9")

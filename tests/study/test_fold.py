@@ -170,11 +170,11 @@ def test_a_reader_between_whose_looks_it_was_folded_misses_nothing(store, monkey
 def test_a_disk_that_is_full_when_it_folds_changes_nothing(store, monkeypatch):
     wanted, before = content_of(store), files_of(store.folder)
 
-    def full(_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr("datacollect.files.documents.synchronise", full)
+        disk.setattr("datacollect.files.durability.synchronise", full)
         with pytest.raises(NotWrittenError, match=r"documents\.parquet: cannot be written: No"):
             store.fold()
     assert files_of(store.folder) == before
