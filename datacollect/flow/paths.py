@@ -47,6 +47,7 @@ def fluid_paths(
     starts_s: FloatArray | None = None,
     most_by_s: float | None = None,
     restarts: Restarts | None = None,
+    pieces: Quickest | None = None,
 ) -> FluidPlan:
     """Return the cheapest plan by a preference that ends as early as possible, or by `end_s`.
 
@@ -70,6 +71,8 @@ def fluid_paths(
         One of them, by which as much as possible is to arrive; with ``"earliest-arrival"``.
     restarts : Restarts, optional
         Of the same problem and `starts_s`, where several plans are tried.
+    pieces : Quickest, optional
+        What `earliest_pieces` returns for the same arguments, where that is known.
 
     Raises
     ------
@@ -80,10 +83,12 @@ def fluid_paths(
     nothing_changes = len(starts) == 1 and end_s is None
     if optimum.plan is not None and nothing_changes and prefer in TWO_HOPS_SATISFY:
         return optimum.plan
-    if end_s is None or problem.shared:
-        pieces = _earliest(problem, optimum, starts, guard_s, budget)
-    else:
-        pieces = _up_to(problem, starts, guard_s, end_s)
+    if pieces is None:
+        pieces = (
+            earliest_pieces(problem, optimum, starts, guard_s, budget)
+            if end_s is None or problem.shared
+            else _up_to(problem, starts, guard_s, end_s)
+        )
     if problem.shared:
         known = optimum.shared_end if pieces is optimum.quickest else None
         found = cheapest_with_shared(
@@ -107,10 +112,16 @@ def fluid_paths(
     return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
 
 
-def _earliest(
+def earliest_pieces(
     problem: Problem, optimum: FluidOptimum, starts_s: FloatArray, guard_s: float, budget: Budget
 ) -> Quickest:
-    """Return the earliest end over these pieces without shared bottlenecks."""
+    """Return the earliest end over these pieces without shared bottlenecks.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot arrive.
+    """
     known = optimum.quickest
     if known is not None and guard_s == 0 and len(starts_s) == len(breakpoints_s(problem)):
         return known

@@ -121,6 +121,43 @@ def test_what_is_known_of_a_problem_changes_no_end():
             assert informed.makespan_s == pytest.approx(alone.makespan_s, rel=1e-12)
 
 
+def test_a_cut_that_binds_where_pieces_are_longer_changes_no_end():
+    """40 periods of 2 s, of which each loses up to 0.4 s: the end is in a later one, too."""
+    rng = np.random.default_rng(0)
+    n_later = 0
+    for _ in range(40):
+        problem = limited_forecast(rng)
+        known = fluid_optimum(problem, Budget()).quickest
+        for guard_s in (0.01, 0.4):
+            starts, solver = breakpoints_s(problem), Budget().flow_solver()
+            alone = module.quickest(problem, starts, guard_s, solver)
+            hints = known.scaled, known.cut
+            informed = module.quickest(problem, starts, guard_s, solver, *hints)
+            assert informed.makespan_s == pytest.approx(alone.makespan_s, rel=1e-9)
+            assert informed.network.n_pieces == alone.network.n_pieces
+            n_later += alone.network.n_pieces > known.network.n_pieces
+    assert n_later >= 20
+
+
+def limited_forecast(rng):
+    """6 hosts, 40 periods; some have limits, storage, or late data."""
+    n, n_periods = 6, 40
+    backlog = np.where(rng.random(n) < 0.5, 40_000_000, 0)
+    backlog[:2] = 0, 60_000_000
+    uplink, downlink = (np.where(rng.random(n) < 0.3, 3e6, np.inf) for _ in range(2))
+    return Problem.from_matrix(
+        [f"h{i}" for i in range(n)],
+        rng.lognormal(0.0, 1.0, (n_periods, n, n)) * 1e6,
+        backlog,
+        "h0",
+        periods_s=2.0 * np.arange(n_periods),
+        storage_bytes=rng.choice([0.0, 1e7, np.inf], n),
+        uplink_bytes_per_s=uplink,
+        downlink_bytes_per_s=downlink,
+        release_s=np.where((backlog > 0) & (rng.random(n) < 0.3), 3.5, 0.0),
+    )
+
+
 def test_who_is_in_time_is_not_to_blame_where_bandwidth_ends(solver):
     """A's 2 bytes arrive at 1 byte/s by 2 s, B's 10 do not, and nothing arrives later."""
     problem = Problem.from_hosts(

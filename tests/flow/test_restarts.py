@@ -112,3 +112,20 @@ def test_each_network_is_a_part_of_the_longer_one(monkeypatch, seed):
         for column in ("link", "piece", "rate_bytes_per_s", "room_bytes", "stored"):
             assert np.array_equal(getattr(wide, column)[place.arcs], getattr(network, column))
         assert np.array_equal(place.nodes[network.pool_nodes], wide.pool_nodes)
+
+
+def test_own_data_wait_at_one_node_for_all_time():
+    """Networks grow by a node for each host and piece, and stay shallow: no chain of own data."""
+    problem = changing(0)
+    starts = breakpoints_s(problem)
+    network = layered_network(problem, starts)
+    for pool in network.pools:
+        leaving = np.flatnonzero(network.tail == pool.node)
+        assert network.is_apart(pool.node)
+        assert not (network.head == pool.node).any()
+        assert np.isinf(network.rate_bytes_per_s[leaving]).all()
+        assert not network.stored[leaving].any()
+        first = int(np.searchsorted(starts, pool.release_s))
+        assert network.piece[leaving].tolist() == list(range(first, len(starts)))
+        hosts = pool.host + network.piece[leaving] * problem.n_hosts
+        assert network.head[leaving].tolist() == hosts.tolist()

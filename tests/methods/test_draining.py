@@ -12,6 +12,8 @@ from instances.small_problems import MB, relay
 from instances.strategies import FEATURES, problems
 
 import datacollect as dc
+from datacollect.flow.paths import earliest_pieces, fluid_paths
+from datacollect.methods.coordinated import draining
 from datacollect.methods.coordinated.draining import MOST_DELAY
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
@@ -124,3 +126,25 @@ def test_explained_plans_are_planned_again_alike():
         plan = dc.coordinated(problem)
         again = dc.coordinated(problem, chunk_s=plan.chunk_s)
         assert again.makespan_s == plan.makespan_s
+
+
+def test_a_chunk_that_delays_too_much_costs_no_plan(monkeypatch):
+    """That is known from maximum flows: without chunks is planned, and with the one taken."""
+    planned, tried = [], []
+
+    def counted_paths(problem, optimum, guard_s, *rest):
+        planned.append(guard_s)
+        return fluid_paths(problem, optimum, guard_s, *rest)
+
+    def counted_pieces(problem, optimum, starts_s, guard_s, budget):
+        tried.append(guard_s)
+        return earliest_pieces(problem, optimum, starts_s, guard_s, budget)
+
+    monkeypatch.setattr(draining, "fluid_paths", counted_paths)
+    monkeypatch.setattr(draining, "earliest_pieces", counted_pieces)
+    plan = dc.coordinated(changing_mesh(6, 100, 10.0))
+    too_long_s, taken_s = tried
+    assert planned == [0.0, taken_s]
+    assert too_long_s > taken_s
+    assert taken_s == pytest.approx(3 * plan.chunk_s)
+    assert plan.makespan_s <= NEAR * plan.lower_bound_s

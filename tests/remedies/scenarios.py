@@ -156,8 +156,8 @@ EXAMPLES = [
         lambda: line_of(**PLACED, backlog={"least_bytes": 1, "most_bytes": 2}),
     ),
     Example(
-        "background.least_mean_s must be <= most_mean_s ({}), got {}; swap least_mean_s and "
-        "most_mean_s",
+        "background.least_mean_s must be <= most_mean_s ({}), got {}; "
+        "swap least_mean_s and most_mean_s",
         background(least_mean_s=2.0, most_mean_s=1.0),
         background(least_mean_s=1.0, most_mean_s=2.0),
     ),

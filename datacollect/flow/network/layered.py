@@ -195,6 +195,20 @@ def layered_network(problem: Problem, starts_s: Sequence[float] | FloatArray) ->
     return builder.finish(pools)
 
 
+def nodes_in(network: LayeredNetwork, wide: LayeredNetwork) -> IntArray:
+    """Return which nodes of a network with more pieces the nodes of one are.
+
+    Nodes of hosts come first, piece by piece; then those of limits, piece by piece; then those in
+    which own data wait, one for each pool.
+    """
+    nodes = np.arange(network.n_nodes)
+    apart = [pool.node for pool in network.pools if network.is_apart(pool.node)]
+    first_limit, first_apart = network.n_hosts * network.n_pieces, min(apart, default=len(nodes))
+    nodes[first_limit:first_apart] += wide.n_hosts * wide.n_pieces - first_limit
+    nodes[first_apart:] += wide.n_nodes - network.n_nodes
+    return nodes
+
+
 class _Builder:
     """Hands out node numbers and collects arcs, piece by piece."""
 
@@ -333,27 +347,24 @@ class _Builder:
         if len(self.starts_s) == 1:
             return tuple(pools_by_host(self.problem))  # nothing is released late or stored
         pools = pools_by_owner(self.problem)
-        nodes = iter(self._own_chains([pool for pool in pools if pool.is_own]))
+        nodes = iter(self._own_stores([pool for pool in pools if pool.is_own]))
         return tuple(replace(p, node=next(nodes)) if p.is_own else p for p in pools)
 
-    def _own_chains(self, pools: Sequence[Pool]) -> list[int]:
+    def _own_stores(self, pools: Sequence[Pool]) -> list[int]:
         """Own data wait at the source without using its room for others' data.
 
-        A node in each piece from the release on, an arc to the host's node there, and one to the
-        next piece's; returns the first node of each pool.
+        Waiting is free and has no limit: one node for all time, with an arc to the host's node in
+        each piece from the release on. Returns the node of each pool.
         """
         if not pools:
             return []
         hosts = np.array([pool.host for pool in pools], dtype=np.int64)
         first = np.searchsorted(self.starts_s, [pool.release_s for pool in pools])
         counts = len(self.starts_s) - first
-        host = np.repeat(hosts, counts)
+        stores = self.new_nodes(hosts)
         piece = ranges(first, counts)
-        chain = self.new_nodes(host)
-        self.add(chain, self.host_nodes(host, piece), piece)
-        goes_on = np.flatnonzero(piece < len(self.starts_s) - 1)
-        self.add(chain[goes_on], chain[goes_on] + 1, piece[goes_on])
-        return [int(node) for node in chain[np.cumsum(counts) - counts]]
+        self.add(np.repeat(stores, counts), self.host_nodes(np.repeat(hosts, counts), piece), piece)
+        return [int(node) for node in stores]
 
     def finish(self, pools: tuple[Pool, ...]) -> LayeredNetwork:
         tail, head, rate, room, piece, link = (

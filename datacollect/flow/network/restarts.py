@@ -14,7 +14,7 @@ import numpy as np
 
 from datacollect.errors import SolverError
 from datacollect.flow.network.few_arcs import cut_behind
-from datacollect.flow.network.layered import NO_LINK, layered_network
+from datacollect.flow.network.layered import NO_LINK, layered_network, nodes_in
 from datacollect.flow.network.ties import MOST_ARCS
 from datacollect.flow.network.tolerances import SURELY
 
@@ -155,7 +155,7 @@ class _Wide(NamedTuple):
         return cls(network, keys[arcs], arcs)
 
     def place_of(self, network: LayeredNetwork) -> _Place:
-        nodes = _nodes_in(network, self.network)
+        nodes = nodes_in(network, self.network)
         keys = nodes[network.tail] * self.network.n_nodes + nodes[network.head]
         at = np.searchsorted(self.keys, keys)
         assert np.array_equal(self.keys.take(at, mode="clip"), keys), "an arc is not there"
@@ -188,20 +188,3 @@ class _Flows(NamedTuple):
             return None
         flow[self.arcs], potential = found
         return flow[place.arcs], potential[place.nodes]
-
-
-def _nodes_in(network: LayeredNetwork, wide: LayeredNetwork) -> IntArray:
-    """Return which nodes of a network with more pieces the nodes of one are.
-
-    Nodes of hosts come first, piece by piece; then those of limits, piece by piece; then those in
-    which own data wait, pool by pool.
-    """
-    n_hosts = network.n_hosts
-    nodes = np.arange(network.n_nodes)
-    own = [number for number, pool in enumerate(network.pools) if network.is_apart(pool.node)]
-    chains = network.pool_nodes[own]
-    first_limit, first_chain = n_hosts * network.n_pieces, int(min(chains, default=len(nodes)))
-    nodes[first_limit:first_chain] += n_hosts * (wide.n_pieces - network.n_pieces)
-    shift = wide.pool_nodes[own] - chains
-    nodes[first_chain:] += np.repeat(shift, np.diff(chains, append=len(nodes)))
-    return nodes

@@ -25,6 +25,7 @@ from datacollect.flow.network.layered import (
     LayeredNetwork,
     full_lengths_s,
     layered_network,
+    nodes_in,
 )
 from datacollect.flow.network.smallest_sufficient import smallest
 from datacollect.flow.network.tolerances import CAPACITY_ROUNDING, SURELY
@@ -344,10 +345,13 @@ def quickest(
         return n_pieces if behind(n_pieces) is None else None
 
     n_pieces = _fewest_pieces(problem, starts_s, full, known)
-    if known is not None and likely is not None:
-        n_known = known.network.n_pieces
-        if n_pieces == n_known and np.array_equal(known.network.starts_s, starts_s[:n_known]):
-            found, n_pieces = _at_cut(problem, flows(n_known), likely, starts_s, full)
+    if known is not None and likely is not None and _begin_alike(known.network, n_pieces, starts_s):
+        # What may cross the cut says without a flow how many pieces that takes; then one flow.
+        tried = 0
+        while n_pieces > tried:
+            tried, scaled = n_pieces, flows(n_pieces)
+            cut = _longer_cut(known.network, scaled.network, likely)
+            found, n_pieces = _at_cut(problem, scaled, cut, starts_s, full)
             if found is not None:
                 return found
     for _ in range(MOST_CUTS):
@@ -358,6 +362,21 @@ def quickest(
     else:
         n_pieces = smallest(sufficient, n_pieces, most=len(starts_s))
     return newton(flows(n_pieces), np.append(full[: n_pieces - 1], 0.0))
+
+
+def _begin_alike(network: LayeredNetwork, n_pieces: int, starts_s: FloatArray) -> bool:
+    """Say whether so many pieces begin as those of a network do, which has no more."""
+    n_known = network.n_pieces
+    return n_pieces >= n_known and np.array_equal(network.starts_s, starts_s[:n_known])
+
+
+def _longer_cut(network: LayeredNetwork, longer: LayeredNetwork, cut: BoolArray) -> BoolArray:
+    """Return a cut of more pieces, in which hosts are on the side that they are on in the last."""
+    last = cut[: network.n_hosts * network.n_pieces][-network.n_hosts :]
+    found: BoolArray = last[longer.node_host]
+    found[nodes_in(network, longer)] = cut
+    found[longer.sink] = False
+    return found
 
 
 def _at_cut(

@@ -18,7 +18,7 @@ from datacollect.files.clock import deadline_text
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.network.layered import breakpoints_s, n_changes
 from datacollect.flow.network.restarts import Restarts
-from datacollect.flow.paths import fluid_paths
+from datacollect.flow.paths import earliest_pieces, fluid_paths
 from datacollect.flow.shared.arrivals import grid_s
 from datacollect.methods.options.arguments import default_chunk_s
 from datacollect.methods.timing.pipeline import longest_pipeline
@@ -28,6 +28,7 @@ from datacollect.problem.listing import ListingEnds, may_end_later
 if TYPE_CHECKING:
     from datacollect.files.choices import Preference
     from datacollect.flow.optimum import FluidOptimum
+    from datacollect.flow.quickest.quickest import Quickest
     from datacollect.flow.routes.fluid_plan import FluidPlan
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
@@ -133,24 +134,32 @@ def _by_default(plans: _Plans) -> tuple[FluidPlan, float]:
     end_s = earliest_s if deadline_s is None else deadline_s
     chunk = default_chunk_s(plans.optimum.makespan_s, n_changes(plans.starts_s, end_s))
     slack_s = np.inf if deadline_s is None else deadline_s - earliest_s
+    most_s = MOST_DELAY * earliest_s * (1 + SAME_INSTANT) if deadline_s is None else np.inf
     for _ in range(MOST_TRIES):
         try:
-            plan = plans.drained(chunk)
+            plan = plans.drained(chunk, earliest_s + most_s)
         except _NoRoom:
             chunk = min(chunk * MUCH_SHORTER, slack_s / 4)
             if chunk <= 0:
                 break
             continue
+        except _TooLate as late:
+            chunk *= _shorter(late.end_s - earliest_s, earliest_s)
+            continue
         if plans.nothing_follows:
             # Chunks delay the end alone: what they may is known without another plan.
-            most_s = MOST_DELAY * earliest_s / max(longest_pipeline(plan) - 1, 1)
-            return plan, min(chunk, most_s)
+            longest_s = MOST_DELAY * earliest_s / max(longest_pipeline(plan) - 1, 1)
+            return plan, min(chunk, longest_s)
         delay_s = _end_s(plan, chunk) - earliest_s
-        if deadline_s is not None or delay_s <= MOST_DELAY * earliest_s * (1 + SAME_INSTANT):
+        if delay_s <= most_s:
             return plan, chunk
-        # The delay grows with the chunk about evenly.
-        chunk *= min(max(0.75 * MOST_DELAY * earliest_s / delay_s, MUCH_SHORTER), SHORTER)
+        chunk *= _shorter(delay_s, earliest_s)
     return plans.drained(0.0), 0.0
+
+
+def _shorter(delay_s: float, earliest_s: float) -> float:
+    """Return the part of a chunk that delays by little enough: delays grow with it about evenly."""
+    return min(max(0.75 * MOST_DELAY * earliest_s / delay_s, MUCH_SHORTER), SHORTER)
 
 
 def _end_s(plan: FluidPlan, chunk_s: float) -> float:
@@ -168,6 +177,14 @@ class _NoRoom(Exception):
     def __init__(self, hops: int) -> None:
         super().__init__()
         self.hops = hops
+
+
+class _TooLate(Exception):
+    """With room to drain nothing ends before this."""
+
+    def __init__(self, end_s: float) -> None:
+        super().__init__()
+        self.end_s = end_s
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,26 +221,29 @@ class _Plans:
         """When plans without chunks end: the optimum, or later where that is not exact."""
         return self.optimum.attained_s
 
-    def drained(self, chunk_s: float) -> FluidPlan:
-        """Plan with pieces shortened by the drain of the longest pipeline, until none is longer."""
+    def drained(self, chunk_s: float, latest_s: float = np.inf) -> FluidPlan:
+        """Plan with pieces shortened by the drain of the longest pipeline, until none is longer.
+
+        Plans that end after `latest_s`, chunks included, are in vain: `_TooLate` comes without one.
+        """
         if chunk_s == 0 or self.nothing_follows:
-            return self._for_hops(1, chunk_s)
+            return self._for_hops(1, chunk_s, latest_s)
         hops = self._fewest_hops()
-        plan = self._for_hops(hops, chunk_s)
+        plan = self._for_hops(hops, chunk_s, latest_s)
         while (longest := longest_pipeline(plan)) > hops:
-            hops, plan = longest, self._for_hops(longest, chunk_s)
+            hops, plan = longest, self._for_hops(longest, chunk_s, latest_s)
         if longest < hops:
             # Shorter pieces may need shorter pipelines, for which they need not be that short.
-            longer = self._for_hops(longest, chunk_s)
+            longer = self._for_hops(longest, chunk_s, latest_s)
             if longest_pipeline(longer) <= longest:
                 return longer
         return plan
 
-    def _for_hops(self, hops: int, chunk_s: float) -> FluidPlan:
+    def _for_hops(self, hops: int, chunk_s: float, latest_s: float) -> FluidPlan:
         guard_s = (hops - 1) * chunk_s
         if guard_s not in self.known:
             try:
-                self.known[guard_s] = self._plan(guard_s)
+                self.known[guard_s] = self._plan(guard_s, latest_s)
             except InfeasibleError as error:
                 later = isinstance(error, ListingEnds) and may_end_later(
                     self.problem, self.earliest_s
@@ -247,10 +267,18 @@ class _Plans:
             return 1
         return 2 if found.passes_on_at_once else 1
 
-    def _plan(self, guard_s: float) -> FluidPlan:
+    def _plan(self, guard_s: float, latest_s: float) -> FluidPlan:
         """Plan with pieces that end `guard_s` early, the last one before the deadline too."""
         wishes, earliest_s = self.wishes, self.earliest_s
         end_s = None if wishes.deadline_s is None else wishes.deadline_s - guard_s
+        if guard_s > 0 and np.isfinite(latest_s) and not self.problem.shared:
+            # The end is known many times as soon as a cheapest plan.
+            pieces = earliest_pieces(
+                self.problem, self.optimum, self.starts_s, guard_s, self.budget
+            )
+            if pieces.makespan_s + guard_s > latest_s:
+                raise _TooLate(pieces.makespan_s + guard_s)
+            return self._fluid(guard_s, end_s, pieces)
         if end_s is None or end_s > earliest_s * (1 + SAME_INSTANT):
             return self._fluid(guard_s, end_s)
         # At the optimum rounding would decide: find the earliest end again and compare.
@@ -261,7 +289,9 @@ class _Plans:
             )
         return plan
 
-    def _fluid(self, guard_s: float, end_s: float | None) -> FluidPlan:
+    def _fluid(
+        self, guard_s: float, end_s: float | None, pieces: Quickest | None = None
+    ) -> FluidPlan:
         return fluid_paths(
             self.problem,
             self.optimum,
@@ -272,4 +302,5 @@ class _Plans:
             self.starts_s,
             self.wishes.most_by_s,
             self.restarts,
+            pieces,
         )

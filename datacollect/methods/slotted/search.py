@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
 # Up to this many arcs (links times slots) all are used at once: quicker than choosing.
 ALL_ARCS = 20_000
-# With LEMON so many; and more where hosts have few links: up to so many per host at 100 000 arcs,
-# and the fewer the more arcs there are. Measured by `experiments/slotted_choice.py`.
+# With LEMON so many; and more where hosts have few links: up to so many links per host of 100 hosts
+# in one slot, and fewer the more slots and the more hosts there are. Fitted to 77 networks, as
+# those of `experiments/slotted_choice.py`: on 5 of them the other way takes less than 1 / 1.1.
 ALL_ARCS_LEMON = 8_000
-LINKS_PER_HOST = 9.7
-FEWER_LINKS = 0.1
+LINKS_PER_HOST = 120
+FEWER_BY_SLOTS = 0.5
+FEWER_BY_HOSTS = 0.4
 # Beyond what was measured few arcs are safer: memory grows with all.
 MOST_ALL_ARCS = 1_000_000
 # The same for linear programs.
@@ -115,21 +117,29 @@ def first_links(problem: Problem, optimum: FluidOptimum, n_slots: int, budget: B
 
     Where links times slots are few, all links: quicker than choosing.
     """
-    if all_at_once(problem, n_slots, budget):
+    if all_at_once(problem, n_slots, budget, is_planned=optimum.plan is not None):
         return np.arange(problem.n_links)
     return links_of_paths(problem, fluid_paths(problem, optimum, 0.0, budget).paths)
 
 
-def all_at_once(problem: Problem, n_slots: int, budget: Budget) -> bool:
-    """Say whether to begin with all links in all slots."""
+def all_at_once(
+    problem: Problem, n_slots: int, budget: Budget, *, is_planned: bool = False
+) -> bool:
+    """Say whether to begin with all links in all slots.
+
+    `is_planned` says that a fluid plan is known: its links are few, and there for nothing.
+    """
     n_arcs = problem.n_links * n_slots
     if problem.shared:
         return n_arcs <= ALL_ARCS_SHARED
     if not takes_large_networks(budget.flow_solver().name):
         return n_arcs <= ALL_ARCS
-    most = LINKS_PER_HOST * (100_000 / max(n_arcs, 1)) ** FEWER_LINKS
-    is_sparse = problem.n_links <= most * problem.n_hosts and n_arcs <= MOST_ALL_ARCS
-    return n_arcs <= ALL_ARCS_LEMON or is_sparse
+    if n_arcs <= ALL_ARCS_LEMON:
+        return True
+    if is_planned or n_arcs > MOST_ALL_ARCS:
+        return False
+    most = LINKS_PER_HOST / n_slots**FEWER_BY_SLOTS / (problem.n_hosts / 100) ** FEWER_BY_HOSTS
+    return problem.n_links <= most * problem.n_hosts
 
 
 def links_of_paths(problem: Problem, paths: Sequence[PathFlow]) -> IntArray:

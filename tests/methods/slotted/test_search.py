@@ -23,7 +23,13 @@ from datacollect.flow.network.preference import path_costs
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.slotted.graph import TimeExpansion, slot_costs, time_expanded_graph
 from datacollect.methods.slotted.pricing import cheapest
-from datacollect.methods.slotted.search import first_links, may_suffice, partial_graph, saturating
+from datacollect.methods.slotted.search import (
+    all_at_once,
+    first_links,
+    may_suffice,
+    partial_graph,
+    saturating,
+)
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget
@@ -148,3 +154,28 @@ def test_few_arcs_suffice_on_an_overlay(few_arcs, seed):
         saturating(partial_graph(problem, slot_s, n_slots - 1, np.arange(problem.n_links)), budget)
         is None
     )
+
+
+def test_large_full_meshes_begin_with_few_links_and_sparse_ones_with_all():
+    """20 slots: of 200 hosts with 8 links each all, of 40 in a full mesh few; of 10 all again."""
+    pytest.importorskip("pylmcf")
+    rng = np.random.default_rng(1)
+
+    def full_mesh(n):
+        names = [f"H{i}" for i in range(n)]
+        return Problem.from_matrix(names, rng.random((n, n)), np.arange(n), "H0")
+
+    sparse, large, small = overlay(200, 8, 1), full_mesh(40), full_mesh(10)
+    assert [all_at_once(each, 20, Budget()) for each in (sparse, large, small)] == [1, 0, 1]
+
+
+def test_where_a_fluid_plan_is_known_its_few_links_begin():
+    pytest.importorskip("pylmcf")
+    problem = Problem.from_matrix(
+        [f"H{i}" for i in range(25)], np.ones((25, 25)), [0] + [9] * 24, "H0"
+    )
+    assert all_at_once(problem, 15, Budget())
+    assert not all_at_once(problem, 15, Budget(), is_planned=True)
+    assert fluid_optimum(problem, Budget()).plan is not None
+    links = first_links(problem, fluid_optimum(problem, Budget()), 15, Budget())
+    assert len(links) < problem.n_links
