@@ -24,7 +24,7 @@ from instances.events import event_of, key_of
 
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.event.tickets import Admitted
-from datacollect.bistro.log_service import messages
+from datacollect.bistro.log_service import messages, requests
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.proving import proof_of
 from datacollect.bistro.log_service.store import LogStore
@@ -93,7 +93,7 @@ class Grown:
             ticket = Admitted(os.urandom(16).hex(), bytes(32), bytes(32))
             self.n_requests += 1
             entries = (os.urandom(32),)
-            self.tell(messages.CommitAsked(self.now, self.n_requests, entries, ticket, "a"))
+            self.tell(requests.CommitAsked(self.now, self.n_requests, entries, ticket, "a"))
 
 
 def main() -> None:

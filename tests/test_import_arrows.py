@@ -26,7 +26,7 @@ MOST_MODULES = 16
 
 # Who may name what lies in a wing: the registry of ours, the package's own names, for types, and
 # the program that packs one.
-NAMING_WINGS = {"wings", "__init__", "agent_alone"}
+NAMING_WINGS = {"wings", "agent_alone"}
 
 
 def test_no_folder_is_crowded():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
+from datacollect.files.durability import synchronise
 from datacollect.files.locks import take_lock
 from datacollect.files.refusals import (
     MAKE_ROOM,
@@ -237,8 +238,4 @@ def sync_folder(folder: Path) -> None:
 
     Where its file system does not know how, what is acknowledged could be lost: that is an error.
     """
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+    synchronise(folder, is_required=True)

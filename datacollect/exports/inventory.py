@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, not_written
-from datacollect.files.durability import sync
+from datacollect.files.durability import name_durably
 from datacollect.files.kinds import shown
 from datacollect.files.locks import take_lock
 from datacollect.problem.manifest import why_no_path
@@ -128,8 +128,8 @@ def save_manifest(
             ours = {str(path) for path in (file, new, notes)}
             made = _listed(folder, host, rows.write, report, known, note, ours)
             rows.flush()
-            sync(rows.fileno())
-            new.replace(file)
+            # What is lost with its name is made again.
+            name_durably(new, file, fd=rows.fileno(), folders=())
         notes.unlink()
     return made
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.durability import sync, synchronise
+from datacollect.files.durability import name_durably, sync
 from datacollect.files.kinds import shown, shown_text
 from datacollect.files.refusals import Refusal, refusal_of
 from datacollect.files.stages import LOG
@@ -188,8 +188,9 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
         if file.exists() and not file.is_file():
             file.write_bytes(data)
             return
-        with _replacing(file) as beside:
+        with _beside(file) as beside:
             _write_beside(file, beside, data)
+            beside.replace(file)
 
 
 @contextmanager
@@ -202,21 +203,18 @@ def written_durably(path: str | PathLike[str]) -> Iterator[Path]:
         It cannot be written: the file is as it was.
     """
     file = Path(os.path.realpath(path))
-    with _naming_unwritten(path):
-        with _replacing(file) as beside:
-            yield beside
-            synchronise(beside)
-        synchronise(file.parent)
+    with _naming_unwritten(path), _beside(file) as beside:
+        yield beside
+        name_durably(beside, file)
 
 
 @contextmanager
-def _replacing(file: Path) -> Iterator[Path]:
+def _beside(file: Path) -> Iterator[Path]:
     # Names are limited in bytes: one that is just short enough must not get too long by this.
     name = os.fsencode(file.name)[:100].decode(errors="ignore")
     beside = file.with_name(f".{name}.{os.getpid()}.tmp")
     try:
         yield beside
-        beside.replace(file)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -362,6 +360,30 @@ def parse_json(text: str, name: str) -> Any:
         raise ProblemError(f"{name}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise ProblemError(f"{name}: {_too_much(error)}") from None
+
+
+def peer_json(data: str | bytes | bytearray, *, has_unique_keys: bool = False) -> Any:
+    """Return what somebody else says in JSON; None where that is no JSON: its form is checked next.
+
+    Nothing that a peer sends raises anything here: neither letters of no encoding, nor numbers of
+    thousands of digits, nor brackets within brackets without end. Of a file of the user's
+    `parse_json` says what is wrong with it, and where.
+
+    Parameters
+    ----------
+    data : str or bytes
+    has_unique_keys : bool, optional
+        Whether JSON in which a key is given twice is none, as where a signature covers it.
+
+    Examples
+    --------
+    >>> peer_json(b'{"a": 1, "a": 2}'), peer_json("[" * 100_000)
+    ({'a': 2}, None)
+    """
+    try:
+        return json.loads(data, object_pairs_hook=_object if has_unique_keys else None)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.files.refusals import UNSUPPORTED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 TRIED = ".sync"
 
 
-def sync(fd: int, *, only_data: bool = False) -> bool:
+def sync(fd: int, *, only_data: bool = False, is_required: bool = False) -> bool:
     """Wait until an open file, or the names in an open folder, are on the disk.
 
     Parameters
@@ -25,6 +26,9 @@ def sync(fd: int, *, only_data: bool = False) -> bool:
     fd : int
     only_data : bool, optional
         Whether times and modes need not be.
+    is_required : bool, optional
+        Whether a file system that does not know how is one that fails: what others were promised
+        could be lost.
 
     Returns
     -------
@@ -39,7 +43,7 @@ def sync(fd: int, *, only_data: bool = False) -> bool:
     try:
         (os.fdatasync if only_data else os.fsync)(fd)
     except OSError as error:
-        if error.errno not in UNSUPPORTED:
+        if is_required or error.errno not in UNSUPPORTED:
             raise
         return False
     return True
@@ -70,10 +74,53 @@ def promise_of(folder_fd: int) -> Promise:
     return Promise(of_files, sync(folder_fd))
 
 
-def synchronise(path: Path) -> bool:
+def synchronise(path: Path, *, is_required: bool = False) -> bool:
     """Do the same for a file, or a folder, by its name."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return sync(fd)
+        return sync(fd, is_required=is_required)
     finally:
         os.close(fd)
+
+
+def name_durably(
+    beside: Path,
+    path: Path,
+    *,
+    fd: int | None = None,
+    folders: Sequence[Path] | None = None,
+    is_new: bool = False,
+    is_required: bool = False,
+) -> None:
+    """Give a whole file that was written elsewhere its name: first its bytes are on the disk.
+
+    Parameters
+    ----------
+    beside : Path
+        Where it was written, in the same file system.
+    path : Path
+    fd : int, optional
+        The file as it was written, where it is open still.
+    folders : sequence of Path, optional
+        Whose names are on the disk, too, when this returns; by default that of `path`. None of them
+        where the caller has more to name first.
+    is_new : bool, optional
+        Whether nothing may be there; `beside` stays, too.
+    is_required : bool, optional
+        As `sync` takes it.
+
+    Raises
+    ------
+    OSError
+        The disk has refused to keep it, or something is there.
+    """
+    if fd is None:
+        synchronise(beside, is_required=is_required)
+    else:
+        sync(fd, is_required=is_required)
+    if is_new:
+        os.link(beside, path)
+    else:
+        beside.replace(path)
+    for folder in (path.parent,) if folders is None else folders:
+        synchronise(folder, is_required=is_required)

@@ -294,3 +294,18 @@ class ByName:
             "additionalProperties": self.table.schema(),
             "minProperties": 1,
         }
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table within another: in TOML ``[place]``."""
+
+    table: Table
+
+    def read(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the fields of the table."""
+        return self.table.read(value, place)
+
+    def schema(self) -> Schema:
+        """Return a reference to the table."""
+        return self.table.schema()

@@ -8,10 +8,10 @@ end was not seen ends with None.
 from __future__ import annotations
 
 import ipaddress
-import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.documents import peer_json
 from datacollect.installation import is_absent
 
 if TYPE_CHECKING:
@@ -90,12 +90,12 @@ def route_of_scamper(text: str, address: str) -> list[Hop]:
     ['8.8.8.8', None]
     """
     try:
-        tree = json.loads(text)
+        tree = peer_json(text)
         hops = tree.get("hops", [])
         answers: dict[int, list[str]] = {int(tree["hop_count"]): []}
         for hop in hops:
             answers.setdefault(int(hop["probe_ttl"]), []).append(str(hop["addr"]))
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise ProblemError("it is none of scamper's lines") from None
     return _route(answers, address, one_flow=True)
 
@@ -139,10 +139,7 @@ def read_route(text: str) -> list[Hop]:
     >>> read_route('["8.8.8.8", null, ["8.8.4.4", "8.8.4.5"]]')
     ['8.8.8.8', None, ['8.8.4.4', '8.8.4.5']]
     """
-    try:
-        route: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        route = None
+    route = peer_json(text)
     if not isinstance(route, list) or not all(map(_is_hop, route)):
         raise ProblemError("routers must be a list of addresses, of lists of such, and of null")
     return route

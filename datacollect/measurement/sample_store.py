@@ -7,14 +7,13 @@ replaces itself. A part that is damaged all the same is left out and named.
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.files.documents import written_durably
+from datacollect.files.documents import peer_json, written_durably
 from datacollect.files.kinds import shown
 from datacollect.measurement.routes import read_route
 from datacollect.problem.link_table import LAST_SINCE_1970_S
@@ -174,10 +173,7 @@ def settings_of(text: object) -> dict[str, Any]:
     >>> settings_of('{"streams": 4}'), settings_of(None)
     ({'streams': 4}, {})
     """
-    try:
-        found = json.loads(text) if isinstance(text, str) else {}
-    except (ValueError, RecursionError):
-        return {}
+    found = peer_json(text) if isinstance(text, str) else {}
     return found if isinstance(found, dict) else {}
 
 

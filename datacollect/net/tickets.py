@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TicketError
+from datacollect.files.documents import peer_json
 from datacollect.files.kinds import shown
 from datacollect.net.keys import sign_token, unverified_payload, verify_token
 
@@ -236,19 +237,9 @@ def _claims(ticket: Ticket) -> dict[str, Any]:
 
 def read_claims(payload: bytes) -> dict[str, Any]:
     """Return the JSON object that a token's payload is; raise `TicketError` where it is none."""
-    try:
-        tree = json.loads(payload, object_pairs_hook=_object)
-    except (ValueError, RecursionError):
-        tree = None
+    tree = peer_json(payload, has_unique_keys=True)
     if not isinstance(tree, dict):
         raise TicketError("its payload is not a JSON object")
-    return tree
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    tree = dict(pairs)
-    if len(tree) < len(pairs):
-        raise ValueError("a key is given twice")
     return tree
 
 

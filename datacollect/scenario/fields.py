@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from datacollect.files.choices import Engine
-from datacollect.files.fields import Document, Field, Rows, Table
+from datacollect.files.fields import Document, Field, Part, Rows, Table
 from datacollect.files.kinds import Choice, Flag, Kind, ListOf, Number, Share, Text, Whole
 from datacollect.measurement.estimates import AGELESS_ESTIMATORS
 from datacollect.methods.choice import METHODS
 from datacollect.methods.file_keys import MethodName, MethodTable, fields_in
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, RELAY_KINDS
 from datacollect.methods.places import refused_in
-from datacollect.scenario.kinds import Part
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
 from datacollect.simulation.network import HEADER_BYTES, PRESETS

@@ -33,21 +33,6 @@ class OneOrTwo:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One table within another: in TOML ``[place]``."""
-
-    table: Table
-
-    def read(self, value: Any, place: str) -> dict[str, Any]:
-        """Return the fields of the table."""
-        return self.table.read(value, place)
-
-    def schema(self) -> Schema:
-        """Return a reference to the table."""
-        return self.table.schema()
-
-
-@dataclass(frozen=True)
 class ByKind:
     """A table whose key ``kind`` says which other keys it has."""
 

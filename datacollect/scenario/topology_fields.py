@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.fields import Field, Part, Rows, Table
 from datacollect.files.kinds import Choice, Flag, Kind, Number, Share, Text, Whole
-from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
+from datacollect.scenario.kinds import ByKind, OneOrTwo
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS, NODE_KINDS, WIRE_KINDS
 from datacollect.topologies.transit_stub import PEERING, STUB, TRANSIT, TRANSIT_STUB, WireClass
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.fields import Document, Field, Rows, Table
+from datacollect.files.fields import Document, Field, Part, Rows, Table
 from datacollect.files.kinds import (
     Choice,
     Flag,
@@ -25,7 +25,6 @@ from datacollect.files.kinds import (
     wrong,
 )
 from datacollect.scenario.fields import ENGINES
-from datacollect.scenario.kinds import Part
 from datacollect.study.columns import MEASURES
 
 EXPERIMENT_FORMAT = "datacollect-experiment/1"

@@ -33,6 +33,7 @@ from datacollect.bistro.formats.log.checkpoints import log_key  # noqa: E402
 from datacollect.bistro.http.published import Found  # noqa: E402
 from datacollect.bistro.upload_server import amending, core  # noqa: E402
 from datacollect.bistro.upload_server import server as bistro  # noqa: E402
+from datacollect.bistro.upload_server.requests import POSTS  # noqa: E402
 from datacollect.bistro.upload_server.table import AcceptConfig  # noqa: E402
 from datacollect.bistro.upload_server.tus import Tus  # noqa: E402
 from datacollect.errors import DatacollectError  # noqa: E402
@@ -114,7 +115,10 @@ class Fetched:
             data = path.read_bytes()
             if place.exists():
                 assert place.read_bytes() == data, f"{path} has changed"
-            place.write_bytes(data)
+            # A bistro that is killed meanwhile must not leave half a copy behind.
+            beside = self._copy / path.name
+            beside.write_bytes(data)
+            beside.replace(place)
 
     def require_whole(self) -> None:
         """No index names bytes that are not there, and batches follow one another."""
@@ -174,7 +178,7 @@ def serve(folder: Path, generation: int) -> int:
                 if not is_collected(fetched, signed):
                     return SAID
                 note = fetched.covered().signed(event, key_of("verdicts")).data
-                north.answer_covered(Request("POST", "/covered", note))
+                north.answer_posted(POSTS["/covered"], Request("POST", "/covered", note))
         return DONE if is_collected(fetched, signed) else SAID
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from datacollect.files.fields import Rows
+from datacollect.files.fields import Part, Rows
 from datacollect.files.host_names import fault_of
 from datacollect.files.kinds import Choice, Flag, Instant, ListOf, Number, Share, Text, Whole
 from datacollect.scenario.fields import ALWAYS, SCENARIO, WITH_TOPOLOGY
-from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
+from datacollect.scenario.kinds import ByKind, OneOrTwo
 
 names = st.text(min_size=1, max_size=3).filter(lambda name: not fault_of(name))
 

@@ -8,7 +8,7 @@ import pytest
 
 from datacollect.errors import NotWrittenError
 from datacollect.files.documents import written_durably
-from datacollect.files.durability import Promise, promise_of, synchronise
+from datacollect.files.durability import Promise, name_durably, promise_of, synchronise
 
 
 def failing(monkeypatch, number, *, of_folders=True, of_files=False):
@@ -60,3 +60,40 @@ def test_a_disk_that_fails_is_never_passed_over(tmp_path, monkeypatch, number, o
     with pytest.raises(NotWrittenError, match=os.strerror(number)), written_durably(path) as beside:
         beside.write_text("after")
     assert not of_files or path.read_text() == "before"
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_file_gets_its_name_once_its_bytes_are_on_the_disk_and_its_folder_last(
+    tmp_path, monkeypatch, is_new
+):
+    done, real = [], os.fsync
+    beside, path = tmp_path / "beside", tmp_path / "path"
+    beside.write_text("whole")
+
+    def fsync(fd):
+        kind = "folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "bytes"
+        done.append((kind, path.exists()))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    name_durably(beside, path, is_new=is_new)
+    assert done == [("bytes", False), ("folder", True)]
+    assert path.read_text() == "whole"
+    assert beside.exists() == is_new
+
+
+def test_nothing_is_named_over_what_must_not_be_there(tmp_path):
+    (tmp_path / "beside").write_text("new")
+    (tmp_path / "path").write_text("before")
+    with pytest.raises(FileExistsError):
+        name_durably(tmp_path / "beside", tmp_path / "path", is_new=True)
+    assert (tmp_path / "path").read_text() == "before"
+
+
+def test_a_mount_that_knows_no_sync_fails_where_others_were_promised_something(
+    tmp_path, monkeypatch
+):
+    failing(monkeypatch, errno.EINVAL)
+    (tmp_path / "beside").write_text("whole")
+    with pytest.raises(OSError, match=os.strerror(errno.EINVAL)):
+        name_durably(tmp_path / "beside", tmp_path / "path", is_required=True)

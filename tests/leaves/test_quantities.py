@@ -11,7 +11,7 @@ import pytest
 
 from datacollect.commands.json_schemas import problem_schema
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.files.fields import ByName, Field, Rows, Table
+from datacollect.files.fields import ByName, Field, Part, Rows, Table
 from datacollect.files.kinds import Forecast, Instant, Kind, ListOf, Number, Starts, Whole
 from datacollect.files.quantities import (
     BYTES,
@@ -25,7 +25,7 @@ from datacollect.files.quantities import (
 from datacollect.problem.fields import PROBLEM
 from datacollect.problem.hourly_rates import HostRate
 from datacollect.scenario.fields import SCENARIO
-from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
+from datacollect.scenario.kinds import ByKind, OneOrTwo
 from datacollect.schedule.data.fields import PROGRESS, SCHEDULE
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.config.fields import agent_with
@@ -119,7 +119,7 @@ EXAMPLE |= {BYTES_PER_S: ("10 Gbit/s", 1.25e9), PRICE: ("20 per TB", 0.02)}
 def _unit(key: str) -> str | None:
     if key.endswith("_bytes_per_s"):
         return BYTES_PER_S
-    if key.endswith("_s"):
+    if key.endswith("_s") and not key.endswith("_per_s"):  # other things have no texts
         return SECONDS
     if key == "bytes" or key.endswith("_bytes"):
         return BYTES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import unicodedata
@@ -25,8 +24,8 @@ from datacollect.errors import (
     StoreError,
     TransferError,
 )
-from datacollect.files.documents import not_written
-from datacollect.files.durability import sync, synchronise
+from datacollect.files.documents import not_written, peer_json
+from datacollect.files.durability import name_durably
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -114,12 +113,9 @@ class Opener:
                 opened = _unsealed(whole, out, self.identities, upload.sha256)
                 ticket, name = self._checked(opened, upload.commitment)
                 out.flush()
-                sync(out.fileno())
-            path = self.into / entry / name
-            path.parent.mkdir(exist_ok=True)
-            beside.replace(path)
-            synchronise(path.parent)
-            synchronise(self.into)
+                path = self.into / entry / name
+                path.parent.mkdir(exist_ok=True)
+                name_durably(beside, path, fd=out.fileno(), folders=(path.parent, self.into))
         except _RefusedError as refused:
             return Result(upload, refused.why)
         except OSError as error:
@@ -210,10 +206,7 @@ class _Joined:
 
 
 def _header(data: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        raise _RefusedError(OTHER_CONTENT) from None
+    found = peer_json(data)
     if not isinstance(found, dict):
         raise _RefusedError(OTHER_CONTENT)
     return found

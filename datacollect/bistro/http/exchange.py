@@ -33,11 +33,11 @@ class Asked:
     Attributes
     ----------
     kind : str
-        ``"commit"``, ``"amend"``, ``"loads"`` or ``"get"``.
+        ``"get"``, or the path of what is posted, without its slash.
     address : str
         Whom it is counted for.
     body : bytes
-        Entries of 32 bytes one behind the other; or the note of an amendment or of loads.
+        What is posted; of a commit, entries of 32 bytes one behind the other.
     path : str
         What is to be got, with its slash; of a commit ``"list"`` where a list is to be answered.
     ticket : str, Admitted or None

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.formats.event.amendments import amended, check_amendment, read_amendment
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.checkpoints import Checkpoint, SignedCheckpoint, sign_checkpoint
+from datacollect.bistro.formats.log.commit import MOST_ENTRIES
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.formats.log.tiles import TILE_WIDTH, Edge, Tile, bundle_of
 from datacollect.bistro.formats.log.tree import leaf_hash
-from datacollect.bistro.log_service import messages
+from datacollect.bistro.log_service import messages, requests
 from datacollect.bistro.log_service.admission import Admission, TooManyError
 from datacollect.bistro.log_service.messages import (
     Acknowledge,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 GROUP_S = 0.02
 CHECKPOINT_S = 1.0
 
-MOST_ENTRIES = 1000
 # Entries that are not on the disk yet: beyond, people are told to come again.
 MOST_COLLECTED = 100_000
 # The latest acknowledgements are kept: asking again costs nothing of a quota.
@@ -158,8 +158,8 @@ class ServiceCore:
     def handle(self, event: messages.Event) -> list[Action]:
         """Return what is to be done now that this has happened, in this order."""
         handlers: dict[type, Callable[[Any], list[Action]]] = {
-            messages.CommitAsked: self._commit_asked,
-            messages.AmendAsked: self._amend_asked,
+            requests.CommitAsked: self._commit_asked,
+            requests.AmendAsked: self._amend_asked,
             messages.RecordAsked: self._record_asked,
             messages.Stored: self._stored,
             messages.HeadStored: self._head_stored,
@@ -175,7 +175,7 @@ class ServiceCore:
 
     # Entries ---------------------------------------------------------------------------------
 
-    def _commit_asked(self, asked: messages.CommitAsked) -> list[Action]:
+    def _commit_asked(self, asked: requests.CommitAsked) -> list[Action]:
         try:
             self._require_public()
             self._require_ready()
@@ -193,7 +193,7 @@ class ServiceCore:
             return [refusal(asked.request, error)]
         return self._wait_or_answer(asked.request, asked.entries, indices, now)
 
-    def _amend_asked(self, asked: messages.AmendAsked) -> list[Action]:
+    def _amend_asked(self, asked: requests.AmendAsked) -> list[Action]:
         try:
             self._require_public()
             self._require_ready()

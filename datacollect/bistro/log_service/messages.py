@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from datacollect.bistro.formats.event.tickets import Admitted
     from datacollect.bistro.formats.log.acknowledgement import Acknowledgement
     from datacollect.bistro.formats.log.tiles import Tile
     from datacollect.bistro.now import Now
@@ -62,35 +61,18 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitAsked:
-    """Somebody wants entries to be taken.
+class Request:
+    """Somebody asks for something over the network; each kind is a class in `requests`.
 
     Attributes
     ----------
+    now : Now
     request : int
         A number of the shell's, new for each.
-    entries : tuple of bytes
-    token : str, Admitted or None
-        The ticket's, as it came; or what another process has found in it.
-    address : str
-        Whom it is counted for: `datacollect.net.addresses.origin_of` of the address.
     """
 
     now: Now
     request: int
-    entries: tuple[bytes, ...]
-    token: str | Admitted | None
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class AmendAsked:
-    """Somebody hands in an amendment."""
-
-    now: Now
-    request: int
-    note: bytes
-    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +136,7 @@ class Ticked:
 
 
 Event: TypeAlias = (
-    CommitAsked
-    | AmendAsked
-    | RecordAsked
-    | Stored
-    | HeadStored
-    | WitnessAnswered
-    | Published
-    | Ticked
+    Request | RecordAsked | Stored | HeadStored | WitnessAnswered | Published | Ticked
 )
 
 
@@ -222,10 +197,16 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledge:
-    """Answer a request by 200: what the service promises, entry by entry."""
+class Answer:
+    """Answer a request by 200; how that is written stands beside the request, in `requests`."""
 
     request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge(Answer):
+    """Answer by what the service promises, entry by entry."""
+
     words: tuple[Acknowledgement, ...]
 
 
@@ -246,4 +227,4 @@ class Warn:
     text: str
 
 
-Action: TypeAlias = Store | StoreHead | AskWitness | Publish | Acknowledge | Refuse | Warn
+Action: TypeAlias = Store | StoreHead | AskWitness | Publish | Answer | Refuse | Warn

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.folder import not_written, sync_folder
+from datacollect.files.durability import name_durably
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +91,7 @@ def _write(path: Path, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(number, rest) :]
-        os.fsync(number)
+        # Many tiles come together: their folders are synced once, after all of them.
+        name_durably(beside, path, fd=number, folders=(), is_required=True)
     finally:
         os.close(number)
-    os.rename(beside, path)  # noqa: PTH104 - beside the other calls of the system

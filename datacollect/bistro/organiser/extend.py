@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.event.amendments import (
+    AMEND_PATH,
     amended,
     missing_numbers,
     read_amendment,
@@ -240,7 +241,7 @@ def _answer(asker: Asker, note: bytes) -> Answer:
     """Return what a service answers to an amendment; one that is about to start is waited for."""
     end_s = time.monotonic() + STARTS_WITHIN_S
     while True:
-        answer = asker.post("/amend", note, NOTE_TYPE)
+        answer = asker.post(AMEND_PATH, note, NOTE_TYPE)
         pause_s = min(answer.retry_after_s or AGAIN_S, STARTS_WITHIN_S)
         if answer.status not in (429, 503) or time.monotonic() + pause_s > end_s:
             return answer

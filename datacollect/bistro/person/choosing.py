@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.assignment.assigning import assign, by_rendezvous
 from datacollect.bistro.formats.assignment.loads import (
+    LOADS_PATH,
     MOST_AGE_S,
     MOST_LOADS_BYTES,
     Loads,
@@ -105,7 +106,7 @@ class Chooser:
         for service in services:
             try:
                 with self._askers.of(service.url) as asker:
-                    answer = asker.get("/loads", MOST_LOADS_BYTES)
+                    answer = asker.get(LOADS_PATH, MOST_LOADS_BYTES)
                 loads = read_loads(answer.body, self._event) if answer.status == 200 else None
             except DatacollectError:
                 loads = None

@@ -7,7 +7,6 @@ once. Where all services have failed, outside authorities are asked beside them.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -304,13 +303,3 @@ class HandingIn:
         outside_s, _ = outside_time(self.receipt.tokens, self.receipt.entry, self.event.authorities)
         times = [each.time_s for each in found] + [outside_s]
         return min((each for each in times if each is not None), default=None)
-
-
-def commit_body(entry: bytes, ticket: str | None) -> bytes:
-    """Return what is sent to a service to commit to an entry.
-
-    >>> commit_body(bytes(2), None)
-    b'{"entry": "0000"}'
-    """
-    tree = {"entry": entry.hex()} | ({} if ticket is None else {"ticket": ticket})
-    return json.dumps(tree).encode()

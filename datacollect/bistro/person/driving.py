@@ -6,10 +6,7 @@ import queue
 import time
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.log.proofs import MOST_PROOF_BYTES
-from datacollect.bistro.formats.receipt.tokens import query_of
-from datacollect.bistro.person.core import HandingIn, commit_body
-from datacollect.bistro.person.messages import Answered, AskAuthority, Commit, Save, Ticked
+from datacollect.bistro.person.messages import Answered, Save, Ticked
 from datacollect.errors import DatacollectError
 from datacollect.net.fan_out import LOOK_S, Begun
 
@@ -18,12 +15,10 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.receipt.receipt import Receipt
+    from datacollect.bistro.person.core import HandingIn
     from datacollect.bistro.person.messages import Question
     from datacollect.net.fan_out import Outcome
     from datacollect.net.http_asking import Answer, Askers
-
-JSON_TYPE = "application/json"
-QUERY_TYPE = "application/timestamp-query"
 
 
 class Driver:
@@ -111,26 +106,7 @@ class Driver:
         self._asked[name] = (i, to)
 
         def ask(_: str) -> Answer:
-            return answer_to(to, self._event, entry, ticket, self._askers)
+            with self._askers.of(to.url(self._event)) as asker:
+                return to.ask(asker, entry, ticket)
 
         self._begun[name] = Begun(name, ask, self._arrived.put)
-
-
-def answer_to(
-    to: Question, event: Event, entry: bytes, ticket: str | None, askers: Askers
-) -> Answer:
-    """Ask a service or an authority about an entry.
-
-    Raises
-    ------
-    DatacollectError
-        There is no answer.
-    """
-    if isinstance(to, AskAuthority):
-        query = query_of(entry)
-        with askers.of(event.authorities[to.authority].url) as asker:
-            return asker.post("", query, QUERY_TYPE)
-    with askers.of(event.services[to.service].url) as asker:
-        if isinstance(to, Commit):
-            return asker.post("/commit", commit_body(entry, ticket), JSON_TYPE)
-        return asker.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from datacollect.bistro.formats.log.commit import COMMIT_PATH, commit_body
+from datacollect.bistro.formats.log.proofs import MOST_PROOF_BYTES
+from datacollect.bistro.formats.receipt.tokens import query_of
+
 if TYPE_CHECKING:
-    from datacollect.net.http_asking import Answer
+    from datacollect.bistro.formats.event.event import Event as OfEvent
+    from datacollect.net.http_asking import Answer, Asker
+
+JSON_TYPE = "application/json"
+QUERY_TYPE = "application/timestamp-query"
 
 # What is told; `now_s` is a monotonic clock's.
 
@@ -28,21 +36,37 @@ class Answered:
     why: str = ""
 
 
-# What is asked for.
+# What is asked for; a question says whom it goes to, and how it is asked: `driving` does that.
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Send the entry to a service of the event, by its index: ``POST /commit``."""
+    """Send the entry to a service of the event, by its index."""
 
     service: int
+
+    def url(self, event: OfEvent) -> str:
+        """Return whom this is asked."""
+        return event.services[self.service].url
+
+    def ask(self, asker: Asker, entry: bytes, ticket: str | None) -> Answer:
+        """Ask it; raise `DatacollectError` where there is no answer."""
+        return asker.post(COMMIT_PATH, commit_body(entry, ticket), JSON_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
 class AskProof:
-    """Ask a service for the proof of the entry: ``GET /proof/HEX``."""
+    """Ask a service for the proof of the entry."""
 
     service: int
+
+    def url(self, event: OfEvent) -> str:
+        """Return whom this is asked."""
+        return event.services[self.service].url
+
+    def ask(self, asker: Asker, entry: bytes, _: str | None) -> Answer:
+        """Ask it; raise `DatacollectError` where there is no answer."""
+        return asker.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +74,14 @@ class AskAuthority:
     """Ask an outside authority of the event, by its index, for a token over the entry."""
 
     authority: int
+
+    def url(self, event: OfEvent) -> str:
+        """Return whom this is asked."""
+        return event.authorities[self.authority].url
+
+    def ask(self, asker: Asker, entry: bytes, _: str | None) -> Answer:
+        """Ask it; raise `DatacollectError` where there is no answer."""
+        return asker.post("", query_of(entry), QUERY_TYPE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ again and again. After an interruption the same bistro is asked how far it is, a
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.errors import TicketError
+from datacollect.files.documents import peer_json
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -245,14 +245,14 @@ def words_of(receipt: Receipt, tokens: Iterable[str], event: Event) -> list[Bist
 def _named(body: bytes) -> set[str]:
     """Return the bistros that a full one names."""
     try:
-        return {name for name in json.loads(body)["bistros"] if isinstance(name, str)}
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return {name for name in peer_json(body)["bistros"] if isinstance(name, str)}
+    except (TypeError, KeyError):
         return set()
 
 
 def _words(body: bytes) -> str:
     """Return what a refusal says."""
     try:
-        return str(json.loads(body)["why"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return str(peer_json(body)["why"])
+    except (TypeError, KeyError):
         return body[:200].decode(errors="replace").strip()

@@ -12,7 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S, MOST_SEGMENT_BYTES
-from datacollect.bistro.upload_server import messages
+from datacollect.bistro.upload_server import messages, requests
 from datacollect.bistro.upload_server.messages import (
     Append,
     CloseBatch,
@@ -128,12 +128,14 @@ class Accepting:
                 return self._write_ended(event)
             case messages.EndAsked():
                 return self._end(event)
-            case messages.CoveredSaid():
+            case requests.CoveredSaid():
                 return self._covered(event)
             case messages.Settled():
                 return self._settled(event)
             case messages.Ticked():
                 return self._tick(event.now_s)
+            case messages.Posted():
+                raise TypeError(f"no method of a bistro takes {type(event).__name__}")
 
     # Reservations -----------------------------------------------------------------------------
 
@@ -312,7 +314,7 @@ class Accepting:
             done += self._drop(range(self._segment), None)
         return done
 
-    def _covered(self, event: messages.CoveredSaid) -> list[Action]:
+    def _covered(self, event: requests.CoveredSaid) -> list[Action]:
         if event.covered.bistro != self._bistro:
             text = f"that is for {event.covered.bistro}, this is {self._bistro}"
             return [Refuse(event.request, 403, text)]

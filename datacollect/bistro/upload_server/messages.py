@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from datacollect.bistro.formats.custody.verdicts import Covered
     from datacollect.bistro.formats.receipt.upload_wish import Wish
 
 
@@ -172,12 +171,11 @@ class EndAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class CoveredSaid:
-    """The destination has said what is covered; its signature counts."""
+class Posted:
+    """Somebody has posted a note; each kind is a class in `requests`."""
 
     request: int
     now_s: float
-    covered: Covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +199,7 @@ Event: TypeAlias = (
     | Arrived
     | WriteEnded
     | EndAsked
-    | CoveredSaid
+    | Posted
     | Ticked
     | Settled
 )

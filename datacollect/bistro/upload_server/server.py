@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.formats.custody.verdicts import read_covered
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.log.notes import MOST_NOTE_BYTES
 from datacollect.bistro.formats.receipt.upload_wish import Admission
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.amending import Amending
@@ -36,13 +34,14 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.upload_server.messages import Event as Told
     from datacollect.bistro.upload_server.messages import Upload
+    from datacollect.bistro.upload_server.requests import Post
     from datacollect.bistro.upload_server.table import AcceptConfig
     from datacollect.transfer.agent.shell.handling import Exchange
 
 TICK_S = 0.5
 # After the disk has failed it is tried again so much later.
 AGAIN_S = 2.0
-# How long a note of the destination may take to come.
+# How long a note may take to come.
 NOTE_S = 20.0
 
 
@@ -359,19 +358,18 @@ class Bistro:
 
     # The destination and whoever asks how it is -----------------------------------------------
 
-    def answer_covered(self, exchange: Exchange) -> None:
-        """Answer ``POST /covered``."""
+    def answer_posted(self, post: Post, exchange: Exchange) -> None:
+        """Answer a note that is posted."""
         request = self.enter(exchange)
         try:
-            if exchange.method != "POST" or exchange.body_bytes > MOST_NOTE_BYTES:
+            if exchange.method != "POST" or exchange.body_bytes > post.most_bytes:
                 raise RefusedError("a note is to be sent by POST", 405)
             data, end_s = b"", time.monotonic() + NOTE_S
             while part := exchange.read():
                 data += part
                 if time.monotonic() > end_s:  # anybody may send one, and hold a connection so
                     raise RefusedError("it comes too slowly", 408)
-            covered = read_covered(data, self.event)
-            self.ask(messages.CoveredSaid(request, time.time(), covered))
+            self.ask(post.read(request, time.time(), data, self.event))
             exchange.answer(200)
         except ProblemError as error:
             exchange.answer(403, (), f"{error}\n".encode())

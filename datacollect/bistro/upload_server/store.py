@@ -31,6 +31,7 @@ from datacollect.bistro.upload_server.messages import (
     Unlink,
     Upload,
 )
+from datacollect.files.durability import name_durably, sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -177,7 +178,7 @@ class UploadStore:
         """
         with self._db.errors():
             for segment in {each.segment for each, _ in group if isinstance(each, Append)}:
-                os.fdatasync(self._files[segment])
+                sync(self._files[segment], only_data=True, is_required=True)
         last = {row[0]: i for i, (_, row) in enumerate(group) if row is not None}
         with self._db.transaction():
             for i, (action, row) in enumerate(group):
@@ -227,8 +228,8 @@ class UploadStore:
             if not segment.exists():
                 source = self._open_folder / f"{number:010}"
                 os.truncate(source, n_bytes)
-                _sync(source)
-                source.rename(segment)
+                # Its folder is synced below, once its index is there, too.
+                name_durably(source, segment, folders=(), is_required=True)
             if opened is not None:
                 os.close(opened)
             if not index.exists():
@@ -252,9 +253,7 @@ class UploadStore:
         """Give a file its name once it is on the disk."""
         beside = self._open_folder / path.name
         beside.write_bytes(data)
-        _sync(beside)
-        beside.rename(path)
-        sync_folder(path.parent)
+        name_durably(beside, path, is_required=True)
 
     def _close_batch(self, number: int, now_s: float) -> None:
         """Sign and serve a batch, whose rows are committed; again after any interruption."""
@@ -402,14 +401,6 @@ class UploadStore:
         except OSError as error:
             raise not_written(self._served, error) from error
         return found.f_bavail * found.f_frsize
-
-
-def _sync(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _row_of(upload: Upload) -> tuple[Any, ...]:

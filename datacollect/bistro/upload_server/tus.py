@@ -13,11 +13,13 @@ import re
 import secrets
 import time
 from email.utils import formatdate
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.log.entry import SIZE_STOP
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.core import GONE, NO_ROOM
+from datacollect.bistro.upload_server.requests import POSTS
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.cross_origin import allowed, shared
 
@@ -55,11 +57,8 @@ BLOCK_BYTES = 256 * 1024
 
 def handlers_of(bistro: Bistro) -> dict[str, Handler]:
     """Return who answers for a bistro at its agent, by path."""
-    return {
-        PREFIX: Tus(bistro).answer,
-        "/covered": bistro.answer_covered,
-        "/bistro": bistro.answer_facts,
-    }
+    posted = {path: partial(bistro.answer_posted, post) for path, post in POSTS.items()}
+    return {PREFIX: Tus(bistro).answer, "/bistro": bistro.answer_facts, **posted}
 
 
 class Tus:

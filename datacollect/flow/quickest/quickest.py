@@ -350,8 +350,8 @@ def quickest(
         tried = 0
         while n_pieces > tried:
             tried, scaled = n_pieces, flows(n_pieces)
-            cut = _longer_cut(known.network, scaled.network, likely)
-            found, n_pieces = _at_cut(problem, scaled, cut, starts_s, full)
+            longer = _longer_cut(known.network, scaled.network, likely)
+            found, n_pieces = _at_cut(problem, scaled, longer, starts_s, full)
             if found is not None:
                 return found
     for _ in range(MOST_CUTS):

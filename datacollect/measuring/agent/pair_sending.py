@@ -22,6 +22,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
+from datacollect.files.documents import peer_json
 from datacollect.measuring.agent.host_tests import ENDED_EARLY
 from datacollect.measuring.probes import packet_pairs, pair_trains
 from datacollect.measuring.probes.pair_packets import (
@@ -173,10 +174,7 @@ class FarReceiver:
         self._channel.send(self._far.request("POST", path, len(data)) + data)
         head = self._channel.head(deadline)
         body = self._channel.body(head.length, MOST_ANSWER_BYTES, deadline)
-        try:
-            said = json.loads(body)
-        except (ValueError, RecursionError):
-            said = None
+        said = peer_json(body)
         if head.status != 200 or not isinstance(said, dict):
             why = said.get("why", head.status) if isinstance(said, dict) else head.status
             raise RefusedError(f"{self._far.name}: refuses: {safe_text(str(why))}", head.status)

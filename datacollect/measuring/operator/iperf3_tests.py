@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError, TransferError
+from datacollect.files.documents import peer_json
 from datacollect.measurement.iperf3_results import outcome_of_iperf3
 from datacollect.measurement.sample_store import DONE
 from datacollect.measuring.agent.pinging import HANDSHAKE, round_trips
@@ -274,10 +275,7 @@ def _sample_of(
 
 
 def _tree_of(text: str) -> dict[str, Any] | None:
-    try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    tree = peer_json(text)
     return tree if isinstance(tree, dict) else None
 
 

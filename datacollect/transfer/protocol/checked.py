@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from datacollect.errors import ProblemError
+from datacollect.files.documents import peer_json
 from datacollect.files.kinds import shown
 from datacollect.net.safe_text import safe_text
 
@@ -30,10 +31,7 @@ def json_body(tree: Any) -> bytes:
 
 def parse_object(body: bytes | bytearray) -> dict[str, Any]:
     """Return the JSON object that a body holds."""
-    try:
-        tree = json.loads(body)
-    except (ValueError, RecursionError):
-        tree = None
+    tree = peer_json(body)
     if not isinstance(tree, dict):
         raise ProblemError("the body must be a JSON object")
     return tree

@@ -15,7 +15,7 @@ from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigne
 from datacollect.bistro.formats.log.tiles import Tile, bundle_of, entries_of
 from datacollect.bistro.formats.log.witnessing import AddCheckpoint
 from datacollect.bistro.formats.receipt.counted_time import proved_time, time_in
-from datacollect.bistro.log_service import core, messages
+from datacollect.bistro.log_service import core, messages, requests
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.messages import (
     Acknowledge,
@@ -104,12 +104,12 @@ class Bench:
     def commit(self, *entries: bytes, token: str | None = "", address: str = "a") -> int:
         self.n_requests += 1
         token = ticket(event=self.event) if token == "" else token
-        self.tell(messages.CommitAsked(self.now, self.n_requests, entries, token, address))
+        self.tell(requests.CommitAsked(self.now, self.n_requests, entries, token, address))
         return self.n_requests
 
     def amend(self, note: bytes) -> None:
         self.n_requests += 1
-        self.tell(messages.AmendAsked(self.now, self.n_requests, note, "a"))
+        self.tell(requests.AmendAsked(self.now, self.n_requests, note, "a"))
 
 
 def started(**more) -> Bench:

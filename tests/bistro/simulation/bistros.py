@@ -29,7 +29,7 @@ from datacollect.bistro.formats.custody.segments import PIECE, index_name, numbe
 from datacollect.bistro.formats.custody.verdicts import read_covered
 from datacollect.bistro.formats.receipt.upload_wish import Admission
 from datacollect.bistro.person.pushing import Begin, End, Look, Step
-from datacollect.bistro.upload_server import messages
+from datacollect.bistro.upload_server import messages, requests
 from datacollect.bistro.upload_server.core import Accepting
 from datacollect.bistro.upload_server.messages import Append, Cut, Drop, Refuse, Tell, Upload
 from datacollect.bistro.upload_server.store import UploadStore
@@ -265,7 +265,7 @@ class Bistro:
     def covered(self, note: bytes) -> None:
         """Take the destination's word that data may go."""
         if self.core is not None:
-            self._told(messages.CoveredSaid(0, self._now_s, read_covered(note, EVENT)))
+            self._told(requests.CoveredSaid(0, self._now_s, read_covered(note, EVENT)))
 
     def fetch(
         self, wanted: Sequence[str], here: Path, reply: Callable[[dict[str, bytes]], None]

@@ -15,7 +15,7 @@ from instances.log_store import LogStore
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.notes import VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
-from datacollect.bistro.log_service import messages
+from datacollect.bistro.log_service import messages, requests
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.proving import proof_of
 from datacollect.net.http_asking import Answer
@@ -153,13 +153,13 @@ class Service:
                 # When it hurts most: while the entry is on its way to the disk, and its word out.
                 self.world.after(random.uniform(0, 0.06), self.crash)
             number = self._number(client, reply)
-            self.tell(messages.CommitAsked(self.world.now(), number, (entry,), token, client))
+            self.tell(requests.CommitAsked(self.world.now(), number, (entry,), token, client))
 
     def amend(self, client: str, note: bytes, reply: Reply) -> None:
         """Take an amendment."""
         if self.core is not None:
             number = self._number(client, reply)
-            self.tell(messages.AmendAsked(self.world.now(), number, note, client))
+            self.tell(requests.AmendAsked(self.world.now(), number, note, client))
 
     def _number(self, client: str, reply: Reply) -> int:
         self.n_requests += 1

@@ -41,11 +41,12 @@ def carried_out(first: int, count: int) -> set[str]:
 
 
 def test_nothing_acknowledged_is_lost_unnoticed_and_nobody_honest_is_accused():
-    assert carried_out(0, 500) >= HAPPENS
+    """By seed 101 everything has happened once."""
+    assert carried_out(0, 150) >= HAPPENS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", some(range(1000, 11_000, 1000)))
+@pytest.mark.parametrize("first", some(range(0, 10_000, 1000)))
 def test_the_same_of_many_more_collections(first):
     assert carried_out(first, 1000) >= HAPPENS
 

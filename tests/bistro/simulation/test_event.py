@@ -44,13 +44,13 @@ def all_carried_out(first: int, count: int) -> set[str]:
     return happened
 
 
-@pytest.mark.parametrize("first", range(0, 500, 250))
-def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named(first):
-    assert all_carried_out(first, 250) >= HAPPENS
+def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named():
+    """Of the first 80 seeds already one has each of what must happen."""
+    assert all_carried_out(0, 125) >= HAPPENS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", some(range(1000, 11_000, 1000)))
+@pytest.mark.parametrize("first", some(range(0, 10_000, 1000)))
 def test_the_same_of_many_more_events(first):
     assert all_carried_out(first, 1000) >= HAPPENS
 

@@ -14,6 +14,7 @@ from datacollect.bistro.formats.event.event import Event
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
+from datacollect.bistro.upload_server import requests
 from datacollect.bistro.upload_server.core import (
     BATCH_AFTER_S,
     MORE_PIECES,
@@ -168,7 +169,7 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     push(core, "a", 100, 100)
     push(core, "b", 40, 100)
     covered = Covered(EVENT.id, "north", 1, (range(9),), 0)
-    note = told.CoveredSaid(7, 5.0, covered)
+    note = requests.CoveredSaid(7, 5.0, covered)
     assert [each for each in core.handle(note) if isinstance(each, Drop)] == [Drop((), 5.0)]
     assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
     assert core.handle(note)[0] == Drop((), 5.0)  # b goes on in it
@@ -177,7 +178,7 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     assert core.handle(note)[0] == Drop((0,), 5.0)
     assert core.stored_bytes == 60
     other = Covered(EVENT.id, "south", 1, (range(9),), 0)
-    assert core.handle(told.CoveredSaid(7, 5.0, other))[0].status == 403
+    assert core.handle(requests.CoveredSaid(7, 5.0, other))[0].status == 403
 
 
 def test_everything_goes_when_keeping_ends():

@@ -18,7 +18,6 @@ from datacollect.bistro.formats.custody.segments import read_index
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
-from datacollect.bistro.upload_server import store as upload_store
 from datacollect.bistro.upload_server.core import Accepting
 from datacollect.bistro.upload_server.messages import Append, Cut, Keep, Refuse, Tell
 from datacollect.bistro.upload_server.store import UploadStore
@@ -40,9 +39,8 @@ class Steps:
             (os, "fdatasync"),
             (os, "pwrite"),
             (os, "truncate"),
-            (upload_store, "_sync"),
-            (upload_store, "sync_folder"),
-            (Path, "rename"),
+            (os, "fsync"),
+            (Path, "replace"),
             (Path, "unlink"),
             (Database, "rows"),
         ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from datacollect.bistro.formats.custody.verdicts import COVERED_PATH
 from datacollect.bistro.upload_server.standing import read_facts
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.net.fan_out import fan_out
@@ -44,7 +45,7 @@ class BistroAsking:
         """Hand each bistro the note of what it may let go; who is away is told another time."""
 
         def tell(name: str, asker: Asker) -> None:
-            answer = asker.post("/covered", notes[name].data, NOTE_TYPE)
+            answer = asker.post(COVERED_PATH, notes[name].data, NOTE_TYPE)
             if answer.status != 200:
                 words = safe_text(answer.body[:200].decode(errors="replace").strip())
                 raise TransferError(f"answers {answer.status} to what it may let go: {words}")

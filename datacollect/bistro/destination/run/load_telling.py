@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.auditor.log_reading import head_of
 from datacollect.bistro.destination.run.log_table import Bounded
 from datacollect.bistro.formats.assignment.collecting import sending_bytes_per_s
-from datacollect.bistro.formats.assignment.loads import BistroLoad, Loads, Wire
+from datacollect.bistro.formats.assignment.loads import LOADS_PATH, BistroLoad, Loads, Wire
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.net.fan_out import fan_out, start_thread
 from datacollect.net.http_asking import Asker
@@ -143,7 +143,7 @@ class LoadTelling:
         def tell(url: str) -> int:
             with Asker(url, self.tls, ANSWER_S) as asker:
                 if data is not None:
-                    answer = asker.post("/loads", data, "text/plain; charset=utf-8")
+                    answer = asker.post(LOADS_PATH, data, "text/plain; charset=utf-8")
                     if answer.status != 200:
                         raise TransferError(f"answers {answer.status} to the table of loads")
                 head = head_of(services[url], Bounded(asker, 0.0))

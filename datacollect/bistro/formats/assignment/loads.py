@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FORMAT = "datacollect-loads/1"
 # Signed with the key of the log of verdicts, which everybody has in the event's file.
 PURPOSE = "loads"
+LOADS_PATH = "/loads"
 MOST_LOADS_BYTES = 2**20
 # An older table says too little of where people went since; one of the future is another clock's.
 MOST_AGE_S = 60

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FORMAT = "datacollect-verdict/1"
 COVERED_FORMAT = "datacollect-covered/1"
 PURPOSE = "covered"
+COVERED_PATH = "/covered"
 COLLECTED, REFUSED, SUPERSEDED = "collected", "refused", "superseded"
 
 # Why something is refused. "Does not open" entitles the person to push it sealed anew.

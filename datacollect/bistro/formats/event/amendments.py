@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # The name in the note; which organiser, the event's file says.
 SIGNER = "organiser"
+AMEND_PATH = "/amend"
 
 AMENDMENT = Document(
     "the amendment",

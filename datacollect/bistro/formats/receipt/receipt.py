@@ -20,7 +20,7 @@ from datacollect.files.kinds import ListOf, Schema, Text, Whole, wrong
 from datacollect.net.keys import SIGNATURE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 RECEIPT_FORMAT = "datacollect-receipt/1"
 AMENDMENTS_FORMAT = "datacollect-amendments/1"
@@ -230,6 +230,15 @@ def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
         bistro_receipts=tuple(values["bistro_receipts"]),
         collected=values["collected"],
     )
+
+
+def acknowledgements_body(words: Sequence[Acknowledgement], *, is_list: bool) -> bytes:
+    """Return the body of the answer that says them, or the only one; the log it does not name."""
+    rows = [
+        {"index": word.index, "time_s": word.time_s, "signature": _base64(word.signature)}
+        for word in words
+    ]
+    return json.dumps(rows if is_list else rows[0]).encode()
 
 
 def read_acknowledgement(data: bytes, log: str) -> Acknowledgement:

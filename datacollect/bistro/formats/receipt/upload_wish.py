@@ -14,6 +14,7 @@ from datacollect.bistro.formats.log.entry import SIZE_STOP, Commitment
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import ProvedTime, checkpoint_time
 from datacollect.errors import ProblemError, RefusedError, TicketError
+from datacollect.files.documents import peer_json
 from datacollect.files.kinds import Whole
 
 if TYPE_CHECKING:
@@ -168,10 +169,7 @@ def commitment_json(commitment: Commitment) -> bytes:
 def commitment_of(data: bytes, event: bytes) -> Commitment:
     """Return the commitment of `commitment_json`; raise `ProblemError` where it is none."""
     place = "Upload-Metadata: commitment"
-    try:
-        tree = json.loads(data)
-    except (ValueError, RecursionError):
-        tree = None
+    tree = peer_json(data)
     if not isinstance(tree, dict) or tree.keys() != {"salt", "size", "sha256", "content_p"}:
         raise ProblemError(f"{place} must be JSON with salt, size, sha256 and content_p")
     return Commitment(

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import document_name, not_written
-from datacollect.files.durability import sync, synchronise
+from datacollect.files.documents import document_name, not_written, peer_json
+from datacollect.files.durability import name_durably
 from datacollect.files.units import format_bytes
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _tree(kept: Kept) -> dict[str, Any]:
 
 def _kept(told: bytes, name: str) -> Kept:
     try:
-        tree = json.loads(told)
+        tree = peer_json(told)
         secret, ticket, file = tree["ticket_secret"], tree["ticket"], tree["file"]
         kept = Kept(
             bytes.fromhex(tree["event"]),
@@ -211,7 +211,7 @@ def _kept(told: bytes, name: str) -> Kept:
             ),
             FileVersion(int(file["bytes"]), int(file["mtime_ns"])),
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         kept = None
     if kept is None or json.dumps(_tree(kept), separators=(",", ":")).encode() != told:
         raise ProblemError(f"{name}: what it says of its ciphertext is damaged")
@@ -254,9 +254,7 @@ def _new_file(target: Path) -> Iterator[BinaryIO]:
         with os.fdopen(number, "wb") as out:
             yield out
             out.flush()
-            sync(out.fileno())
-        os.link(beside, target)
-        synchronise(target.parent)
+            name_durably(beside, target, fd=out.fileno(), is_new=True)
     except OSError as error:
         raise not_written(target, error) from None
     finally:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from datacollect.bistro.formats.log.entry import MOST_HEADER_BYTES, SECRET_BYTES, content_code
 from datacollect.errors import DatacollectError, IdentityError, ProblemError
+from datacollect.files.documents import peer_json
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _head(inner: Inner) -> bytes:
 
 def _inner(told: bytes) -> Inner:
     try:
-        tree = json.loads(told)
+        tree = peer_json(told)
         secret, ticket = bytes.fromhex(tree["secret"]), tree["ticket_secret"]
         inner = Inner(
             tree["header"].encode(), secret, None if ticket is None else bytes.fromhex(ticket)
@@ -207,7 +208,7 @@ def _inner(told: bytes) -> Inner:
             and len(secret) == SECRET_BYTES
             and len(inner.ticket_secret or bytes(SECRET_BYTES)) == SECRET_BYTES
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise ProblemError(_OTHER_HEAD) from None
     if not is_one:
         raise ProblemError(_OTHER_HEAD)

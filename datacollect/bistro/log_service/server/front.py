@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.formats.assignment.loads import MOST_LOADS_BYTES
 from datacollect.bistro.formats.event.tickets import Admitted
-from datacollect.bistro.formats.log.entry import ENTRY_BYTES
-from datacollect.bistro.formats.log.notes import MOST_NOTE_BYTES
 from datacollect.bistro.http.clocks import now
 from datacollect.bistro.http.exchange import Asked, Keeper, Reply, Together, messages
 from datacollect.bistro.http.signals import saying
@@ -23,10 +19,10 @@ from datacollect.bistro.http.web import (
     refused_body,
 )
 from datacollect.bistro.log_service.admission import Admission
-from datacollect.bistro.log_service.core import MOST_ENTRIES, refusal
+from datacollect.bistro.log_service.core import refusal
+from datacollect.bistro.log_service.requests import POSTS, post_of
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.net.buckets import bucket_of
-from datacollect.net.keys import TOKEN_LENGTH
 
 if TYPE_CHECKING:
     import socket
@@ -39,20 +35,11 @@ if TYPE_CHECKING:
     from datacollect.bistro.http.connections import CountingListener
     from datacollect.net.buckets import Bucket
 
-# Each entry in quotes, with a comma and room for spaces; a ticket, and what stands around.
-MOST_COMMIT_BYTES = MOST_ENTRIES * (2 * ENTRY_BYTES + 16) + TOKEN_LENGTH + 1024
-MOST_BODY_BYTES = {
-    "/commit": MOST_COMMIT_BYTES,
-    "/amend": MOST_NOTE_BYTES,
-    "/loads": MOST_LOADS_BYTES,
-}
 # Who keeps the log answers in less, or is stuck.
 ANSWER_S = 30.0
 LONGEST_PATH = 200
 # What an address may read: a campus has one, and all there ask for their proofs in one minute.
 GETS_PER_S, GETS_AT_ONCE = 200.0, 20_000.0
-# What somebody says to be the destination's is read before it is known whose it is.
-LOADS_COUNT = 100
 
 
 class Front:
@@ -79,20 +66,19 @@ class Front:
             if len(path) > LONGEST_PATH:
                 return Reply.words(404, "there is no such thing here")
             return await self._keeper.ask(Asked("get", path=path))
-        if path not in MOST_BODY_BYTES:
+        post = POSTS.get(path)
+        if post is None:
             return Reply.words(404, "there is no such thing here")
         if request.method != "POST":
             return Reply.words(405, f"{path} takes POST")
-        if path == "/loads" and not self._may_ask(address, LOADS_COUNT):
+        if post.n_counts and not self._may_ask(address, post.n_counts):
             return _too_many()
         try:
-            body = await body_of(request, MOST_BODY_BYTES[path])
+            body = await body_of(request, post.most_bytes)
         except (TooLongError, TimeoutError) as error:
             return refused_body(error)
-        if path != "/commit":
-            return await self._keeper.ask(Asked(path.removeprefix("/"), address, body))
         try:
-            asked = _commitments(body, address)
+            asked = post.read(path, address, body)
         except ProblemError as error:
             return Reply.words(400, str(error))
         return await self._keeper.ask(asked)
@@ -105,35 +91,6 @@ class Front:
 
 def _too_many() -> Reply:
     return Reply.words(429, "too many requests from this address; come again later", 1)
-
-
-def _commitments(body: bytes, address: str) -> Asked:
-    """Return what a request to commit asks for; raise `ProblemError` where it is none."""
-    try:
-        tree = json.loads(body)
-    except (ValueError, RecursionError):
-        tree = None
-    if not isinstance(tree, dict) or not {"entry"} <= tree.keys() <= {"entry", "ticket"}:
-        raise ProblemError('the body must be JSON, {"entry": HEX or [HEX, …], "ticket": TOKEN}')
-    given, ticket = tree["entry"], tree.get("ticket")
-    texts = given if isinstance(given, list) else [given]
-    if not isinstance(ticket, str | None):
-        raise ProblemError("ticket must be text")
-    if not 1 <= len(texts) <= MOST_ENTRIES:
-        raise ProblemError(f"entry must be 1 to {MOST_ENTRIES} entries, got {len(texts)}")
-    entries = [_entry(text) for text in texts]
-    path = "list" if isinstance(given, list) else ""
-    return Asked("commit", address, b"".join(entries), path, ticket)
-
-
-def _entry(text: Any) -> bytes:
-    try:
-        entry = bytes.fromhex(text)
-    except (TypeError, ValueError):
-        entry = b""
-    if len(entry) != ENTRY_BYTES or entry.hex() != text:
-        raise ProblemError(f"an entry must be {2 * ENTRY_BYTES} lowercase hexadecimal digits")
-    return entry
 
 
 class Remote:
@@ -156,7 +113,8 @@ class Remote:
         """Return the answer to a request, in every case."""
         self._n_requests += 1
         number = self._n_requests
-        if asked.kind == "commit" and self._admission.event.admission == "tickets":
+        post = post_of(asked)
+        if post is not None and post.has_ticket and self._admission.event.admission == "tickets":
             try:
                 asked = self._verified(asked)
             except RefusedError as error:

@@ -9,14 +9,13 @@ whoever watches it starts it again.
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import math
 import re
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.folder import NoRoomError
-from datacollect.bistro.formats.assignment.loads import MOST_AGE_S, read_loads
+from datacollect.bistro.formats.assignment.loads import LOADS_PATH, MOST_AGE_S, read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict, beginning_of
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.formats.log.tiles import Tile
@@ -26,16 +25,17 @@ from datacollect.bistro.http.exchange import BYTES_TYPE, JSON_TYPE, TEXT_TYPE, A
 from datacollect.bistro.log_service import messages
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.proving import proof_of
+from datacollect.bistro.log_service.requests import OF_OWNER, acknowledged, post_of
 from datacollect.errors import ProblemError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from datacollect.bistro.formats.assignment.loads import Loads
-    from datacollect.bistro.formats.log.acknowledgement import Acknowledgement
     from datacollect.bistro.http.config import ServiceConfig
     from datacollect.bistro.log_service.messages import (
         Action,
+        Answer,
         AskWitness,
         Publish,
         Store,
@@ -88,7 +88,7 @@ class Sequencer:
         # The newest table of loads, and as it was signed: it is worth nothing after a minute.
         self._loads: tuple[Loads, bytes] | None = None
         self._n_requests = 0
-        self._waiting: dict[int, tuple[asyncio.Future[Reply], bool]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[Reply], Callable[[Answer], Reply]]] = {}
         # What cannot be written now, by what was to be done.
         self._troubles: dict[str, StoreError] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -132,7 +132,13 @@ class Sequencer:
                 return self._got(asked.path)
             if asked.kind == "loads":
                 return self._take_loads(asked.body)
-            return await self._kept(lambda n: _event_of(asked, n), is_list=asked.path == "list")
+            post = post_of(asked)
+            assert post is not None
+            event, reply = post.event, post.reply
+            assert event is not None
+            return await self._kept(
+                lambda n: event(now(), n, asked), lambda answer: reply(answer, asked)
+            )
         except StoreError as error:
             return _trouble_reply(error)
         except ProblemError as error:
@@ -143,17 +149,22 @@ class Sequencer:
     async def record(self, entries: Sequence[bytes]) -> Reply:
         """Keep entries of the log's owner; return the answer once they are on the disk, or not."""
         rows = tuple(entries)
-        return await self._kept(lambda n: messages.RecordAsked(now(), n, rows), is_list=True)
+        return await self._kept(
+            lambda n: messages.RecordAsked(now(), n, rows),
+            lambda answer: acknowledged(answer, OF_OWNER),
+        )
 
     # What is to be kept -----------------------------------------------------------------------
 
-    async def _kept(self, event_of: Callable[[int], messages.Event], *, is_list: bool) -> Reply:
+    async def _kept(
+        self, event_of: Callable[[int], messages.Event], reply: Callable[[Answer], Reply]
+    ) -> Reply:
         if self._troubles:
             return _trouble_reply(next(iter(self._troubles.values())))
         self._n_requests += 1
         number = self._n_requests
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future, is_list
+        self._waiting[number] = future, reply
         try:
             self._tell(event_of(number))
             return await future
@@ -192,10 +203,11 @@ class Sequencer:
 
     def _do(self, action: Action) -> None:
         match action:
-            case messages.Acknowledge(request, words):
-                self._answer(request, lambda is_list: _acknowledged(words, is_list=is_list))
+            case messages.Answer(request):
+                if request in self._waiting:
+                    self._answer(request, self._waiting[request][1](action))
             case messages.Refuse(request, status, text, again_s):
-                self._answer(request, lambda _: Reply.refusing(status, text, again_s))
+                self._answer(request, Reply.refusing(status, text, again_s))
             case messages.Warn(text):
                 self._say(text)
             case messages.AskWitness():
@@ -207,15 +219,15 @@ class Sequencer:
             case messages.Publish():
                 self._begin(self._publish(action))
 
-    def _answer(self, request: int, reply: Callable[[bool], Reply]) -> None:
+    def _answer(self, request: int, reply: Reply) -> None:
         # Who was told to come again meanwhile is not there any more.
-        future, is_list = self._waiting.get(request, (None, False))
+        future, _ = self._waiting.get(request, (None, None))
         if future is not None and not future.done():
-            future.set_result(reply(is_list))
+            future.set_result(reply)
 
     def _answer_all(self, reply: Reply) -> None:
         for request in [*self._waiting]:
-            self._answer(request, lambda _: reply)
+            self._answer(request, reply)
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -283,7 +295,7 @@ class Sequencer:
             return self._tile(path.removeprefix("/"))
         if path == "/amendments" and not self._is_verdicts:
             return self._amendments()
-        if path == "/loads":
+        if path == LOADS_PATH:
             is_fresh = self._loads is not None and self._loads[0].is_fresh(now().unix_s)
             return _or_absent(self._loads[1] if self._loads and is_fresh else None, TEXT_TYPE)
         if path == "/event":
@@ -360,25 +372,6 @@ def _entry_of(digits: str) -> bytes | None:
 
 def _no_entry() -> Reply:
     return Reply.words(400, f"an entry is {2 * ENTRY_BYTES} lowercase hexadecimal digits")
-
-
-def _event_of(asked: Asked, number: int) -> messages.Event:
-    if asked.kind == "amend":
-        return messages.AmendAsked(now(), number, asked.body, asked.address)
-    entries = [asked.body[i : i + ENTRY_BYTES] for i in range(0, len(asked.body), ENTRY_BYTES)]
-    return messages.CommitAsked(now(), number, tuple(entries), asked.ticket, asked.address)
-
-
-def _acknowledged(words: Sequence[Acknowledgement], *, is_list: bool) -> Reply:
-    rows = [
-        {
-            "index": word.index,
-            "time_s": word.time_s,
-            "signature": base64.b64encode(word.signature).decode(),
-        }
-        for word in words
-    ]
-    return Reply(200, json.dumps(rows if is_list else rows[0]).encode(), JSON_TYPE)
 
 
 def _trouble_reply(error: StoreError) -> Reply:

@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.folder import Held
+from datacollect.bistro.formats.log.commit import MOST_ENTRIES
 from datacollect.bistro.http.clocks import now
 from datacollect.bistro.http.signals import saying
 from datacollect.bistro.http.web import WebServer, bound_socket, tls_context, url_of
-from datacollect.bistro.log_service.core import MOST_ENTRIES, log_of
+from datacollect.bistro.log_service.core import log_of
 from datacollect.bistro.log_service.server.front import Front
 from datacollect.bistro.log_service.server.sequencer import Sequencer
 from datacollect.bistro.log_service.store import LogStore

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from datacollect.files.fields import Document, Field, Table
-from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole
+from datacollect.files.fields import Document, Field, Part, Table
+from datacollect.files.kinds import ListOf, Number, Text, Whole
 from datacollect.files.quantities import BYTES_PER_S
 from datacollect.net.kinds import TLS, Address, Addresses, HostName, PublicKey
 from datacollect.problem.hourly_rates import HostRate
@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.config.tables import AgentTable
 
 AGENT_FORMAT = "datacollect-agent/1"
-
-
-@dataclass(frozen=True)
-class TableOf:
-    """One table."""
-
-    table: Table
-
-    def read(self, value: Any, place: str) -> dict[str, Any]:
-        """Return the values of its fields."""
-        return self.table.read(value, place)
-
-    def schema(self) -> Schema:
-        """Return a reference to the table."""
-        return self.table.schema()
 
 
 SPOOL = Table(
@@ -132,15 +117,15 @@ AGENT = Document(
             "TLS and requests to connect onwards.",
             default=[],
         ),
-        Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),
-        Field("tls", TableOf(TLS), "Left out: a certificate is made at the first start."),
+        Field("spool", Part(SPOOL), "Room for others' pieces; without effect so far."),
+        Field("tls", Part(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),
         Field(
             "congestion",
             Text(),
             "Congestion control of its connections, as bbr or cubic; left out: the kernel's.",
         ),
-        Field("limits", TableOf(LIMITS), "Limits; left out: the defaults."),
+        Field("limits", Part(LIMITS), "Limits; left out: the defaults."),
         Field(
             "timezone",
             Text(),
@@ -154,7 +139,7 @@ AGENT = Document(
 
 def agent_with(tables: Iterable[AgentTable]) -> Document:
     """Return the fields of agents' files, and some tables that others bring."""
-    fields = tuple(Field(each.name, TableOf(each.table), each.text) for each in tables)
+    fields = tuple(Field(each.name, Part(each.table), each.text) for each in tables)
     at = [field.name for field in AGENT.fields].index("spool")
     return replace(AGENT, fields=(*AGENT.fields[:at], *fields, *AGENT.fields[at:]))
 
