@@ -11,13 +11,17 @@ import sys
 import pytest
 from conftest import REPOSITORY
 from instances.agents import KEY, write_agent
+from instances.measuring import measure_table
 
 from datacollect import agent_alone, wings
 from datacollect.commands.brought import COMMANDS
 from datacollect.files.file_kinds import FILE_KINDS
-from datacollect.measuring.agent.table import COUNTERS, TOOLS
+from datacollect.measuring.agent.handlers import MEASURE_HANDLERS
+from datacollect.measuring.agent.host_tools import HOST_TOOLS
+from datacollect.measuring.agent.measure_config import COUNTERS
 from datacollect.net.key_forms import KEY_FORMS
 from datacollect.net.keys import write_private_key
+from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.config.tables import AGENT_TABLES
 from datacollect.transfer.agent.handlers import AGENT_HANDLERS, AgentHandlers
 
@@ -130,7 +134,7 @@ def test_each_name_leads_to_what_it_says():
         assert [each.name for each in registry.entries()] == list(registry.own)
 
 
-def test_the_agent_alone_has_the_tools_that_agents_have(monkeypatch):
+def test_the_agent_alone_has_the_tools_that_agents_have(monkeypatch, tmp_path):
     """It names them itself: what it imports is all that its wheel has."""
     given = {}
     monkeypatch.setattr(agent_alone, "serve", lambda _, **options: given.update(options))
@@ -140,9 +144,9 @@ def test_the_agent_alone_has_the_tools_that_agents_have(monkeypatch):
     started = AgentHandlers("measure", lambda *given: given)
     monkeypatch.setattr(wings.AGENT_HANDLERS["measure"].replace(":", "."), started)
     assert measuring.start("config", "log") == ("config", "log")
-    source = (REPOSITORY / "datacollect/measuring/agent/handlers.py").read_text(encoding="utf-8")
-    paths = set(re.findall(r'\{PREFIX\}(\w+)"', source))
-    assert {*TOOLS, COUNTERS} <= paths
+    config = AgentConfig.from_file(write_agent(tmp_path, "S", serve="data", more=measure_table()))
+    paths = MEASURE_HANDLERS.start(config, print).handlers.keys()
+    assert {f"/measure/{name}" for name in (*HOST_TOOLS, COUNTERS)} <= paths
 
 
 @pytest.mark.parametrize("wing", ["bistro", "measuring"])

@@ -14,7 +14,8 @@ from datacollect.measurement.series.day_and_night import day_and_night
 from datacollect.measuring.commands.hosts import _require_destination
 from datacollect.measuring.operator.flood_tests import flooded_host
 from datacollect.measuring.operator.iperf3_tests import require_by_iperf3
-from datacollect.measuring.operator.pair_tests import PingSettings, TcpSettings
+from datacollect.measuring.operator.pings import PingSettings
+from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.operator.traces import TraceSettings
 from datacollect.measuring.plan.hosts_file import HostsFile
 from datacollect.measuring.probes.pair_trains import capacity_by_train

@@ -13,20 +13,22 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import NotWrittenError, ProblemError, RefusedError, TransferError
-from datacollect.files.documents import parse_json
+from datacollect.errors import NotWrittenError, ProblemError, RefusedError
 from datacollect.files.kinds import shown
 from datacollect.measuring.agent.far_agent import FarAgent
 from datacollect.measuring.agent.host_tests import HostTests
-from datacollect.measuring.agent.pair_receiving import PairReceiver
-from datacollect.measuring.agent.pair_sending import ARRIVED_PATH, OPEN_PATH, send_pairs
-from datacollect.measuring.agent.pinging import ping
-from datacollect.measuring.agent.sending import SINK_PATH, send_tcp
-from datacollect.measuring.agent.table import COUNTERS, measure_of
-from datacollect.measuring.agent.tracing import trace
+from datacollect.measuring.agent.host_tool import (
+    PREFIX,
+    SETTLED_S,
+    Host,
+    Sending,
+    body_of,
+    number_in,
+)
+from datacollect.measuring.agent.host_tools import HOST_TOOLS
+from datacollect.measuring.agent.measure_config import COUNTERS, measure_of
 from datacollect.measuring.plan.host_lease import Granted
 from datacollect.measuring.probes.interface_counters import interface_counters
-from datacollect.measuring.probes.pair_packets import PAGE
 from datacollect.net.connect import token_of
 from datacollect.net.host_marks import IN_PULL, is_marked
 from datacollect.net.names import host_and_port
@@ -37,22 +39,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.measuring.agent.host_tests import RunningTest
+    from datacollect.measuring.agent.host_tool import HostTool
     from datacollect.measuring.plan.measure_tickets import MeasureTicket
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.shell.handling import Exchange, Handler
 
-PREFIX = "/measure/"
 JSON = [("Content-Type", "application/json")]
 TOKEN = re.compile("[!-~]{1,8000}", re.ASCII)
-MOST_BODY_BYTES = 16 * 1024
-MOST_SECONDS = 60.0
-MOST_STREAMS = 64
-MOST_HOPS = 64
 # At once with one lease.
 MOST_TESTS = 64
-MOST_WINDOW_BYTES = 2**30
-# How long the last bytes of a test may take from the kernel to the one who counts them.
-SETTLED_S = 5.0
 
 
 class Measuring:
@@ -71,22 +66,20 @@ class Measuring:
         assert measure is not None
         self._config, self._measure, self._note = config, measure, note
         self._tests = HostTests(measure, config.certificate)
+        self._host = Host(config, measure, self._tests)
 
     def handlers(self) -> dict[str, Handler]:
         """Return who answers, by path."""
-        return {
+        acts = {"lease": self._lease, COUNTERS: self._counters, "received": self._received}
+        found: dict[str, Handler] = {
             f"{PREFIX}clock": _tell_clock,
-            f"{PREFIX}lease": self._answering(self._lease),
-            f"{PREFIX}ping": self._answering(self._ping),
-            f"{PREFIX}trace": self._answering(self._trace),
-            f"{PREFIX}tcp": self._answering(self._tcp),
-            f"{PREFIX}counters": self._answering(self._counters),
-            f"{PREFIX}received": self._answering(self._received),
-            f"{PREFIX}pairs": self._answering(self._pairs),
-            SINK_PATH: self._answering(self._sink),
-            OPEN_PATH: self._answering(self._open_udp),
-            ARRIVED_PATH: self._answering(self._arrived),
+            **{f"{PREFIX}{name}": self._answering(act) for name, act in acts.items()},
         }
+        for name, tool in HOST_TOOLS.items():
+            found[f"{PREFIX}{name}"] = self._answering(partial(self._send, tool))
+            for path, answer in tool.answers.items():
+                found[path] = self._answering(partial(answer, self._host))
+        return found
 
     def reread(self, config: AgentConfig) -> None:
         """Count the tickets of the operators whom the file names now; a test of another ends."""
@@ -112,14 +105,14 @@ class Measuring:
         return answer
 
     def _lease(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        asked = _body(exchange)
-        attempt = _number(asked, "attempt", 0, 10**9)
+        asked = body_of(exchange)
+        attempt = number_in(asked, "attempt", 0, 10**9)
         give_back = partial(self._tests.give_back, ticket, int(attempt))
         if exchange.method == "DELETE":
             give_back()
             return {}
-        seconds = _number(asked, "seconds", 0.001, 3600.0)
-        n_tests = int(_number({"tests": 1} | asked, "tests", 1, MOST_TESTS))
+        seconds = number_in(asked, "seconds", 0.001, 3600.0)
+        n_tests = int(number_in({"tests": 1} | asked, "tests", 1, MOST_TESTS))
         answer = self._tests.ask(ticket, int(attempt), seconds, n_tests)
         exchange.at_end(f"{ticket.nonce}/{attempt}", give_back)
         if isinstance(answer, Granted):
@@ -127,109 +120,29 @@ class Measuring:
             return {"granted_s": answer.seconds, "in_pull": in_pull}
         return {"wait_s": answer.wait_s, "ask_again_s": answer.ask_again_s}
 
-    def _tcp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        asked = _body(exchange)
+    def _send(self, tool: HostTool, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+        """Run a test from this host."""
+        asked = body_of(exchange)
         far = self._far_agent(asked, ticket)
-        streams = int(_number(asked, "streams", 1, MOST_STREAMS))
-        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
-        window_bytes = asked.get("window_bytes")
-        if window_bytes is not None:
-            window_bytes = int(_number(asked, "window_bytes", 1, MOST_WINDOW_BYTES))
-        test = self._tests.begin_once(ticket, "tcp")
-        rate = self._rate_of(exchange, test)
-        self._log("tcp test", to=far.name, streams=streams, seconds=seconds)
-        return send_tcp(far, test, streams, seconds, rate, window_bytes, exchange.throttle)
-
-    def _ping(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        asked = _body(exchange)
-        far = self._far_agent(asked, ticket)
-        n = int(_number(asked, "n", 1, 100))
-        every_s = _number(asked, "every_s", 0.2, 10.0)
-        test = self._tests.begin_once(ticket, "ping")
-        self._log("ping test", to=far.name, n=n)
-        return ping(far, test, n, every_s)
-
-    def _trace(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        asked = _body(exchange)
-        far = self._far_agent(asked, ticket)
-        hops = int(_number(asked, "hops", 1, MOST_HOPS))
-        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
-        test = self._tests.begin_once(ticket, "trace")
-        self._log("trace", to=far.name, hops=hops)
-        return trace(far, test, hops, seconds)
+        numbers = {name: limits.read(asked, name) for name, limits in tool.numbers.items()}
+        test = self._tests.begin_once(ticket, tool.name)
+        sending = Sending(far, test, self._rate_of(exchange, test), exchange.throttle)
+        self._log(tool.logged, to=far.name, **{name: numbers[name] for name in tool.logged_numbers})
+        return tool.send(sending, **numbers)
 
     def _counters(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         """Tell what the host's interfaces have carried: no test, and so without a lease."""
-        _body(exchange)
+        body_of(exchange)
         if COUNTERS not in ticket.tools:
             raise RefusedError(f"the ticket is for {', '.join(ticket.tools)}, not counters", 403)
         return interface_counters()
-
-    def _pairs(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        asked = _body(exchange)
-        far = self._far_agent(asked, ticket)
-        half_width = _number(asked, "half_width", 0.01, 1.0)
-        seconds = _number(asked, "seconds", 0.001, MOST_SECONDS)
-        test = self._tests.begin_once(ticket, "pairs")
-        rate = self._rate_of(exchange, test)
-        self._log("pairs test", to=far.name, half_width=half_width, seconds=seconds)
-        return send_pairs(far, test, half_width, seconds, rate, exchange.throttle)
-
-    def _open_udp(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        """Open this host's port for the packets of a test, as long as the connection lasts."""
-        _require_receiver(ticket)
-        _body(exchange)
-        port = self._measure.udp_port
-        if not port:
-            raise RefusedError(
-                "this agent takes no UDP packets: its file has no udp_port in [measure], or 0; "
-                "write one, open it in the firewall, and start the agent again",
-                403,
-            )
-        test = self._tests.begin(ticket, "pairs")
-        with test.changed:
-            if test.packets is not None:
-                raise RefusedError("the port has been opened for this test before", 409)
-            address = (self._config.listen[0], port)
-            test.packets = PairReceiver(address, ticket.nonce, test.took, test.over)
-        exchange.at_end(f"udp {ticket.nonce}", test.packets.close)
-        return {"nonce": ticket.nonce, "port": port}
-
-    def _arrived(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        """Say which packets of a test have arrived, and when, by the kernel."""
-        asked = _body(exchange)
-        packets = self._tests.running(ticket).packets
-        if packets is None:
-            raise RefusedError("no port has been opened for this test", 409)
-        first = int(_number(asked, "first", 0, NUMBER_STOP))
-        n = int(_number(asked, "n", 1, PAGE))
-        return packets.told(first, n, _number(asked, "wait_s", 0.0, SETTLED_S))
-
-    def _sink(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
-        """Take what the sender sends, and throw it away."""
-        _require_receiver(ticket)
-        test = self._tests.begin(ticket, "tcp")
-        with test.changed:
-            test.n_senders += 1
-        try:
-            while data := exchange.read():
-                try:
-                    test.took(len(data))
-                except RefusedError as error:
-                    exchange.cut(str(error))
-                    raise TransferError(str(error)) from None
-        finally:
-            with test.changed:
-                test.n_senders -= 1
-                test.changed.notify_all()
-        return {}
 
     def _received(self, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
         """Say how much has come of a test: when its connections have ended, and all is counted.
 
         What the kernel has acknowledged may not have been read yet, its connection's head included.
         """
-        expected_bytes = _number(_body(exchange), "expected_bytes", 0, NUMBER_STOP)
+        expected_bytes = number_in(body_of(exchange), "expected_bytes", 0, NUMBER_STOP)
         test = self._tests.running(ticket)
 
         def is_all() -> bool:
@@ -266,35 +179,8 @@ class Measuring:
         self._note(json.dumps({"time_s": round(time.time(), 3), "what": what, **facts}))
 
 
-def _require_receiver(ticket: MeasureTicket) -> None:
-    if ticket.audience != ticket.receiver:
-        raise RefusedError("by this ticket the other host receives", 403)
-
-
 def _tell_clock(exchange: Exchange) -> None:
     exchange.answer(200, JSON, json.dumps({"time_s": time.time()}).encode())
-
-
-def _body(exchange: Exchange) -> dict[str, Any]:
-    if exchange.body_bytes > MOST_BODY_BYTES:
-        raise RefusedError(f"a body has at most {MOST_BODY_BYTES} bytes", 413)
-    body = bytearray()
-    while data := exchange.read():
-        body += data
-    try:
-        tree = parse_json(body.decode(), "the request")
-    except UnicodeDecodeError:
-        tree = None
-    if not isinstance(tree, dict):
-        raise ProblemError("a request must be a JSON object")
-    return tree
-
-
-def _number(tree: dict[str, Any], name: str, least: float, most: float) -> float:
-    value = tree.get(name)
-    if not isinstance(value, int | float) or value is True or not least <= value <= most:
-        raise ProblemError(f"{name} must be a number from {least:g} to {most:g}, got {value!r}")
-    return value
 
 
 def _start(config: AgentConfig, log: Callable[[str], None]) -> Started:

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, RefusedError, TicketError
 from datacollect.files.kinds import shown
@@ -21,8 +21,7 @@ from datacollect.net.tls import fingerprint_of_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from datacollect.measuring.agent.pair_receiving import PairReceiver
-    from datacollect.measuring.agent.table import MeasureConfig
+    from datacollect.measuring.agent.measure_config import MeasureConfig
     from datacollect.measuring.plan.host_lease import LeaseAnswer
     from datacollect.measuring.plan.measure_tickets import MeasureTicket
 
@@ -48,8 +47,8 @@ class RunningTest:
         Payload.
     n_senders : int
         Connections that are open from the other end.
-    packets : PairReceiver or None
-        What has come over UDP.
+    kept : dict
+        What has come otherwise, as the tool at the receiving end keeps it, by its name.
     """
 
     ticket: MeasureTicket
@@ -59,7 +58,7 @@ class RunningTest:
     sent_bytes: int = 0
     received_bytes: int = 0
     n_senders: int = 0
-    packets: PairReceiver | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
     is_begun: bool = False
     tools_run: set[str] = field(default_factory=set)
     changed: threading.Condition = field(default_factory=threading.Condition)

@@ -15,11 +15,25 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import RefusedError
-from datacollect.measuring.probes.pair_packets import MOST_PACKETS, number_of
+from datacollect.measuring.agent.host_tool import (
+    PREFIX,
+    SETTLED_S,
+    body_of,
+    number_in,
+    require_receiver,
+)
+from datacollect.measuring.probes.pair_packets import MOST_PACKETS, PAGE, number_of
+from datacollect.net.tickets import NUMBER_STOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from datacollect.measuring.agent.host_tool import Host
+    from datacollect.measuring.plan.measure_tickets import MeasureTicket
+    from datacollect.transfer.agent.shell.handling import Exchange
+
+NAME = "pairs"
+OPEN_PATH, ARRIVED_PATH = f"{PREFIX}udp", f"{PREFIX}arrived"
 # linux/asm-generic/socket.h; Python's socket module does not name it.
 SO_TIMESTAMPNS = 35
 TIMESPEC = struct.Struct("qq")
@@ -190,3 +204,36 @@ def _opened(host: str, port: int) -> socket.socket:
         opened.close()
         raise
     return opened
+
+
+def open_port(host: Host, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+    """Open this host's port for the packets of a test, as long as the connection lasts."""
+    require_receiver(ticket)
+    body_of(exchange)
+    port = host.measure.udp_port
+    if not port:
+        raise RefusedError(
+            "this agent takes no UDP packets: its file has no udp_port in [measure], or 0; "
+            "write one, open it in the firewall, and start the agent again",
+            403,
+        )
+    test = host.tests.begin(ticket, NAME)
+    with test.changed:
+        if NAME in test.kept:
+            raise RefusedError("the port has been opened for this test before", 409)
+        address = (host.config.listen[0], port)
+        packets = PairReceiver(address, ticket.nonce, test.took, test.over)
+        test.kept[NAME] = packets
+    exchange.at_end(f"udp {ticket.nonce}", packets.close)
+    return {"nonce": ticket.nonce, "port": port}
+
+
+def tell_arrived(host: Host, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+    """Say which packets of a test have arrived, and when, by the kernel."""
+    asked = body_of(exchange)
+    packets: PairReceiver | None = host.tests.running(ticket).kept.get(NAME)
+    if packets is None:
+        raise RefusedError("no port has been opened for this test", 409)
+    first = int(number_in(asked, "first", 0, NUMBER_STOP))
+    n = int(number_in(asked, "n", 1, PAGE))
+    return packets.told(first, n, number_in(asked, "wait_s", 0.0, SETTLED_S))

@@ -24,6 +24,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.files.documents import peer_json
 from datacollect.measuring.agent.host_tests import ENDED_EARLY
+from datacollect.measuring.agent.host_tool import SECONDS, HostTool, Limits
+from datacollect.measuring.agent.pair_receiving import (
+    ARRIVED_PATH,
+    NAME,
+    OPEN_PATH,
+    open_port,
+    tell_arrived,
+)
 from datacollect.measuring.probes import packet_pairs, pair_trains
 from datacollect.measuring.probes.pair_packets import (
     PAGE,
@@ -40,10 +48,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from datacollect.measuring.agent.far_agent import FarAgent
-    from datacollect.measuring.agent.host_tests import RunningTest
-    from datacollect.transfer.rates.throttle import Throttle
+    from datacollect.measuring.agent.host_tool import Sending
 
-OPEN_PATH, ARRIVED_PATH = "/measure/udp", "/measure/arrived"
 ANSWER_S = 10.0
 MOST_ANSWER_BYTES = 65_536
 # How long what is on its way may take, the queue that it stands in included.
@@ -189,12 +195,9 @@ class _OverError(Exception):
 class _Packets:
     """The socket from which packets leave, no faster than they may."""
 
-    test: RunningTest
+    sending: Sending
     socket: socket.socket
-    name: str
     until_s: float
-    rate_bytes_per_s: float | None
-    throttle: Throttle | None = None
     began_ns: int = field(default_factory=time.monotonic_ns)
     n_bytes: int = 0
     n_of_pairs: int = 0
@@ -208,24 +211,25 @@ class _Packets:
         What is sent at fixed steps may meet others' steps each time (Baccelli, Machiraju, Veitch
         and Bolot, "The role of PASTA in network measurement", SIGCOMM 2006).
         """
-        due_ns = self.next_ns
-        if self.rate_bytes_per_s is not None:
-            due_ns = max(due_ns, self.began_ns + int(self.n_bytes / self.rate_bytes_per_s * 1e9))
+        due_ns, rate_bytes_per_s = self.next_ns, self.sending.rate_bytes_per_s
+        if rate_bytes_per_s is not None:
+            due_ns = max(due_ns, self.began_ns + int(self.n_bytes / rate_bytes_per_s * 1e9))
         if due_ns / 1e9 >= self.until_s:
             raise _OverError
-        if self.test.over.wait(max(due_ns - time.monotonic_ns(), 0) / 1e9):
+        if self.sending.test.over.wait(max(due_ns - time.monotonic_ns(), 0) / 1e9):
             raise TransferError(ENDED_EARLY)
         self.next_ns = time.monotonic_ns() + int(apart_s * random.uniform(0.5, 1.5) * 1e9)
 
     def made(self, number: int, n_bytes: int) -> bytes:
         """Return the next packet, of so many bytes with its headers, which is counted."""
         payload_bytes = n_bytes - HEADERS_BYTES[self.socket.family]
-        if self.test.take_to_send(payload_bytes) < payload_bytes:
+        test, throttle = self.sending.test, self.sending.throttle
+        if test.take_to_send(payload_bytes) < payload_bytes:
             raise _OverError
         self.n_bytes += n_bytes
-        if self.throttle is not None:
-            self.throttle.owe(n_bytes)
-        return packet(self.test.ticket.nonce, number, payload_bytes)
+        if throttle is not None:
+            throttle.owe(n_bytes)
+        return packet(test.ticket.nonce, number, payload_bytes)
 
     def send(self, data: bytes) -> _Left | None:
         """Send a packet; return when it left, if it did."""
@@ -233,7 +237,8 @@ class _Packets:
         try:
             self.socket.send(data)
         except ConnectionRefusedError:
-            raise TransferError(f"{self.name}: its host refuses packets at that UDP port") from None
+            name = self.sending.far.name
+            raise TransferError(f"{name}: its host refuses packets at that UDP port") from None
         except OSError as error:
             self.failure = str(error.strerror)
             return None
@@ -276,28 +281,17 @@ def stamp_ns(connected: socket.socket) -> int | None:
     return None
 
 
-def send_pairs(
-    far: FarAgent,
-    test: RunningTest,
-    half_width: float,
-    seconds: float,
-    rate_bytes_per_s: float | None = None,
-    throttle: Throttle | None = None,
-) -> dict[str, Any]:
+def send_pairs(sending: Sending, half_width: float, seconds: float) -> dict[str, Any]:
     """Send pairs to another agent until they tell enough, or bytes, time or lease are over.
 
     Parameters
     ----------
-    far : FarAgent
-    test : RunningTest
+    sending : Sending
+        Of its throttle packets count, and do not wait for it.
     half_width : float
         Wanted half of the interval, as a part of the available bandwidth.
     seconds : float
         At most.
-    rate_bytes_per_s : float, optional
-        No more on average.
-    throttle : Throttle, optional
-        The limit of all that passes this agent: packets count, and do not wait.
 
     Returns
     -------
@@ -306,16 +300,17 @@ def send_pairs(
         pairs), ``back_to_back_s`` (of each of these pairs the gap with which it left, None where it
         did not), ``sent_gaps_s`` (of each pair after them).
     """
-    sending, n_sent = _Sending(half_width), 0
+    trains, n_sent = _Trains(half_width), 0
+    far, test = sending.far, sending.test
     ended = "done"
     try:
         with FarReceiver(far) as to:
             place = to.address, to.open(test.ticket.nonce)
             with _connected(place, far.name) as connected:
                 until_s = min(time.monotonic() + seconds, test.until_s)
-                packets = _Packets(test, connected, far.name, until_s, rate_bytes_per_s, throttle)
+                packets = _Packets(sending, connected, until_s)
                 try:
-                    sending.run(packets, to, place[1])
+                    trains.run(packets, to, place[1])
                 finally:
                     n_sent = packets.n_of_pairs
     except TransferError as error:
@@ -325,15 +320,15 @@ def send_pairs(
         pass
     return {
         "ended": ended,
-        "packet_bytes": sending.packet_bytes,
+        "packet_bytes": trains.packet_bytes,
         "sent_packets": n_sent,
-        "back_to_back_s": sending.back_to_back_s,
-        "sent_gaps_s": sending.sent_gaps_s,
+        "back_to_back_s": trains.back_to_back_s,
+        "sent_gaps_s": trains.sent_gaps_s,
     }
 
 
 @dataclass
-class _Sending:
+class _Trains:
     """What has been sent of a test."""
 
     half_width: float
@@ -401,9 +396,9 @@ def _greeted(packets: _Packets, to: FarReceiver, port: int) -> int:
     to.ask_arrived(len(sizes), GREETED_S)
     arrived = [sizes[number] for number, _ in to.arrivals if number in sizes]
     if not arrived:
-        why = f" ({packets.failure})" if packets.failure else ""
+        name, why = packets.sending.far.name, f" ({packets.failure})" if packets.failure else ""
         raise TransferError(
-            f"{packets.name}: of {len(sizes)} UDP packets to port {port} none has arrived{why}; "
+            f"{name}: of {len(sizes)} UDP packets to port {port} none has arrived{why}; "
             "open that UDP port for this host in the firewalls on the way, and forward it where a "
             "router translates addresses"
         )
@@ -422,3 +417,13 @@ def _connected(place: tuple[str, int], name: str) -> socket.socket:
         made.close()
         raise TransferError(f"{name}: no UDP packets go there: {error.strerror}") from None
     return made
+
+
+PAIRS = HostTool(
+    NAME,
+    {"half_width": Limits(0.01, 1.0), "seconds": SECONDS},
+    "pairs test",
+    ("half_width", "seconds"),
+    send_pairs,
+    {OPEN_PATH: open_port, ARRIVED_PATH: tell_arrived},
+)

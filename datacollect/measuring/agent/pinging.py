@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TransferError
 from datacollect.measuring.agent.host_tests import ENDED_EARLY
+from datacollect.measuring.agent.host_tool import HostTool, Limits
 from datacollect.measuring.probes.programs import said_by
 from datacollect.net.tcp_info import tcp_info
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from datacollect.measuring.agent.far_agent import FarAgent
-    from datacollect.measuring.agent.host_tests import RunningTest
+    from datacollect.measuring.agent.host_tool import Sending
     from datacollect.measuring.probes.programs import Bounded
 
 # Of an echo request.
@@ -35,7 +35,7 @@ _ROUND_TRIP = re.compile(r"time[=<]([0-9.]+) ms")
 _SUMMARY = re.compile(r"([0-9]+) packets transmitted, ([0-9]+) (?:packets )?received")
 
 
-def ping(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, Any]:
+def ping(sending: Sending, n: int, every_s: float) -> dict[str, Any]:
     """Ask the other end for `n` round trips, one every so many seconds.
 
     Returns
@@ -44,6 +44,7 @@ def ping(far: FarAgent, test: RunningTest, n: int, every_s: float) -> dict[str, 
         ``ended``, ``by`` (``"icmp"`` or ``"tcp handshake"``), ``sent`` (a number),
         ``round_trips_s`` (one for each answer), ``why_not_icmp`` where that could not be had.
     """
+    far, test = sending.far, sending.test
     try:
         connection = far.connected()
     except TransferError as error:
@@ -114,3 +115,12 @@ def _by_handshakes(
 
 def _none() -> dict[str, Any]:
     return {"sent": 0, "round_trips_s": []}
+
+
+PING = HostTool(
+    "ping",
+    {"n": Limits(1, 100, is_whole=True), "every_s": Limits(0.2, 10.0)},
+    "ping test",
+    ("n",),
+    ping,
+)

@@ -1,4 +1,4 @@
-"""The tool `tcp` where data are sent: some connections for some seconds, and what came of them.
+"""The tool `tcp`: some connections for some seconds, what came of them, and where data go.
 
 The data travel within TLS, over the port where the other agent listens anyway: nobody who is not
 the other end gets any, and nothing along the way can compress them. What the kernel says was
@@ -19,8 +19,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError, TransferError
+from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.measuring.agent.host_tests import ENDED_EARLY
+from datacollect.measuring.agent.host_tool import (
+    PREFIX,
+    SECONDS,
+    HostTool,
+    Limits,
+    require_receiver,
+)
 from datacollect.net.pacing import set_pacing_rate
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tcp_info import tcp_info
@@ -28,9 +35,10 @@ from datacollect.net.tcp_info import tcp_info
 if TYPE_CHECKING:
     import ssl
 
-    from datacollect.measuring.agent.far_agent import FarAgent
     from datacollect.measuring.agent.host_tests import RunningTest
-    from datacollect.transfer.rates.throttle import Throttle
+    from datacollect.measuring.agent.host_tool import Host, Sending
+    from datacollect.measuring.plan.measure_tickets import MeasureTicket
+    from datacollect.transfer.agent.shell.handling import Exchange
 
 BLOCK = bytes(64 * 1024)
 SAMPLE_EVERY_S = 0.1
@@ -41,7 +49,7 @@ STALL_S = 0.5
 MOST_ANSWER_BYTES = 16 * 1024
 # Of struct linger: on, for no time at all.
 ABANDONING = struct.pack("ii", 1, 0)
-SINK_PATH = "/measure/sink"
+SINK_PATH = f"{PREFIX}sink"
 FACTS = (
     *("rtt_s", "retransmits", "busy_s", "receiver_limited_s", "send_buffer_limited_s"),
     "application_limited",
@@ -49,29 +57,19 @@ FACTS = (
 
 
 def send_tcp(
-    far: FarAgent,
-    test: RunningTest,
-    n_streams: int,
-    seconds: float,
-    rate_bytes_per_s: float | None = None,
-    window_bytes: int | None = None,
-    throttle: Throttle | None = None,
+    sending: Sending, streams: int, seconds: float, window_bytes: int | None = None
 ) -> dict[str, Any]:
     """Send to another agent until the time, the bytes or the lease is over.
 
     Parameters
     ----------
-    far : FarAgent
-    test : RunningTest
-    n_streams : int
+    sending : Sending
+        Its rate is the most of all connections together.
+    streams : int
     seconds : float
         From the instant at which all connections are there.
-    rate_bytes_per_s : float, optional
-        Most of all connections together.
     window_bytes : int, optional
         So much of each connection may be on its way at a time; by default the kernel decides.
-    throttle : Throttle, optional
-        The limit of all that passes this agent.
 
     Returns
     -------
@@ -85,16 +83,14 @@ def send_tcp(
     ProblemError
         The kernel allows no such window.
     """
+    test = sending.test
     if window_bytes is not None:
         _require_window(window_bytes)
     curve = _Curve([], [(0.0, 0)])
     ended = "done"
     try:
-        rate = rate_bytes_per_s and rate_bytes_per_s / n_streams
         # Those that are there when one fails are in the list, and closed below.
-        curve.streams.extend(
-            _Stream(far, test, rate, window_bytes, throttle) for _ in range(n_streams)
-        )
+        curve.streams.extend(_Stream(sending, streams, window_bytes) for _ in range(streams))
         curve.begin()
         for stream in curve.streams:
             stream.start()
@@ -113,7 +109,7 @@ def send_tcp(
         "sent_bytes": test.sent_bytes,
         "curve": curve.rows,
         "facts": facts,
-        "rate_bytes_per_s": rate_bytes_per_s,
+        "rate_bytes_per_s": sending.rate_bytes_per_s,
     }
 
 
@@ -190,22 +186,15 @@ def _unacknowledged_bytes(connection: ssl.SSLSocket) -> int:
 class _Stream:
     """One connection, and the thread that sends over it."""
 
-    def __init__(
-        self,
-        far: FarAgent,
-        test: RunningTest,
-        rate_bytes_per_s: float | None,
-        window_bytes: int | None,
-        throttle: Throttle | None,
-    ) -> None:
-        self._far, self._test, self._throttle = far, test, throttle
+    def __init__(self, sending: Sending, streams: int, window_bytes: int | None) -> None:
+        self._far, self._test, self._throttle = sending.far, sending.test, sending.throttle
         self.failure = ""
         self._is_stopped = False
         self._thread = threading.Thread(target=self._send, daemon=True)
-        self.connection: ssl.SSLSocket = far.connected()
+        self.connection: ssl.SSLSocket = self._far.connected()
         self.connection.settimeout(STALL_S)
-        if rate_bytes_per_s is not None:
-            set_pacing_rate(self.connection, rate_bytes_per_s)
+        if sending.rate_bytes_per_s is not None:
+            set_pacing_rate(self.connection, sending.rate_bytes_per_s / streams)
         if window_bytes is not None:
             _set_window(self.connection, window_bytes)
 
@@ -290,3 +279,37 @@ class _Stream:
                 # TLS goes on with the same bytes where it has stopped.
                 if self._is_stopped:
                     raise
+
+
+def _sink(host: Host, exchange: Exchange, ticket: MeasureTicket) -> dict[str, Any]:
+    """Take what the sender sends, and throw it away."""
+    require_receiver(ticket)
+    test = host.tests.begin(ticket, TCP.name)
+    with test.changed:
+        test.n_senders += 1
+    try:
+        while data := exchange.read():
+            try:
+                test.took(len(data))
+            except RefusedError as error:
+                exchange.cut(str(error))
+                raise TransferError(str(error)) from None
+    finally:
+        with test.changed:
+            test.n_senders -= 1
+            test.changed.notify_all()
+    return {}
+
+
+TCP = HostTool(
+    "tcp",
+    {
+        "streams": Limits(1, 64, is_whole=True),
+        "seconds": SECONDS,
+        "window_bytes": Limits(1, 2**30, is_whole=True, is_optional=True),
+    },
+    "tcp test",
+    ("streams", "seconds"),
+    send_tcp,
+    {SINK_PATH: _sink},
+)

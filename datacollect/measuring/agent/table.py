@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, wrong
+from datacollect.measuring.agent.host_tools import HOST_TOOLS
+from datacollect.measuring.agent.measure_config import COUNTERS, MeasureConfig
 from datacollect.net.kinds import PublicKey
 from datacollect.transfer.agent.config.tables import AgentTable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.config.tables import AgentPlaces
 
 HOURS = re.compile(r"(\d|1\d|2[0-3])-([1-9]|1\d|2[0-4])", re.ASCII)
-TOOLS = ("ping", "trace", "pairs", "tcp")
-# It tells what others do on the host, too: only where it is named.
-COUNTERS = "counters"
 
 
 @dataclass(frozen=True)
@@ -53,9 +49,9 @@ MEASURE = Table(
         ),
         Field(
             "tools",
-            ListOf(Text((*TOOLS, COUNTERS))),
+            ListOf(Text((*HOST_TOOLS, COUNTERS))),
             "What may be run, and whether counters of interfaces are told; left out: all tests.",
-            default=list(TOOLS),
+            default=list(HOST_TOOLS),
         ),
         Field(
             "udp_port",
@@ -76,53 +72,6 @@ MEASURE = Table(
         Field("hours", Hours(), "When tests may run, as 22-6; left out: always."),
     ),
 )
-
-
-@dataclass(frozen=True)
-class MeasureConfig:
-    """What tests an agent takes part in; see ``MEASURE``.
-
-    Attributes
-    ----------
-    operators : frozenset of str
-        Public keys.
-    tools : tuple of str
-    bytes_per_hour : int
-    rate_bytes_per_s : float or None
-    hours : tuple of int and int, or None
-        From the first to the second, by the host's clock.
-    udp_port : int or None
-        Where packet pairs arrive; None or 0: nowhere.
-    used : Path
-        Where it is counted what tests have taken.
-    lock : Path
-        Held by the kernel while a test runs; agents with one ``state`` share it.
-    """
-
-    operators: frozenset[str]
-    tools: tuple[str, ...]
-    bytes_per_hour: int
-    rate_bytes_per_s: float | None
-    hours: tuple[int, int] | None
-    udp_port: int | None
-    used: Path
-    lock: Path
-
-    @property
-    def served(self) -> None:
-        """Nothing is served for it."""
-
-    @property
-    def own(self) -> tuple[Path, ...]:
-        """What it keeps."""
-        return (self.used, self.lock)
-
-
-def measure_of(config: AgentConfig) -> MeasureConfig | None:
-    """Return what an agent's file says of tests; None where it takes part in none."""
-    found = config.tables.get("measure")
-    assert found is None or isinstance(found, MeasureConfig)
-    return found
 
 
 def _configured(values: dict[str, Any], places: AgentPlaces) -> MeasureConfig:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TransferError
 from datacollect.measuring.agent.host_tests import ENDED_EARLY
+from datacollect.measuring.agent.host_tool import SECONDS, HostTool, Limits
 from datacollect.measuring.probes.programs import said_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.measuring.agent.far_agent import FarAgent
-    from datacollect.measuring.agent.host_tests import RunningTest
+    from datacollect.measuring.agent.host_tool import Sending
 
 # Of a packet with its headers, as traceroute sends it.
 TRACE_BYTES = 60
@@ -40,13 +40,12 @@ BEGINS: Mapping[str, str] = {
 }
 
 
-def trace(far: FarAgent, test: RunningTest, hops: int, seconds: float) -> dict[str, Any]:
+def trace(sending: Sending, hops: int, seconds: float) -> dict[str, Any]:
     """Trace to the other end.
 
     Parameters
     ----------
-    far : FarAgent
-    test : RunningTest
+    sending : Sending
     hops : int
         Most routers that are asked.
     seconds : float
@@ -59,6 +58,7 @@ def trace(far: FarAgent, test: RunningTest, hops: int, seconds: float) -> dict[s
         end), ``text`` (what the program has written), ``why_not`` (programs that could not be used,
         with the reason).
     """
+    far, test = sending.far, sending.test
     try:
         connection = far.connected()
     except TransferError as error:
@@ -103,3 +103,12 @@ def _commands(address: str, hops: int) -> dict[str, list[str]]:
         ONE_FLOW: ["traceroute", "-n", *one_flow, *usual, address],
         MANY_FLOWS: ["traceroute", "-n", *usual, address],
     }
+
+
+TRACE = HostTool(
+    "trace",
+    {"hops": Limits(1, 64, is_whole=True), "seconds": SECONDS},
+    "trace",
+    ("hops",),
+    trace,
+)

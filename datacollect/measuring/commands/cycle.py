@@ -12,6 +12,7 @@ from datacollect.commands.options import Json
 from datacollect.errors import ProblemError
 from datacollect.files.choices import MeasuredPairs
 from datacollect.measuring.commands.tools import NOT_ALL_DONE, DryRun, Folder, Hosts, Patience
+from datacollect.measuring.operator.tools import usual_tools
 
 
 def cycle(
@@ -23,7 +24,7 @@ def cycle(
             "--tools",
             metavar="TOOLS",
             help="Such as ping,tcp; flood: all at once into the destination; shared: which links "
-            "share a wire.  [default: ping,trace,tcp,flood,shared]",
+            f"share a wire.  [default: {','.join(usual_tools())},flood,shared]",
         ),
     ] = None,
     only: Annotated[

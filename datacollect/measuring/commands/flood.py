@@ -23,12 +23,12 @@ from datacollect.measuring.commands.tools import (
     bytes_in,
     finish,
     keep,
-    line_of,
     operator_key,
     pairs_of,
     require_budget,
     say_tests,
 )
+from datacollect.measuring.operator.tcp_tests import TCP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def flood(
     """
     from datacollect.files.units import counted, format_rate
     from datacollect.measuring.operator.flood_tests import flooded_host, measure_flood
-    from datacollect.measuring.operator.pair_tests import TcpSettings
+    from datacollect.measuring.operator.tcp_tests import TcpSettings
     from datacollect.measuring.plan.budget import Cost
     from datacollect.measuring.plan.hosts_file import HostsFile
 
@@ -79,7 +79,7 @@ def flood(
     rates = [row.get("bandwidth_bytes_per_s") or 0.0 for row in rows if row["ended"] == "done"]
     if not as_json:
         for row in rows:
-            emit(line_of(row))
+            emit(TCP.line(row))
         does = "sends" if host == pairs[0][0].name else "receives"
         at_once = counted(len(rates), "host")
         emit(f"{host} {does} {format_rate(sum(rates))} in all, with {at_once} at once")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import typer
 
 from datacollect.commands.at_work import at_work
@@ -13,8 +15,12 @@ from datacollect.measuring.commands.hosts import hosts
 from datacollect.measuring.commands.next_steps import next_steps_of
 from datacollect.measuring.commands.problem import problem
 from datacollect.measuring.commands.scan import scan
-from datacollect.measuring.commands.tools import curve, pairs, ping, tcp, trace
+from datacollect.measuring.commands.tools import command_of
 from datacollect.measuring.commands.watch import watch
+from datacollect.measuring.operator.tools import TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 measure = typer.Typer(
     help="Measure the network between hosts.",
@@ -22,7 +28,12 @@ measure = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (hosts, cycle, ping, trace, pairs, tcp, curve, scan, flood, problem, watch):
+COMMANDS: tuple[Callable[..., Any], ...] = (
+    *(hosts, cycle),
+    *map(command_of, TOOLS.values()),
+    *(scan, flood, problem, watch),
+)
+for command in COMMANDS:
     measure.command(cls=Command)(at_work(command, steps=next_steps_of))
 
 

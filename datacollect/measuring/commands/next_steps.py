@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.commands.next_steps import BEGINS_AGAIN, GOES_ON, NOTHING, next_steps
+from datacollect.measuring.operator.tools import TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 UNMEASURED = f"nothing was measured, and {BEGINS_AGAIN}"
 
 # They keep each row in their folder of samples as soon as it is there.
-TESTS = ("ping", "trace", "pairs", "tcp", "curve", "scan", "flood")
+TESTS = (*TOOLS, "scan", "flood")
 
 
 def next_steps_of(command: str, given: Given) -> Callable[[], str]:

@@ -22,12 +22,12 @@ from datacollect.measuring.commands.tools import (
     bytes_in,
     finish,
     keep,
-    line_of,
     operator_key,
     pairs_of,
     require_budget,
     say_tests,
 )
+from datacollect.measuring.operator.tcp_tests import TCP
 
 if TYPE_CHECKING:
     from datacollect.measuring.probes.window_scan import Cell, Choice
@@ -92,7 +92,7 @@ def scan(
                 of_pair.append(row)
                 keep(folder, [row])
                 if not as_json:
-                    emit(f"{_in_words(cell_of(row))}: {line_of(row)}")
+                    emit(f"{_in_words(cell_of(row))}: {TCP.line(row)}")
         choice = choose(map(cell_of, of_pair))
         rows += of_pair
         if choice is not None:

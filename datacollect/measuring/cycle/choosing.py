@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measuring.operator.ends import End
-    from datacollect.measuring.operator.tools import HasCost, Tool
+    from datacollect.measuring.operator.tool import HasCost, Tool
     from datacollect.measuring.plan.hosts_file import HostsFile
     from datacollect.measuring.plan.rounds import Cycle, Pair
 

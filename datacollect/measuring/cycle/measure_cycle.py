@@ -30,11 +30,10 @@ from datacollect.measuring.cycle.planning import (
 )
 from datacollect.measuring.cycle.record import only_one, read_record, write_record
 from datacollect.measuring.cycle.several_links import Asking, comparison_of
-from datacollect.measuring.operator.tools import TOOLS
+from datacollect.measuring.operator.tools import FLOOD, TOOLS
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.plan.current_tests import running_test
 from datacollect.measuring.plan.hosts_file import HostsFile
-from datacollect.measuring.results.host_limits import FLOOD
 from datacollect.measuring.results.shared_links import RUNS, SHARED, compared
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.fan_out import fan_out

@@ -27,10 +27,9 @@ from datacollect.measuring.cycle.record import CycleRecord, read_record
 from datacollect.measuring.cycle.several_links import Flood, comparison_of, flood_into
 from datacollect.measuring.operator.ends import is_by_agents
 from datacollect.measuring.operator.iperf3_tests import ThisHost
-from datacollect.measuring.operator.tools import tools_named
+from datacollect.measuring.operator.tools import FLOOD, tools_named, usual_tools
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.plan.routers import wires_of_routes
-from datacollect.measuring.results.host_limits import FLOOD
 from datacollect.measuring.results.shared_links import SHARED, compared
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 # Of several links at once, after those of pairs.
 OF_SEVERAL = (FLOOD, SHARED)
-DEFAULT_TOOLS = ("ping", "trace", "tcp", *OF_SEVERAL)
+DEFAULT_TOOLS = (*usual_tools(), *OF_SEVERAL)
 # So many pairs are named in a line.
 NAMED = 6
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from datacollect.measuring.cycle.choosing import BETWEEN_S
 from datacollect.measuring.operator.ends import is_by_agents, measure_ends
 from datacollect.measuring.operator.flood_tests import measure_at_once, measure_flood
-from datacollect.measuring.operator.pair_tests import TcpSettings, measure_pair
-from datacollect.measuring.operator.tools import most_bytes
+from datacollect.measuring.operator.pair_tests import measure_pair
+from datacollect.measuring.operator.tcp_tests import TcpSettings
+from datacollect.measuring.operator.tool import most_bytes
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.probes.shared_wires import CONNECTIONS
 from datacollect.measuring.results.shared_links import RUNS, SHARED
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from datacollect.measuring.operator.ends import End
-    from datacollect.measuring.operator.tools import HasCost
+    from datacollect.measuring.operator.tool import HasCost
     from datacollect.measuring.plan.rounds import Pair
     from datacollect.net.keys import PrivateKey
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import RefusedError, TransferError
-from datacollect.measuring.agent.table import COUNTERS
+from datacollect.measuring.agent.measure_config import COUNTERS
 from datacollect.measuring.plan.host_lease import Granted, Wait
 from datacollect.measuring.plan.measure_tickets import MeasureTicket, sign_measure_ticket
 from datacollect.measuring.probes.pair_packets import MOST_PACKETS, PAGE, arrivals_of

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
-from datacollect.measuring.agent.table import COUNTERS
+from datacollect.measuring.agent.measure_config import COUNTERS
 from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.probes.interface_counters import interface_counters
 from datacollect.net.fan_out import start_thread

@@ -1,4 +1,4 @@
-"""How the rate of a pair grows with connections: packet pairs, then tests of one, two, four."""
+"""The tool `curve`: how a rate grows with connections, by packet pairs and tests of 1, 2, 4."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from datacollect.measurement.sample_store import DONE
-from datacollect.measuring.operator.packet_pairs import PairsSettings
-from datacollect.measuring.operator.pair_tests import TcpSettings, any_known, measure_pair
-from datacollect.measuring.probes.connection_curve import competitors, link_rates
-from datacollect.measuring.results.measured_curves import CURVE
+from datacollect.files.units import counted, format_rate
+from datacollect.measuring.operator.packet_pairs import PAIRS, PairsSettings
+from datacollect.measuring.operator.tcp_tests import TCP, TcpSettings
+from datacollect.measuring.operator.tool import MOST_BYTES, Option, Tool, line_of, most_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from datacollect.measuring.plan.budget import Cost
     from datacollect.net.agent_entries import AgentEntry
@@ -48,7 +47,7 @@ class CurveSettings:
     seconds: float = 10.0
     most_bytes: int = 100_000_000
 
-    tool: ClassVar[str] = CURVE
+    tool: ClassVar[str] = "curve"
 
     @property
     def cost(self) -> Cost:
@@ -83,10 +82,12 @@ def measure_curve(
     -------
     iterator of dict
     """
+    from datacollect.measuring.operator.pair_tests import measure_pair
+
     begun_s = time.time()
     pairs = measure_pair(sender, receiver, key, CAPACITY_PAIRS, patience_s, tell)
     capacity = pairs.get("capacity_bytes_per_s")
-    if pairs["ended"] == DONE:
+    if pairs["ended"] == "done":
         yield pairs
     rows = []
     for n in NUMBERS if capacity is not None else NUMBERS_ALONE:
@@ -97,7 +98,7 @@ def measure_curve(
         "from": sender.name,
         "to": receiver.name,
         "time_s": begun_s,
-        "tool": CURVE,
+        "tool": settings.tool,
         "concurrency": 0,
         **curve_of(rows, settings, capacity, "" if capacity is not None else pairs["ended"]),
     }
@@ -120,7 +121,10 @@ def curve_of(
     no_capacity : str
         Why it is not known.
     """
-    failed = next((row for row in rows if row["ended"] != DONE), None)
+    from datacollect.measuring.operator.pair_tests import any_known
+    from datacollect.measuring.probes.connection_curve import competitors, link_rates
+
+    failed = next((row for row in rows if row["ended"] != "done"), None)
     if failed is not None:
         return {"ended": failed["ended"], "settings": json.dumps(asdict(settings))}
     n, rate = [row["streams"] for row in rows], [row["bandwidth_bytes_per_s"] for row in rows]
@@ -132,7 +136,7 @@ def curve_of(
         known = (capacity, competitors(capacity, n, rate))
     found = link_rates(n, rate, known)
     return {
-        "ended": DONE,
+        "ended": "done",
         "settings": json.dumps(said),
         "capacity_bytes_per_s": None if known is None else known[0],
         "competitors": None if known is None else known[1],
@@ -141,3 +145,40 @@ def curve_of(
         "duration_s": math.fsum(row["duration_s"] for row in rows),
         "beside_pull": any_known(row.get("beside_pull") for row in rows),
     }
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """Say what a curve tells; of a test of it, how many connections it had."""
+    if row["tool"] == PAIRS.name:
+        return PAIRS.line(row)
+    if row["tool"] == TCP.name:
+        streams = json.loads(row["settings"])["streams"]
+        return f"{counted(streams, 'stream')}: {TCP.line(row)}"
+    if row["ended"] != "done":
+        return line_of(row, None)
+    if row["competitors"] is None:
+        return line_of(
+            row,
+            f"one connection gets {format_rate(row['per_connection_bytes_per_s'])}; how many of "
+            f"others there are is not known: {json.loads(row['settings']).get('no_capacity')}",
+        )
+    return line_of(
+        row,
+        f"{format_rate(row['capacity_bytes_per_s'])} for all connections, those of others are as "
+        f"{row['competitors']:.1f} of ours",
+    )
+
+
+CURVE = Tool(
+    CurveSettings,
+    "Measure how rates grow with connections, and how many of others share the narrowest wire.\n\n"
+    "Packet pairs tell the capacity; 1, 2 and 4 connections what we get of it. Where pairs do not "
+    "tell it, 8 connections show how far the rate grows.",
+    {
+        "seconds": Option("--seconds", "S", "Each number of streams.", 0.1, 60.0),
+        "most_bytes": MOST_BYTES,
+    },
+    _line,
+    lambda rate: CurveSettings(10.0, most_bytes(rate, 10.0)),
+    measure_curve,
+)

@@ -9,13 +9,14 @@ from datacollect.measuring.operator.iperf3_tests import (
     ThisHost,
     measure_by_iperf3,
 )
+from datacollect.measuring.operator.pair_tests import in_one_test
 from datacollect.measuring.operator.tools import TOOLS
 from datacollect.net.agent_entries import AgentEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from datacollect.measuring.operator.tools import HasCost
+    from datacollect.measuring.operator.tool import HasCost, Measure
     from datacollect.measuring.plan.hosts_file import HostsFile, Reached
     from datacollect.net.keys import PrivateKey
 
@@ -77,7 +78,8 @@ def measure_ends(
     sender, receiver = ends
     if isinstance(sender, AgentEntry) and isinstance(receiver, AgentEntry):
         assert key is not None
-        return TOOLS[settings.tool].measure(sender, receiver, key, settings, patience_s, tell)
+        measure: Measure = TOOLS[settings.tool].measure or in_one_test
+        return measure(sender, receiver, key, settings, patience_s, tell)
     assert not isinstance(sender, AgentEntry)
     assert not isinstance(receiver, AgentEntry)
     return [measure_by_iperf3(sender, receiver, settings)]

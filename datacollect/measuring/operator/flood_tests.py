@@ -14,14 +14,14 @@ from datacollect.errors import ProblemError, TransferError
 from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.operator.lease_holding import leases_of
 from datacollect.measuring.operator.pair_tests import leased_test, tokens_for
-from datacollect.measuring.results.host_limits import FLOOD
+from datacollect.measuring.operator.tools import FLOOD
 from datacollect.net.fan_out import Meanwhile
 from datacollect.net.tickets import new_nonce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.measuring.operator.pair_tests import TcpSettings
+    from datacollect.measuring.operator.tcp_tests import TcpSettings
     from datacollect.net.agent_entries import AgentEntry
     from datacollect.net.keys import PrivateKey
 

@@ -15,13 +15,9 @@ from datacollect.files.documents import peer_json
 from datacollect.measurement.iperf3_results import outcome_of_iperf3
 from datacollect.measurement.sample_store import DONE
 from datacollect.measuring.agent.pinging import HANDSHAKE, round_trips
-from datacollect.measuring.operator.pair_tests import (
-    AROUND_S,
-    PingSettings,
-    TcpSettings,
-    any_known,
-    ping_row,
-)
+from datacollect.measuring.operator.pair_tests import AROUND_S, any_known
+from datacollect.measuring.operator.pings import PingSettings, ping_row
+from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.probes.programs import said_by
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
@@ -35,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.measurement.outcomes import Sample
-    from datacollect.measuring.operator.tools import HasCost
+    from datacollect.measuring.operator.tool import HasCost
 
 # iperf3 sends so much at a time over TCP: where it stops, it has sent up to one more.
 BLOCK_BYTES = 128 * 1024

@@ -1,4 +1,4 @@
-"""Packet pairs: what a test of them costs, and the row that comes of what both ends say.
+"""The tool `pairs`: what a test of them costs, and the row that comes of what both ends say.
 
 The sender says how far apart packets left, the receiver itself when they came: neither says what
 the pairs tell.
@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.units import format_rate
-from datacollect.measurement.sample_store import DONE
-from datacollect.measuring.plan.budget import Cost
-from datacollect.measuring.probes.packet_pairs import MOST_AVAILABLE_BYTES_PER_S
-from datacollect.measuring.probes.pair_packets import FIRST_GREETING, MOST_PACKETS
-from datacollect.measuring.probes.pair_trains import capacity_by_train, found_by_train
-from datacollect.net.safe_text import safe_text
+from datacollect.measuring.operator.tool import (
+    MOST_BYTES,
+    Option,
+    Tool,
+    ended_of,
+    line_of,
+    packets_in,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from datacollect.measuring.operator.agents import AskedAgent
-
-TOO_FAST = (
-    f"above {format_rate(MOST_AVAILABLE_BYTES_PER_S)} pairs do not tell the available bandwidth: "
-    "no sender keeps to such gaps; test by tcp"
-)
+    from datacollect.measuring.plan.budget import Cost
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,8 @@ class PairsSettings:
     @property
     def cost(self) -> Cost:
         """What it takes at most."""
+        from datacollect.measuring.plan.budget import Cost
+
         return Cost(self.most_bytes, self.seconds)
 
     def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
@@ -63,6 +63,8 @@ class PairsSettings:
         TransferError
             An end says what no such test can say.
         """
+        from datacollect.measuring.probes.pair_packets import FIRST_GREETING
+
         sent = _sent(sender.name, said)
         if not sent.n_packets:
             return {"ended": sent.ended}
@@ -79,6 +81,9 @@ class PairsSettings:
         return self._found(sent, of_pairs)
 
     def _found(self, sent: _Sent, arrivals: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        from datacollect.measuring.probes.packet_pairs import MOST_AVAILABLE_BYTES_PER_S
+        from datacollect.measuring.probes.pair_trains import capacity_by_train, found_by_train
+
         said = asdict(self) | {
             "packet_bytes": sent.packet_bytes,
             "capacity_pairs": len(sent.back_to_back_s),
@@ -92,7 +97,10 @@ class PairsSettings:
         row["capacity_bytes_per_s"] = capacity
         if capacity > MOST_AVAILABLE_BYTES_PER_S:
             # Nothing has failed: pairs tell this much of such a path.
-            said["no_bandwidth"] = TOO_FAST
+            said["no_bandwidth"] = (
+                f"above {format_rate(MOST_AVAILABLE_BYTES_PER_S)} pairs do not tell the available "
+                "bandwidth: no sender keeps to such gaps; test by tcp"
+            )
             return row | {"settings": json.dumps(said)}
         try:
             found = found_by_train(
@@ -117,11 +125,10 @@ class PairsSettings:
 
 def _with_reason(row: dict[str, Any], reason: str) -> dict[str, Any]:
     """Return the row of a test that tells nothing; why it ended early says more than that."""
-    return row | {"ended": reason} if row["ended"] == DONE else row
+    return row | {"ended": reason} if row["ended"] == "done" else row
 
 
-@dataclass(frozen=True)
-class _Sent:
+class _Sent(NamedTuple):
     """What the sender says."""
 
     ended: str
@@ -132,6 +139,8 @@ class _Sent:
 
 
 def _sent(name: str, said: dict[str, Any]) -> _Sent:
+    from datacollect.measuring.probes.pair_packets import MOST_PACKETS
+
     numbers = [said.get(key) for key in ("packet_bytes", "sent_packets")]
     whole = [n for n in numbers if type(n) is int and 0 <= n <= MOST_PACKETS]
     lists = [said.get(key) for key in ("back_to_back_s", "sent_gaps_s")]
@@ -142,9 +151,50 @@ def _sent(name: str, said: dict[str, Any]) -> _Sent:
         or not sum(map(len, gaps_s)) <= whole[1] // 2
     ):
         raise TransferError(f"{name}: what it says of its packets is none of such a test")
-    ended = safe_text(str(said.get("ended")))[:500]
-    return _Sent(ended, whole[0], whole[1], gaps_s[0], gaps_s[1])
+    return _Sent(ended_of(said), whole[0], whole[1], gaps_s[0], gaps_s[1])
 
 
 def _is_gap(value: Any) -> bool:
     return value is None or (type(value) in (int, float) and 0 <= value < 100)
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    if row.get("capacity_bytes_per_s") is None:
+        return line_of(row, None)
+    capacity = f"capacity {format_rate(row['capacity_bytes_per_s'])}"
+    if row.get("bandwidth_bytes_per_s") is None:
+        why = json.loads(row["settings"]).get("no_bandwidth")
+        return line_of(row, f"{capacity}; {why}" if why else capacity)
+    found, low, high = (
+        format_rate(row[f"bandwidth_{which}bytes_per_s"]) for which in ("", "low_", "high_")
+    )
+    return line_of(row, f"{capacity}, available {found} ({low} to {high})")
+
+
+def _packets_of(row: Mapping[Any, Any]) -> int:
+    """Return how many packets of pairs a row is of, whether they told a bandwidth or not."""
+    from datacollect.measurement.sample_store import settings_of
+
+    settings = settings_of(row["settings"])
+    return 2 * (packets_in(settings, "capacity_pairs") + packets_in(settings, "pairs"))
+
+
+PAIRS = Tool(
+    PairsSettings,
+    "Measure capacity and available bandwidth between hosts that run agents, by packet pairs.\n\n"
+    "As many as the interval needs, over UDP, to the udp_port of the agent that receives.",
+    {
+        "half_width": Option(
+            "--within",
+            "PART",
+            "Half of the interval that is wanted, as a part of the available bandwidth.",
+            0.01,
+            1.0,
+        ),
+        "seconds": Option("--seconds", "S", "How long at most.", 1.0, 60.0),
+        "most_bytes": MOST_BYTES,
+    },
+    _line,
+    lambda _: PairsSettings(),
+    packets_of=_packets_of,
+)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.measurement.sample_store import DONE, settings_of
-from datacollect.measuring.operator.pair_tests import TcpSettings, measure_pair
+from datacollect.measuring.operator.pair_tests import measure_pair
+from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.probes.window_scan import SCAN, Cell
 
 if TYPE_CHECKING:

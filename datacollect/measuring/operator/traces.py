@@ -1,4 +1,4 @@
-"""What a trace costs, and the row that comes of it."""
+"""The tool `trace`: what a trace costs, and the row that comes of it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from datacollect.errors import ProblemError, TransferError
-from datacollect.measurement.routes import (
-    require_jc,
-    route_of_scamper,
-    route_of_traceroute,
-)
-from datacollect.measurement.sample_store import DONE
-from datacollect.measuring.agent.tracing import (
-    MANY_FLOWS,
-    ONE_FLOW,
-    SCAMPER,
-    TRACE_BYTES,
-    TRIES,
-)
-from datacollect.measuring.plan.budget import Cost
-from datacollect.net.safe_text import safe_text
+from datacollect.measuring.operator.tool import SECONDS, Option, Tool, ended_of, line_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from datacollect.measurement.routes import Hop
     from datacollect.measuring.operator.agents import AskedAgent
+    from datacollect.measuring.plan.budget import Cost
 
 # Beyond what 64 hops take.
 MOST_TEXT = 64_000
@@ -47,11 +36,16 @@ class TraceSettings:
     tool: ClassVar[str] = "trace"
 
     def __post_init__(self) -> None:
+        from datacollect.measurement.routes import require_jc
+
         require_jc()
 
     @property
     def cost(self) -> Cost:
         """What it takes at most."""
+        from datacollect.measuring.agent.tracing import TRACE_BYTES, TRIES
+        from datacollect.measuring.plan.budget import Cost
+
         return Cost(TRIES * TRACE_BYTES * self.hops, self.seconds)
 
     def row(self, sender: AskedAgent, receiver: AskedAgent, said: dict[str, Any]) -> dict[str, Any]:
@@ -76,8 +70,8 @@ def trace_row(name: str, said: dict[str, Any], settings: TraceSettings) -> dict[
         It says what no trace can say.
     """
     by, text, address = (said.get(key) for key in ("by", "text", "address"))
-    ended = safe_text(str(said.get("ended")))[:500]
-    if text is None and ended != DONE:
+    ended = ended_of(said)
+    if text is None and ended != "done":
         return {"ended": ended}
     try:
         if not isinstance(text, str) or not isinstance(address, str) or len(text) > MOST_TEXT:
@@ -90,8 +84,35 @@ def trace_row(name: str, said: dict[str, Any], settings: TraceSettings) -> dict[
 
 
 def _route(by: Any, text: str, address: str) -> list[Hop]:
+    from datacollect.measurement.routes import route_of_scamper, route_of_traceroute
+    from datacollect.measuring.agent.tracing import MANY_FLOWS, ONE_FLOW, SCAMPER
+
     if by == SCAMPER:
         return route_of_scamper(text, address)
     if by in (ONE_FLOW, MANY_FLOWS):
         return route_of_traceroute(text, address, one_flow=by == ONE_FLOW)
     raise ProblemError("it is by no program that is known here")
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """Say a route's routers: all that answered at a hop, and where none did."""
+    from datacollect.measurement.routes import answering
+
+    if row.get("routers") is None:
+        return line_of(row, None)
+    hops = (" or ".join(answering(hop)) or "*" for hop in json.loads(row["routers"]))
+    return line_of(row, " ".join(hops) or "no router between")
+
+
+TRACE = Tool(
+    TraceSettings,
+    "Find the routers between hosts that run agents: by scamper, else by traceroute.",
+    {
+        "hops": Option("--hops", "N", "Most routers of a route.", 1, 64),
+        "seconds": SECONDS,
+    },
+    _line,
+    lambda _: TraceSettings(),
+    loads_wires=False,
+    is_usual=True,
+)

@@ -17,6 +17,8 @@ from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.series.changes import flag_changes
 from datacollect.measurement.series.smoothing import smoothed
 from datacollect.measurement.unlike import kinds_in_words, of_one_kind
+from datacollect.measuring.operator.pings import PING
+from datacollect.measuring.operator.tools import light_tools
 from datacollect.measuring.page.router_map import MBIT_BYTES, plotly_text, router_map
 from datacollect.measuring.results.samples_to_problem import PROBE, line_through
 from datacollect.pictures.colours import PALETTE
@@ -151,7 +153,7 @@ def watch_tree(table: pd.DataFrame, providers: Providers) -> dict[str, Any]:
 
 def _link(name: str, rows: pd.DataFrame) -> dict[str, Any]:
     """Return the series of a link: rates by kind of test with their averages, and round trips."""
-    is_rate = ~rows["tool"].isin(("ping", "trace"))
+    is_rate = ~rows["tool"].isin(light_tools())
     tests = rows[is_rate].assign(kind=rows["tool"])
     tests = tests.assign(kind=kinds_in_words(tests))
     rates = []
@@ -161,13 +163,13 @@ def _link(name: str, rows: pd.DataFrame) -> dict[str, Any]:
         rate = _numbers(newest, "bandwidth_bytes_per_s")
         line = _line(str(kind), newest["time_s"], rate / MBIT_BYTES, colour)
         rates += [line, _average(line), _changes(line, rate)]
-    pings = rows[rows["tool"] == "ping"].tail(MOST_SAMPLES)
+    pings = rows[rows["tool"] == PING.name].tail(MOST_SAMPLES)
     rtt_s = _numbers(pings, "rtt_s")
     return {
         "name": name,
         "title": plotly_text(name),
         "rates": [trace for trace in rates if trace["x"]],
-        "rtt": [_line("ping", pings["time_s"], rtt_s * 1e3, PALETTE[0])],
+        "rtt": [_line(PING.name, pings["time_s"], rtt_s * 1e3, PALETTE[0])],
     }
 
 

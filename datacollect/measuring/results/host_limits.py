@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.units import counted, format_rate
 from datacollect.measurement.sample_store import DONE, settings_of
+from datacollect.measuring.operator.tcp_tests import TCP
+from datacollect.measuring.operator.tools import FLOOD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 
     from datacollect.measuring.plan.rounds import Pair
 
-FLOOD = "flood"
 # Where all together got less than this part of what each got alone, the host is what limits: links
 # that share nothing keep 0.9 and more of their sum, links that do about three quarters and less.
 LIMITED = 0.85
@@ -79,7 +80,7 @@ def host_limits(table: pd.DataFrame, links: Mapping[Pair, float]) -> list[HostLi
         Bandwidths, which stand for tests alone where none had the flood's number of connections.
     """
     done = table[(table["ended"] == DONE) & (table["bandwidth_bytes_per_s"] > 0)]
-    alone = done[done["tool"] == "tcp"].groupby(["from", "to", "streams"])
+    alone = done[done["tool"] == TCP.name].groupby(["from", "to", "streams"])
     known = alone["bandwidth_bytes_per_s"].mean().to_dict()
     floods: dict[tuple[str, str], dict[str, list[dict[Any, Any]]]] = {}
     rows = done[done["tool"] == FLOOD].sort_values("time_s", kind="stable")

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.units import counted, format_rate
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.sample_store import DONE, settings_of
+from datacollect.measurement.sample_store import DONE
+from datacollect.measuring.operator.pings import PING
+from datacollect.measuring.operator.tcp_tests import TCP
+from datacollect.measuring.operator.tools import TOOLS
 from datacollect.measuring.probes.connection_curve import mathis_bytes_per_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -35,12 +38,6 @@ FEWEST_LOST = 5
 MOST_LOSS = 0.01
 
 MOST_NAMED = 3
-# No test sends more.
-MOST_PACKETS = 10**9
-
-PING, PAIRS = "ping", "pairs"
-# Kernels repeat a handshake's packets until one is answered, so that most losses do not show.
-HANDSHAKE = "tcp handshake"
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ def notes_of(compared: Sequence[ComparedWithReno]) -> list[str]:
 
 def _medians_of_tests(table: pd.DataFrame) -> tuple[dict[Pair, float], dict[Pair, float]]:
     """Return what a connection got, and its round trip, in tests over the fewest of each link."""
-    is_one = (table["tool"] == "tcp") & (table["ended"] == DONE)
+    is_one = (table["tool"] == TCP.name) & (table["ended"] == DONE)
     tests = table[is_one & (table["bandwidth_bytes_per_s"] > 0)]
     numbers = tests[["bandwidth_bytes_per_s", "streams", "rtt_s"]].astype(float)
     tests = tests[["from", "to"]].join(numbers)
@@ -160,7 +157,8 @@ def _medians_of_tests(table: pd.DataFrame) -> tuple[dict[Pair, float], dict[Pair
 
 
 def _trips_of_pings(table: pd.DataFrame) -> dict[Pair, float]:
-    pings = table.loc[(table["tool"] == PING) & (table["ended"] == DONE), ["from", "to", "rtt_s"]]
+    is_ping = (table["tool"] == PING.name) & (table["ended"] == DONE)
+    pings = table.loc[is_ping, ["from", "to", "rtt_s"]]
     return _above_0(pings.astype({"rtt_s": float}).groupby(["from", "to"])["rtt_s"].median())
 
 
@@ -173,34 +171,14 @@ def _losses(table: pd.DataFrame) -> dict[Pair, tuple[int, int]]:
     """Return of each link how many packets were lost, and of how many, in all its samples."""
     # Where nothing at all arrives, a firewall drops it, or nobody answers: no loss of the path's.
     loss = table["loss"].astype(float)
-    rows = table[table["tool"].isin(list(_SENT)) & (loss < 1)]
+    sent = {name: tool.packets_of for name, tool in TOOLS.items() if tool.packets_of is not None}
+    rows = table[table["tool"].isin(list(sent)) & (loss < 1)]
     # Most links lose nothing, and their settings need not be read.
     rows = rows[loss[rows.index].groupby([rows["from"], rows["to"]]).transform("max") > 0]
     found: dict[Pair, tuple[int, int]] = {}
     for row in rows[["from", "to", "tool", "ended", "loss", "settings"]].to_dict("records"):
-        n_sent = _SENT[row["tool"]](row)
+        n_sent = sent[row["tool"]](row)
         n_lost, n_before = found.get((row["from"], row["to"]), (0, 0))
         lost = round(row["loss"] * n_sent)
         found[row["from"], row["to"]] = (n_lost + lost, n_before + n_sent)
     return found
-
-
-def _pings_sent(row: Mapping[Any, Any]) -> int:
-    """Return how many echo requests a row is of; 0 where it does not say it."""
-    settings = settings_of(row["settings"])
-    if row["ended"] != DONE or settings.get("by") == HANDSHAKE:
-        return 0
-    return _whole(settings.get("n"))
-
-
-def _packets_sent(row: Mapping[Any, Any]) -> int:
-    """Return how many packets of pairs a row is of, whether they told a bandwidth or not."""
-    settings = settings_of(row["settings"])
-    return 2 * (_whole(settings.get("capacity_pairs")) + _whole(settings.get("pairs")))
-
-
-def _whole(value: object) -> int:
-    return value if type(value) is int and 0 < value < MOST_PACKETS else 0
-
-
-_SENT: dict[str, Callable[[Mapping[Any, Any]], int]] = {PING: _pings_sent, PAIRS: _packets_sent}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.sample_store import DONE, settings_of
+from datacollect.measuring.operator.curve_tests import CURVE
 from datacollect.measuring.probes.connection_curve import link_rates
 from datacollect.problem.bandwidth_intervals import HIGH, LOW
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measuring.plan.rounds import Pair
-
-CURVE = "curve"
 
 
 def with_curves(tree: dict[str, Any], table: pd.DataFrame) -> tuple[dict[str, Any], list[str]]:
@@ -55,7 +54,7 @@ def with_curves(tree: dict[str, Any], table: pd.DataFrame) -> tuple[dict[str, An
 
 def _newest(table: pd.DataFrame) -> dict[Pair, dict[str, float]]:
     """Return of each pair with curves what the newest says of the link."""
-    curves = table[(table["tool"] == CURVE) & (table["ended"] == DONE)].sort_values("time_s")
+    curves = table[(table["tool"] == CURVE.name) & (table["ended"] == DONE)].sort_values("time_s")
     found = {}
     for row in curves.to_dict("records"):
         rates = _rates_of(row)

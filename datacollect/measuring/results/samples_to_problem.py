@@ -17,9 +17,11 @@ from datacollect.measurement.sample_store import DONE, samples_of
 from datacollect.measurement.series.calibration import Calibration, calibrate
 from datacollect.measurement.series.day_and_night import day_and_night
 from datacollect.measurement.unlike import of_one_kind
+from datacollect.measuring.operator.packet_pairs import PAIRS
+from datacollect.measuring.operator.tools import FLOOD, light_tools
 from datacollect.measuring.plan.rounds import full_mesh
 from datacollect.measuring.probes.window_scan import SCAN
-from datacollect.measuring.results.host_limits import FLOOD, host_limits, with_host_limits
+from datacollect.measuring.results.host_limits import host_limits, with_host_limits
 from datacollect.measuring.results.mathis_check import compared_with_reno, notes_of
 from datacollect.measuring.results.measured_curves import with_curves
 from datacollect.measuring.results.measured_problem import measured_problem
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
     from datacollect.measuring.results.shared_links import FoundWire
 
 # A probe, whose rate is none of a connection's.
-PROBE = "pairs"
-# Tests that measure no bandwidth.
-LIGHT = ("ping", "trace")
+PROBE = PAIRS.name
 # Rates for settings that were varied on purpose, and of several links at once.
 NOT_OF_LINKS = (SCAN, FLOOD, SHARED)
 
@@ -201,9 +201,10 @@ def problem_of_samples(
 
 def _last_failure(table: pd.DataFrame) -> list[str]:
     """Say why tests with connections failed, by the last one; nothing where none has failed."""
-    failed = table[(table["ended"] != DONE) & ~table["tool"].isin(LIGHT)].sort_values("time_s")
+    is_failed = table["ended"] != DONE
+    failed = table[is_failed & ~table["tool"].isin(light_tools())].sort_values("time_s")
     if failed.empty:
-        failed = table[table["ended"] != DONE].sort_values("time_s")
+        failed = table[is_failed].sort_values("time_s")
     if failed.empty:
         return []
     row = failed.iloc[-1]

@@ -29,7 +29,8 @@ MEASURING = """
 import json, sys
 from pathlib import Path
 from instances.measuring import OPERATOR, entry_of, measuring
-from datacollect.measuring.operator.pair_tests import PingSettings, measure_pair
+from datacollect.measuring.operator.pings import PingSettings
+from datacollect.measuring.operator.pair_tests import measure_pair
 from datacollect.measuring.operator.traces import TraceSettings
 
 folder = Path(sys.argv[1])

@@ -14,7 +14,7 @@ from instances.measuring import OPERATOR, token_of
 
 from datacollect.errors import RefusedError
 from datacollect.measuring.agent.host_tests import HostTests
-from datacollect.measuring.agent.table import MeasureConfig
+from datacollect.measuring.agent.measure_config import MeasureConfig
 from datacollect.measuring.plan.host_lease import Granted, Wait
 from datacollect.net.keys import PrivateKey
 

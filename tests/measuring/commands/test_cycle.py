@@ -9,8 +9,9 @@ import pytest
 from instances.measuring import OPERATOR, star, write_hosts
 
 from datacollect.measuring.cycle.record import CycleRecord, write_record
-from datacollect.measuring.operator.pair_tests import PingSettings, TcpSettings
-from datacollect.measuring.operator.tools import TOOLS, Tool
+from datacollect.measuring.operator.pings import PingSettings
+from datacollect.measuring.operator.tcp_tests import TcpSettings
+from datacollect.measuring.operator.tools import TOOLS
 from datacollect.measuring.plan.hosts_file import HostsFile
 from datacollect.net.keys import write_private_key
 
@@ -88,9 +89,10 @@ def test_wrong_options_are_two(hosts, tmp_path, call, options, expected):
 
 def test_a_cycle_says_what_it_has_done(tmp_path, call, monkeypatch):
     """E, F and S may send to D; without a budget for more only these are asked for."""
-    ping = Tool(lambda _: PingSettings(2, 0.2), loads_wires=False)
+    ping = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(2, 0.2))
     monkeypatch.setitem(TOOLS, "ping", ping)
-    monkeypatch.setitem(TOOLS, "tcp", Tool(lambda _: TcpSettings(1, 0.3, 300_000)))
+    tcp = TOOLS["tcp"]._replace(settings_for=lambda _: TcpSettings(1, 0.3, 300_000))
+    monkeypatch.setitem(TOOLS, "tcp", tcp)
     with star(tmp_path) as agents:
         file = write_hosts(tmp_path, agents)
         assert HostsFile.from_file(file).destination == "D"

@@ -20,8 +20,9 @@ from instances.measuring import OPERATOR
 
 from datacollect.measurement.sample_store import read_parts
 from datacollect.measuring.operator import iperf3_tests
-from datacollect.measuring.operator.pair_tests import PingSettings, TcpSettings
-from datacollect.measuring.operator.tools import TOOLS, Tool
+from datacollect.measuring.operator.pings import PingSettings
+from datacollect.measuring.operator.tcp_tests import TcpSettings
+from datacollect.measuring.operator.tools import TOOLS
 from datacollect.net.host_marks import IN_PULL, marked
 from datacollect.net.keys import write_private_key
 
@@ -307,8 +308,13 @@ echo '1 packets transmitted, 1 received, 0% packet loss, time 0ms'
 
 def test_a_cycle_measures_servers_from_the_destination(tmp_path, call, fake, monkeypatch):
     """Both ways, one server at a time; then there is a problem to be planned."""
-    monkeypatch.setitem(TOOLS, "tcp", Tool(lambda _: TcpSettings(1, 10.0, 100_000_000)))
-    monkeypatch.setitem(TOOLS, "ping", Tool(lambda _: PingSettings(1, 0.2), loads_wires=False))
+    monkeypatch.setitem(
+        TOOLS,
+        "tcp",
+        TOOLS["tcp"]._replace(settings_for=lambda _: TcpSettings(1, 10.0, 100_000_000)),
+    )
+    ping = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(1, 0.2))
+    monkeypatch.setitem(TOOLS, "ping", ping)
     slow = {"bytes": 5_000_000, "seconds": 5.0, "bits_per_second": 8e6}
     log = fake(*4 * [recorded("reverse", **slow)])
     (log.parent / "ping").write_text(PING)

@@ -18,7 +18,7 @@ from instances.measuring import OPERATOR, measure_table
 
 from datacollect.commands.main import run
 from datacollect.measurement.sample_store import read_parts, write_part
-from datacollect.measuring.commands.tools import line_of
+from datacollect.measuring.operator.packet_pairs import PAIRS
 from datacollect.net.keys import PrivateKey, write_private_key
 
 HOSTS = """
@@ -360,7 +360,7 @@ def test_an_end_that_is_killed_while_pairs_are_sent_is_named(tmp_path, killed):
 def test_what_pairs_tell_is_a_line(found, said):
     settings = json.dumps({"no_bandwidth": found.pop("no")} if "no" in found else {})
     row = {"from": "S", "to": "D", "ended": "done", "settings": settings, **found}
-    assert line_of(row) == said
+    assert PAIRS.line(row) == said
 
 
 @pytest.mark.parametrize("killed", ["D", "S"])

@@ -11,7 +11,7 @@ from instances.measuring import OPERATOR
 import datacollect as dc
 from datacollect.measuring.cycle.planning import plan_cycle_of
 from datacollect.measuring.cycle.several_links import Asking
-from datacollect.measuring.operator.tools import TOOLS, Tool
+from datacollect.measuring.operator.tools import TOOLS
 from datacollect.measuring.operator.traces import TraceSettings
 from datacollect.measuring.plan.hosts_file import HostsFile
 from datacollect.net.keys import write_private_key
@@ -62,7 +62,11 @@ def compared(monkeypatch):
                 row |= {"ended": "done", "bandwidth_bytes_per_s": 1e6, "settings": settings}
                 yield row
 
-    monkeypatch.setitem(TOOLS, "trace", Tool(lambda _: TraceSettings(), trace, loads_wires=False))
+    monkeypatch.setitem(
+        TOOLS,
+        "trace",
+        TOOLS["trace"]._replace(settings_for=lambda _: TraceSettings(), measure=trace),
+    )
     monkeypatch.setattr(Asking, "compare", compare)
     return asked
 

@@ -20,8 +20,9 @@ from datacollect.errors import NotWrittenError
 from datacollect.files.units import format_duration
 from datacollect.measurement.sample_store import read_parts
 from datacollect.measuring.cycle import measure_cycle
-from datacollect.measuring.operator.pair_tests import PingSettings, TcpSettings
-from datacollect.measuring.operator.tools import TOOLS, Tool
+from datacollect.measuring.operator.pings import PingSettings
+from datacollect.measuring.operator.tcp_tests import TcpSettings
+from datacollect.measuring.operator.tools import TOOLS
 from datacollect.measuring.plan.hosts_file import HostsFile
 from datacollect.net.fan_out import Outcome
 from datacollect.net.keys import write_private_key
@@ -76,9 +77,10 @@ def asked(monkeypatch):
     def one_by_one(names, call):
         return {name: Outcome(name, call(name), None) for name in names}
 
-    ping = Tool(lambda _: PingSettings(), measure, loads_wires=False)
+    ping = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(), measure=measure)
     monkeypatch.setitem(TOOLS, "ping", ping)
-    monkeypatch.setitem(TOOLS, "tcp", Tool(lambda _: TcpSettings(), measure))
+    tcp = TOOLS["tcp"]._replace(settings_for=lambda _: TcpSettings(), measure=measure)
+    monkeypatch.setitem(TOOLS, "tcp", tcp)
     # In this thread: whatever ends the process ends it where it stands.
     monkeypatch.setattr(measure_cycle, "fan_out", one_by_one)
     return counts
@@ -172,7 +174,8 @@ def test_what_pings_say_counts_whatever_the_clock_does(tmp_path, hosts, asked, m
         row = {"from": sender.name, "to": receiver.name, "time_s": begun_s + jump_s, "tool": "ping"}
         yield {**row, "ended": "done", "rtt_s": 0.01, "beside_pull": True}
 
-    monkeypatch.setitem(TOOLS, "ping", Tool(lambda _: PingSettings(), ping, loads_wires=False))
+    ping = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(), measure=ping)
+    monkeypatch.setitem(TOOLS, "ping", ping)
     done = run(hosts, tmp_path / "samples")
     assert not asked
     assert len(done.left_out) == 6
@@ -196,7 +199,8 @@ def test_a_flood_that_is_left_out_takes_no_time(tmp_path, hosts, asked, monkeypa
         row = {"from": sender.name, "to": receiver.name, "time_s": time.time(), "tool": "ping"}
         yield {**row, "ended": ended}
 
-    monkeypatch.setitem(TOOLS, "ping", Tool(lambda _: PingSettings(), ping, loads_wires=False))
+    ping = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(), measure=ping)
+    monkeypatch.setitem(TOOLS, "ping", ping)
     said = []
     tools = ["ping", "tcp", "flood"]
     dc.measure_cycle(hosts, tmp_path / "samples", tools=tools, tell=said.append)

@@ -204,11 +204,11 @@ def test_two_operators_with_other_names_for_the_hosts_never_overlap(tmp_path):
 
 KILLED = """
 import sys
-from datacollect.measuring.operator.pair_tests import PingSettings
-from datacollect.measuring.operator.tools import TOOLS, Tool
+from datacollect.measuring.operator.pings import PingSettings
+from datacollect.measuring.operator.tools import TOOLS
 import datacollect as dc
 
-TOOLS["ping"] = Tool(lambda _: PingSettings(2, 0.2), loads_wires=False)
+TOOLS["ping"] = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(2, 0.2))
 dc.measure_cycle(sys.argv[1], sys.argv[2], tools=["ping"])
 """
 

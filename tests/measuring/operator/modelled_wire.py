@@ -59,7 +59,7 @@ class ModelledWire:
         send, number_of = pair_sending._Packets.send, pair_receiving.number_of
 
         def sending(packets, data):
-            self._sent = number_of(data, packets.test.ticket.nonce)
+            self._sent = number_of(data, packets.sending.test.ticket.nonce)
             return send(packets, data)
 
         def reading(data, nonce):

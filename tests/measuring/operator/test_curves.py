@@ -7,7 +7,7 @@ import json
 import pytest
 from instances.measuring import OPERATOR, entry_of, star
 
-from datacollect.measuring.operator import curve_tests
+from datacollect.measuring.operator import curve_tests, pair_tests
 from datacollect.measuring.operator.curve_tests import (
     CAPACITY_PAIRS,
     CurveSettings,
@@ -66,14 +66,14 @@ def pairs_row(capacity):
 @pytest.mark.parametrize(("capacity", "numbers"), [(1e9, [1, 2, 4]), (None, [1, 2, 4, 8])])
 def test_a_curve_is_measured_test_by_test(tmp_path, monkeypatch, capacity, numbers):
     """Pairs first; where they tell nothing, one more test, and the curve says why it has no m."""
-    usual = curve_tests.measure_pair
+    usual = pair_tests.measure_pair
 
     def measure(sender, receiver, key, settings, *more):
         if settings.tool == "pairs":
             return pairs_row(capacity)
         return usual(sender, receiver, key, settings, *more)
 
-    monkeypatch.setattr(curve_tests, "measure_pair", measure)
+    monkeypatch.setattr(pair_tests, "measure_pair", measure)
     monkeypatch.setattr(curve_tests, "SETTLED_S", 0.2)
     settings = CurveSettings(0.3, 20_000_000)
     with star(tmp_path, S={"rate": 4_000_000}) as agents:

@@ -11,7 +11,8 @@ from instances.measuring import OPERATOR, entry_of, star
 
 from datacollect.errors import ProblemError
 from datacollect.measuring.operator.flood_tests import flooded_host, measure_flood
-from datacollect.measuring.operator.pair_tests import TcpSettings, measure_pair
+from datacollect.measuring.operator.pair_tests import measure_pair
+from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.net.agent_entries import AgentEntry
 
 SHORT = TcpSettings(streams=1, seconds=0.5, most_bytes=20_000_000)

@@ -17,7 +17,7 @@ from measuring.operator.modelled_wire import ModelledWire
 
 from datacollect.measuring.agent import pair_receiving, pair_sending
 from datacollect.measuring.agent.handlers import Measuring
-from datacollect.measuring.agent.table import measure_of
+from datacollect.measuring.agent.measure_config import measure_of
 from datacollect.measuring.operator.packet_pairs import PairsSettings
 from datacollect.measuring.operator.pair_tests import measure_pair
 from datacollect.transfer.agent.config.file import AgentConfig

@@ -17,14 +17,11 @@ from instances.measuring import OPERATOR, entry_of, measure_table, measuring, to
 
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.measuring.agent import handlers
-from datacollect.measuring.agent.table import measure_of
+from datacollect.measuring.agent.measure_config import measure_of
 from datacollect.measuring.operator.agents import AskedAgent
-from datacollect.measuring.operator.pair_tests import (
-    PingSettings,
-    TcpSettings,
-    any_known,
-    measure_pair,
-)
+from datacollect.measuring.operator.pair_tests import any_known, measure_pair
+from datacollect.measuring.operator.pings import PingSettings
+from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import PrivateKey

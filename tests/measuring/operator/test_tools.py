@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from datacollect.errors import ProblemError
-from datacollect.measuring.agent.table import TOOLS as TOOLS_OF_AGENTS
+from datacollect.files.units import format_bytes
+from datacollect.measuring.agent.host_tools import HOST_TOOLS
+from datacollect.measuring.commands.tools import bytes_in
 from datacollect.measuring.operator.tools import TOOLS, tools_named
 
 
@@ -22,8 +24,18 @@ def test_a_tool_costs_no_more_where_less_is_expected(name):
 
 
 def test_agents_know_the_tools_that_are_asked_of_them():
-    asked = {getattr(TOOLS[name].settings_for(None), "tool", None) for name in TOOLS_OF_AGENTS}
-    assert asked == set(TOOLS_OF_AGENTS)
+    asked = {getattr(TOOLS[name].settings_for(None), "tool", None) for name in HOST_TOOLS}
+    assert asked == set(HOST_TOOLS)
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+def test_help_says_the_defaults_of_the_settings_themselves(tool):
+    """Numbers of bytes are said with a unit, and must come out as the same number."""
+    usual = tool.settings()
+    for name, option in tool.options.items():
+        value = getattr(usual, name)
+        if option.in_bytes and value is not None:
+            assert bytes_in(format_bytes(value), option.flag) == value
 
 
 def test_tools_come_in_the_order_of_the_table():
