@@ -138,8 +138,8 @@ def all_at_once(
         return True
     if is_planned or n_arcs > MOST_ALL_ARCS:
         return False
-    fewer = n_slots**FEWER_BY_SLOTS * (problem.n_hosts / 100) ** FEWER_BY_HOSTS
-    return bool(problem.n_links <= LINKS_PER_HOST / fewer * problem.n_hosts)
+    many: float = n_slots**FEWER_BY_SLOTS * (problem.n_hosts / 100) ** FEWER_BY_HOSTS
+    return problem.n_links <= LINKS_PER_HOST / many * problem.n_hosts
 
 
 def links_of_paths(problem: Problem, paths: Sequence[PathFlow]) -> IntArray:
