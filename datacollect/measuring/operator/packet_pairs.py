@@ -181,9 +181,9 @@ def _packets_of(row: Mapping[Any, Any]) -> int:
 
 PAIRS = Tool(
     PairsSettings,
-    "Measure capacity and available bandwidth between hosts that run agents, by packet pairs.\n\n"
-    "As many as the interval needs, over UDP, to the udp_port of the agent that receives.",
-    {
+    help="Measure capacity and available bandwidth between hosts that run agents, by packet pairs."
+    "\n\nAs many as the interval needs, over UDP, to the udp_port of the agent that receives.",
+    options={
         "half_width": Option(
             "--within",
             "PART",
@@ -194,7 +194,7 @@ PAIRS = Tool(
         "seconds": Option("--seconds", "S", "How long at most.", 1.0, 60.0),
         "most_bytes": MOST_BYTES,
     },
-    _line,
-    lambda _: PairsSettings(),
+    line=_line,
+    settings_for=lambda _: PairsSettings(),
     packets_of=_packets_of,
 )
