@@ -24,7 +24,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 # What pages include.
-exclude_patterns = ["_build", "faults_table.md", "misbehaving_table.md", "tables"]
+exclude_patterns = ["_build", "faults_table.md", "misbehaving_*table.md", "tables"]
 
 html_theme = "furo"
 html_title = f"datacollect {version}"

@@ -19,7 +19,8 @@ from pathlib import Path
 # What is looked up, not read, and what commands write.
 REFERENCE = {
     *("api.md", "formats.md", "references.md", "scenario_keys.md"),
-    *("connection_gaps.md", "exploring_table.md", "faults_table.md", "misbehaving_table.md"),
+    *("connection_gaps.md", "exploring_table.md", "faults_table.md"),
+    *("misbehaving_table.md", "misbehaving_answers_table.md"),
 }
 COMMENT = re.compile(r"<!--.*?-->|```\{include\} .*?```", re.DOTALL)
 NUMBER = re.compile(r"\{\{ (\S+) \}\}")

@@ -6,11 +6,13 @@ import gc
 import os
 import shutil
 import signal
+import ssl
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from datacollect.solvers.registry import FLOW_BACKENDS, LINEAR_BACKENDS
@@ -102,6 +104,17 @@ def _no_line_now_and_then() -> Generator[None]:
     """On a slow machine a command would say that it is still at work, and a test would see it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("datacollect.commands.console.LINE_S", 1e6)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _this_machine_trusts_nobody() -> Generator[None]:
+    """To read all authorities that it trusts takes 30 ms, for each of hundreds of clients.
+
+    Tests name the authorities that count. Commands of their own processes read them as ever.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
         yield
 
 
@@ -206,6 +219,16 @@ def pytest_configure() -> None:
     gc.disable()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no doctests in files of tests, which have none: each process saves a second."""
+    found = yield
+    is_of_tests = file_path.name.startswith("test_")
+    return [each for each in found if not (is_of_tests and isinstance(each, DoctestModule))]
 
 
 def pytest_collection_finish() -> None:

@@ -5,14 +5,13 @@ Which rooms may import which stands in `setup.cfg`, `[importlinter]`; `make lint
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections import Counter
 from configparser import ConfigParser
 from importlib.metadata import packages_distributions
 
-from judges.imports import REPOSITORY, read_modules
+from judges.imports import REPOSITORY, packages_imported, read_modules
 
 CONFIG = ConfigParser()
 CONFIG.read(REPOSITORY / "setup.cfg", encoding="utf-8")
@@ -76,22 +75,12 @@ def test_every_package_imported_is_a_declared_dependency():
     declared = CONFIG["options"]["install_requires"] + of_users
     names = {_canonical(line) for line in declared.splitlines() if line and line[0].isalpha()}
     distributions = packages_distributions()
-    for module, source in read_modules().items():
-        for package in _packages_imported(source) - {"datacollect", *sys.stdlib_module_names}:
+    for module, packages in packages_imported().items():
+        for package in packages - {"datacollect", *sys.stdlib_module_names}:
             candidates = {_canonical(name) for name in distributions.get(package, [package])}
             assert candidates & names, (
                 f"{module} imports {package}, which no dependency in setup.cfg provides"
             )
-
-
-def _packages_imported(source: str) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names.add(node.module)
-    return {name.partition(".")[0] for name in names}
 
 
 def _canonical(requirement: str) -> str:

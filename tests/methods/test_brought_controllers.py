@@ -129,6 +129,7 @@ def test_the_fluid_engine_carries_it_out():
     assert turns_of(run)[0] == ["S2", "S2", "S1", "S1"]
 
 
+@pytest.mark.slow  # starts ns-3 for itself alone; `test_the_fluid_engine_carries_it_out` does not
 @needs_ns3
 def test_ns3_carries_it_out(packages):
     """Its worker is a process of its own, which imports the controller from the same places."""

@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances.how_many import many
 from judges.oracle import fluid_makespan_s
 
 import datacollect as dc
@@ -291,6 +292,7 @@ def test_windows_need_a_clock_and_no_other_periods() -> None:
 _NIGHTS = st.sampled_from([None, (20, 6), (12, 23), (0, 9), (22, 3)])
 
 
+@settings(max_examples=many(40))  # the judge's linear programs have 192 periods
 @given(
     st.lists(st.integers(1, 9), min_size=4, max_size=4),
     st.lists(_NIGHTS, min_size=4, max_size=4),

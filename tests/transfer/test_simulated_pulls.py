@@ -70,7 +70,7 @@ def test_clocks_are_set_and_first_bytes_are_late_and_all_comes():
     assert slow.count(19.0) >= 5
 
 
-@pytest.mark.parametrize("first", [1000, 1050, 1100])
+@pytest.mark.parametrize("first", [1000, 1050])
 def test_every_file_comes_whole_and_once_where_there_are_few(first):
     """Few files of few pieces, in many more collections."""
     pulls = [carried_out(seed, is_small=True) for seed in range(first, first + 50)]

@@ -170,15 +170,16 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 CURVE = Tool(
-    CurveSettings,
-    "Measure how rates grow with connections, and how many of others share the narrowest wire.\n\n"
+    settings=CurveSettings,
+    help="Measure how rates grow with connections, and how many of others share the narrowest "
+    "wire.\n\n"
     "Packet pairs tell the capacity; 1, 2 and 4 connections what we get of it. Where pairs do not "
     "tell it, 8 connections show how far the rate grows.",
-    {
+    options={
         "seconds": Option("--seconds", "S", "Each number of streams.", 0.1, 60.0),
         "most_bytes": MOST_BYTES,
     },
-    _line,
-    lambda rate: CurveSettings(10.0, most_bytes(rate, 10.0)),
-    measure_curve,
+    line=_line,
+    settings_for=lambda rate: CurveSettings(10.0, most_bytes(rate, 10.0)),
+    measure=measure_curve,
 )

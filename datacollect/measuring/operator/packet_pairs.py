@@ -180,9 +180,10 @@ def _packets_of(row: Mapping[Any, Any]) -> int:
 
 
 PAIRS = Tool(
-    PairsSettings,
-    help="Measure capacity and available bandwidth between hosts that run agents, by packet pairs."
-    "\n\nAs many as the interval needs, over UDP, to the udp_port of the agent that receives.",
+    settings=PairsSettings,
+    help="Measure capacity and available bandwidth between hosts that run agents, by packet "
+    "pairs.\n\n"
+    "As many as the interval needs, over UDP, to the udp_port of the agent that receives.",
     options={
         "half_width": Option(
             "--within",

@@ -96,14 +96,14 @@ def _packets_of(row: Mapping[Any, Any]) -> int:
 
 
 PING = Tool(
-    PingSettings,
-    "Measure round trips between hosts that run agents: by ping, else by handshakes of TCP.",
-    {
+    settings=PingSettings,
+    help="Measure round trips between hosts that run agents: by ping, else by handshakes of TCP.",
+    options={
         "n": Option("--count", "N", "Round trips.", 1, 100),
         "every_s": Option("--every", "S", "One every S seconds.", 0.2, 10.0),
     },
-    _line,
-    lambda _: PingSettings(10, 0.5),
+    line=_line,
+    settings_for=lambda _: PingSettings(10, 0.5),
     loads_wires=False,
     is_usual=True,
     packets_of=_packets_of,

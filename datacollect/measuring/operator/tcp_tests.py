@@ -168,9 +168,10 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 TCP = Tool(
-    TcpSettings,
-    "Measure what TCP connections carry between hosts that run agents, or to an iperf3 server.",
-    {
+    settings=TcpSettings,
+    help="Measure what TCP connections carry between hosts that run agents, or to an iperf3 "
+    "server.",
+    options={
         "streams": Option("--streams", "N", "Connections at a time.", 1, 64),
         "window_bytes": Option(
             "--window", "BYTES", "Most on its way, of each connection.", in_bytes=True
@@ -178,7 +179,7 @@ TCP = Tool(
         "seconds": SECONDS,
         "most_bytes": MOST_BYTES,
     },
-    _line,
-    lambda rate: TcpSettings(4, 10.0, most_bytes(rate, 10.0)),
+    line=_line,
+    settings_for=lambda rate: TcpSettings(4, 10.0, most_bytes(rate, 10.0)),
     is_usual=True,
 )

@@ -105,14 +105,14 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 TRACE = Tool(
-    TraceSettings,
-    "Find the routers between hosts that run agents: by scamper, else by traceroute.",
-    {
+    settings=TraceSettings,
+    help="Find the routers between hosts that run agents: by scamper, else by traceroute.",
+    options={
         "hops": Option("--hops", "N", "Most routers of a route.", 1, 64),
         "seconds": SECONDS,
     },
-    _line,
-    lambda _: TraceSettings(),
+    line=_line,
+    settings_for=lambda _: TraceSettings(),
     loads_wires=False,
     is_usual=True,
 )

@@ -112,14 +112,17 @@ def n_calls(hosts, folder) -> int:
         return counting.calls
 
 
+@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "error", [Killed(), OSError(errno.ENOSPC, "No space left on device")], ids=["killed", "full"]
+    ("first", "error"),
+    [(1, Killed()), (3, OSError(errno.ENOSPC, "No space left on device"))],
+    ids=["killed", "full"],
 )
-def test_whatever_ends_a_cycle_anywhere_it_goes_on(tmp_path, hosts, asked, error):
-    """Twelve tests, and what is kept beside them; each call of the disk fails once."""
+def test_whatever_ends_a_cycle_anywhere_it_goes_on(tmp_path, hosts, asked, first, error, each):
+    """Twelve tests, and what is kept beside them; calls of the disk fail once, all or a fifth."""
     n = n_calls(hosts, tmp_path / "whole")
     assert n > 30
-    for number in range(1, n + 1):
+    for number in range(min(first, each), n + 1, each):
         folder = tmp_path / str(number)
         folder.mkdir()
         asked.clear()
