@@ -170,11 +170,12 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 CURVE = Tool(
-    settings=CurveSettings,
-    help="Measure how rates grow with connections, and how many of others share the narrowest "
-    "wire.\n\n"
-    "Packet pairs tell the capacity; 1, 2 and 4 connections what we get of it. Where pairs do not "
-    "tell it, 8 connections show how far the rate grows.",
+    CurveSettings,
+    help=(
+        "Measure how rates grow with connections, and how many of others share the narrowest wire."
+        "\n\nPacket pairs tell the capacity; 1, 2 and 4 connections what we get of it. Where pairs "
+        "do not tell it, 8 connections show how far the rate grows."
+    ),
     options={
         "seconds": Option("--seconds", "S", "Each number of streams.", 0.1, 60.0),
         "most_bytes": MOST_BYTES,

@@ -180,10 +180,11 @@ def _packets_of(row: Mapping[Any, Any]) -> int:
 
 
 PAIRS = Tool(
-    settings=PairsSettings,
-    help="Measure capacity and available bandwidth between hosts that run agents, by packet "
-    "pairs.\n\n"
-    "As many as the interval needs, over UDP, to the udp_port of the agent that receives.",
+    PairsSettings,
+    help=(
+        "Measure capacity and available bandwidth between hosts that run agents, by packet pairs."
+        "\n\nAs many as the interval needs, over UDP, to the udp_port of the agent that receives."
+    ),
     options={
         "half_width": Option(
             "--within",

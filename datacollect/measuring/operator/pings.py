@@ -96,7 +96,7 @@ def _packets_of(row: Mapping[Any, Any]) -> int:
 
 
 PING = Tool(
-    settings=PingSettings,
+    PingSettings,
     help="Measure round trips between hosts that run agents: by ping, else by handshakes of TCP.",
     options={
         "n": Option("--count", "N", "Round trips.", 1, 100),

@@ -168,9 +168,10 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 TCP = Tool(
-    settings=TcpSettings,
-    help="Measure what TCP connections carry between hosts that run agents, or to an iperf3 "
-    "server.",
+    TcpSettings,
+    help=(
+        "Measure what TCP connections carry between hosts that run agents, or to an iperf3 server."
+    ),
     options={
         "streams": Option("--streams", "N", "Connections at a time.", 1, 64),
         "window_bytes": Option(

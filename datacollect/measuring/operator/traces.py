@@ -105,7 +105,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 TRACE = Tool(
-    settings=TraceSettings,
+    TraceSettings,
     help="Find the routers between hosts that run agents: by scamper, else by traceroute.",
     options={
         "hops": Option("--hops", "N", "Most routers of a route.", 1, 64),
