@@ -9,10 +9,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.files.fields import Field, Rows
+from datacollect.files.fields import Field, Part, Rows
 from datacollect.files.kinds import Choice, Flag, Instant, ListOf, Number, Share, Text, Whole
 from datacollect.scenario.fields import SCENARIO
-from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
+from datacollect.scenario.kinds import ByKind, OneOrTwo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -23,8 +23,7 @@ OF_DEVELOPERS = {"test", "agent", "mutants", "lint", "docs", "dev"}
 CROWDED = ("control", "flow", "methods", "transfer")
 MOST_MODULES = 16
 
-# Who may name what lies in a wing: the registry of ours, the package's own names, for types, and
-# the program that packs one.
+# Who may name what lies in a wing: the registry of ours, and the program that packs one.
 NAMING_WINGS = {"wings", "agent_alone"}
 
 

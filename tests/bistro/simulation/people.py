@@ -22,10 +22,9 @@ from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REFUSED
 from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.entry import Commitment, header_bytes
 from datacollect.bistro.formats.receipt.counted_time import proved_time
-from datacollect.bistro.formats.receipt.receipt import Receipt
+from datacollect.bistro.formats.receipt.receipt import Receipt, acknowledgements_body
 from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.bistro.log_service.messages import Acknowledge
-from datacollect.bistro.log_service.server.sequencer import _acknowledged
 from datacollect.bistro.person.core import HandingIn
 from datacollect.bistro.person.messages import Answered, AskProof, Commit, Question, Save, Ticked
 from datacollect.bistro.person.pushing import Begin, Payload, Pushing, Send
@@ -325,6 +324,5 @@ class HandIn:
 def _answer(said: Said) -> Answer:
     """Return what a service answers over HTTP."""
     if isinstance(said, Acknowledge):
-        reply = _acknowledged(said.words, is_list=False)
-        return Answer(reply.status, reply.body)
+        return Answer(200, acknowledgements_body(said.words, is_list=False))
     return Answer(said.status, said.text.encode(), said.retry_after_s)
