@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -34,6 +35,8 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     *(scan, flood, problem, watch),
 )
 for command in COMMANDS:
+    # Once: both `at_work` and typer would.
+    command.__annotations__ = inspect.get_annotations(command, eval_str=True)
     measure.command(cls=Command)(at_work(command, steps=next_steps_of))
 
 
