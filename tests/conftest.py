@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import signal
-import ssl
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,17 +103,6 @@ def _no_line_now_and_then() -> Generator[None]:
     """On a slow machine a command would say that it is still at work, and a test would see it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("datacollect.commands.console.LINE_S", 1e6)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _this_machine_trusts_nobody() -> Generator[None]:
-    """To read all authorities that it trusts takes 30 ms, for each of hundreds of clients.
-
-    Tests name the authorities that count. Commands of their own processes read them as ever.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
         yield
 
 
