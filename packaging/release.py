@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -59,12 +60,21 @@ def main() -> None:
         raise SystemExit(f"{folder} is not empty: name another folder, or empty it")
     if changed := said(["git", "status", "--porcelain"], REPOSITORY).strip():
         raise SystemExit(f"what is released is what is committed; commit or remove:\n{changed}")
+    pythons = [program(name) for name in given.python]
     build_all(folder)
-    for python in given.python:
+    for python in pythons:
         version = said([python, "--version"], folder).split()[-1]
         for what in try_out(folder, python, ns3=given.ns3):
             sys.stdout.write(f"Python {version}: {what}\n")
             sys.stdout.flush()
+
+
+def program(name: str) -> str:
+    """Return where a program is, from whichever folder it is called."""
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(f"there is no program {name}; name one that is there, as with --python")
+    return os.path.abspath(found)  # noqa: PTH100 - the link of an environment is what makes it one
 
 
 def build_all(folder: Path) -> None:
