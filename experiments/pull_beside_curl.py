@@ -121,8 +121,8 @@ def pulls(folder: Path, collection: str) -> Callable[[Path], None]:
     return pull
 
 
-def beside_curl(folder: Path, n_bytes: int, n_pairs: int) -> None:
-    """Large files from nginx over TLS."""
+def beside_curl(folder: Path, n_bytes: int, n_pairs: int, connections: int) -> None:
+    """Large files from nginx over TLS, by at most so many connections."""
     names = make_files(folder / "data", 8, n_bytes // 8)
     (folder / "nginx/root").mkdir(parents=True)
     (folder / "data").rename(folder / "nginx/root/data")
@@ -133,7 +133,8 @@ def beside_curl(folder: Path, n_bytes: int, n_pairs: int) -> None:
         pull = pulls(
             folder,
             f'[servers.W]\nurl = "{base}/"\nmanifest = "files.csv"\n'
-            f'fingerprint = "{server.fingerprint}"\n',
+            f'fingerprint = "{server.fingerprint}"\n'
+            f"[limits]\nconnections = {connections}\n",
         )
 
         def curl(into: Path) -> None:
@@ -144,7 +145,8 @@ def beside_curl(folder: Path, n_bytes: int, n_pairs: int) -> None:
             os.sync()
 
         found = pairs(n_pairs, pull, curl, folder)
-    tell(f"{n_bytes / GIB:g} GiB in 8 files from nginx over TLS", ("pull", "curl"), found)
+    what = f"{n_bytes / GIB:g} GiB in 8 files from nginx over TLS, {connections} connections"
+    tell(what, ("pull", "curl"), found)
 
 
 @contextmanager
@@ -261,13 +263,14 @@ def main() -> None:
     parser.add_argument("--gib", type=float, default=1.0)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--files", type=int, default=20_000)
+    parser.add_argument("--connections", type=int, default=16, help="of pulls of large files")
     parser.add_argument("--folder", help="where to work; the system's if absent")
     parser.add_argument("--only", choices=("start", "large", "small", "relay"), nargs="+")
     options = parser.parse_args()
     n_bytes = int(options.gib * GIB)
     parts = {
         "start": lambda folder: starting(folder, options.pairs),
-        "large": lambda folder: beside_curl(folder, n_bytes, options.pairs),
+        "large": lambda folder: beside_curl(folder, n_bytes, options.pairs, options.connections),
         "small": lambda folder: beside_rsync(folder, options.files, options.pairs),
         "relay": lambda folder: over_a_relay(folder, n_bytes, options.pairs),
     }

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from instances.kept_lines import KeptLines, exit_when_terminated, say
 from judges.misbehaviour import enumerate_behaviours
 from judges.strict_client import VARIANTS, Known
-from misbehaving.cases import Case, Outcome, Starts, Verdict
+from misbehaving.cases import NEXT_NEIGHBOUR, Case, Outcome, Starts, Verdict
 from misbehaving.code_state import code_state, digest_now
 from misbehaving.pulling import Pulls
 from misbehaving.scripting import TOOLS, Scripts
@@ -35,6 +35,7 @@ PULL = "pull"
 # So many cases at a time. All of a script's have the same knowledge.
 BATCH = {PULL: 400, "curl": 120, "aria2": 120, "rclone": 120}
 SHOWN = 6
+BESIDE = re.compile(r"a plain file beside others, (\d+)")
 
 
 class Group(NamedTuple):
@@ -99,6 +100,15 @@ class Result:
     def key(self) -> tuple[str, str, str, str]:
         """Which case it is."""
         return self.tool, self.starts, self.known, self.behaviour
+
+    @property
+    def for_case(self) -> tuple[str, str, str, str]:
+        """For the sake of which case it was served: twins and plain files lie beside one."""
+        behaviour = self.behaviour.replace(", again", "")
+        if plain := BESIDE.fullmatch(behaviour):
+            number = int(plain[1]) % NEXT_NEIGHBOUR
+            behaviour = enumerate_behaviours()[number // len(VARIANTS)].key
+        return self.tool, self.starts, self.known, behaviour
 
     @property
     def is_bad(self) -> bool:
@@ -173,9 +183,8 @@ def _carry_out_all(options: argparse.Namespace, results: KeptLines[Result]) -> N
     if options.anew:
         results.path.unlink(missing_ok=True)
         results.by_key.clear()
-    again = {key for key, result in results.by_key.items() if result.is_bad}
-    if options.bad:
-        results.forget(lambda result: result.key in again)
+    # What is bad stays so until the same file has been seen again.
+    again = {result.for_case for result in results.by_key.values() if result.is_bad}
     for batch in batches(options, results, again):
         if time.monotonic() > until_s:
             return

@@ -160,6 +160,31 @@ def test_results_are_kept_counted_and_forgotten(folder, capsys):
     assert "wrong bytes:" not in summary([*results.by_key.values()])
 
 
+def test_what_was_bad_is_done_again_and_stays_bad_until_then(folder, monkeypatch):
+    """Twins and plain files are served for the sake of a case: that one is carried out."""
+    [page, *_] = [each for each in cases_of(NOTHING) if each.behaviour.body == "error JSON"]
+    [late, *_] = [each for each in cases_of(SIZE) if each.behaviour.timing == "late"]
+    results = results_in(folder / "results.jsonl")
+    results.forget(lambda _: True)
+    right = Result("pull", "bad", "", "", 3000, "identical", "", 1, 2, "now")
+    for case, whole in ((page, twins_of(page, 2)[1]), (late, neighbours_of(late, 2)[1])):
+        right_one = replace(right, known=str(case.known), behaviour=case.words)
+        results.add(right_one, replace(right_one, behaviour=whole.words, verdict="lost"))
+    done = []
+
+    def carried_out(*batch):
+        done.append(batch)
+        return []
+
+    monkeypatch.setattr("misbehaving.run.carry_out", carried_out)
+    monkeypatch.setattr("misbehaving.run.digest_now", state)
+    assert main(["--folder", str(folder), "--tools", "pull", "--bad"]) == 1
+    [(tool, starts, cases)] = done
+    assert (tool, starts.value) == ("pull", "bad")
+    assert {case.number for case in cases} == {page.number, late.number}
+    assert sum(each.is_bad for each in results_in(folder / "results.jsonl").by_key.values()) == 2
+
+
 def test_the_table_has_a_row_for_each_group_and_their_sum(folder):
     rows = table([*results_in(folder / "results.jsonl").by_key.values()]).splitlines()
     assert rows[0].startswith("| tool | server | known | cases | identical | refused by name |")
