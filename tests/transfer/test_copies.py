@@ -5,6 +5,7 @@ record of them: that is counted here from the bytes themselves.
 """
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from instances.how_many import many
 from instances.loopback import FORK, Loopback, some_files
 
 import datacollect as dc
+from datacollect.transfer.store.incoming.rereading import Rereading
 
 COPIES = {
     "cp": ["cp", "-r"],
@@ -117,6 +119,48 @@ def copied_and_killed(tmp_path, seed, how):
             assert is_torn or n_bytes <= total - there, (how, seed, folder.name)
             world.into = folder
             world.judge(is_over=True)
+    finally:
+        world.kill_all()
+
+
+def test_of_a_file_that_is_adopted_nothing_unfinished_is_left(tmp_path):
+    """A copy may have a file twice: as it came, and under its name."""
+    files = {"S1": {"large": random.Random(1).randbytes(2_000_000)}}
+    world = Loopback(tmp_path, files, connections=4, piece_bytes=2**16, time_s=0.8, rate=1e6)
+    try:
+        pulled(world, world.into, tmp_path / "told")
+        assert len(list((world.into / ".datacollect/incoming").iterdir())) == 1
+        (world.into / "S1").mkdir(exist_ok=True)
+        (world.into / "S1/large").write_bytes(files["S1"]["large"])
+        complete, n_bytes, _ = pulled(world, world.into, tmp_path / "told")
+        assert complete
+        assert n_bytes == 0
+        world.judge(is_over=True)
+    finally:
+        world.kill_all()
+
+
+def test_what_is_found_lost_after_a_round_is_fetched_in_the_same_start(tmp_path, monkeypatch):
+    """What had come is cut off; before that is read, all that was missing has come."""
+    files = {"S1": {"large": random.Random(1).randbytes(2_000_000)}}
+    world = Loopback(tmp_path, files, connections=4, piece_bytes=2**16, time_s=0.8, rate=1e6)
+    try:
+        pulled(world, world.into, tmp_path / "told")
+        (unfinished,) = (world.into / ".datacollect/incoming").iterdir()
+        os.truncate(unfinished, 100_000)
+        there, read = there_bytes(world.into, files), Rereading._read
+
+        def late(rereading, job):
+            time.sleep(1.5)  # at full speed the round takes less
+            read(rereading, job)
+
+        monkeypatch.setattr(Rereading, "_read", late)
+        world.collection["limits"] = {"piece_bytes": 2**16}
+        complete, n_bytes, refetched_bytes = pulled(world, world.into, tmp_path / "told")
+        assert complete
+        assert n_bytes == 2_000_000 - there
+        assert refetched_bytes > 0
+        world.judge(is_over=True)
     finally:
         world.kill_all()
 

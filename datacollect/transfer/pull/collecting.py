@@ -95,6 +95,7 @@ class Collecting:
                 self._collect()
                 for name in sorted(hosts.ready):
                     self._store.finish(name)
+                self._store.clean()  # what was begun of a file that was adopted meanwhile
             self._note_lost()
             self._tell_unpromised()
             state = self._store.state

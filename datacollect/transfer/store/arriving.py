@@ -59,6 +59,7 @@ class _Source:
     left: np.ndarray  # by row: pieces of which its part is not recorded
     sparse: set[int]  # files with holes
     taken: set[int]  # pieces written or recorded
+    come: set[int]  # pieces recorded
     partly: dict[int, set[int]]  # pieces that have come, and files whose parts of them have not
     n_lost: Counter[int] = field(default_factory=Counter)  # how often a file was not as written
 
@@ -66,6 +67,10 @@ class _Source:
         """Whether all parts of a file are recorded."""
         row = self.row_of.get(file)
         return row is None or self.left[row] == 0
+
+    def is_partly_wanted(self, piece: int) -> bool:
+        """Whether a file that is waited for lacks its part of a piece that has come."""
+        return any(self.is_live[self.row_of[file]] for file in self.partly.get(piece, ()))
 
     def piece_at(self, file: int, offset: int) -> int:
         """Return the piece in which a part of a file lies."""
@@ -169,7 +174,7 @@ class Arriving:
             if n_bytes and file in waiting:
                 self._unfinished.take_over(name, file, told.get(file))
         self._noted |= told.keys()
-        return _Source(number, layout, row_of, is_live, left, sparse, taken, partly)
+        return _Source(number, layout, row_of, is_live, left, sparse, taken, recorded, partly)
 
     def _begun(self, name: str, known: _Source) -> Iterator[tuple[str, int]]:
         """Yield the files of a source that are doubted."""
@@ -315,8 +320,9 @@ class Arriving:
         """Return the pieces of a source that are to be fetched."""
         known = self._sources[source]
         rows = np.flatnonzero(known.is_live).tolist()
-        wanted = {piece for row in rows for piece in known.layout.pieces_of(row)}
-        return sorted(wanted - known.taken)
+        wanted = {piece for row in rows for piece in known.layout.pieces_of(row)} - known.taken
+        partly = wanted & known.partly.keys()
+        return sorted(wanted - {piece for piece in partly if not known.is_partly_wanted(piece)})
 
     def segments(self, key: PieceKey) -> list[Segment]:
         """Return what to read for a piece: the parts of files that are still waited for."""
@@ -492,15 +498,24 @@ class Arriving:
         """Take the parts of a piece off their files; return those that are whole with it."""
         source, piece = written.key
         known = self._sources[source]
-        whole, missing = [], known.partly.get(piece, set())
-        for span in written.spans:
-            row = known.row_of[span.file]
+        files = [span.file for span in written.spans]
+        # Asked for twice, where a file's part was lost after the first time: others' count once.
+        missing = known.partly.get(piece, set()) if piece in known.come else set(files)
+        whole = []
+        for file in files:
+            if file not in missing:
+                continue
+            missing.discard(file)
+            row = known.row_of[file]
             known.left[row] -= 1
-            missing.discard(span.file)
             if known.left[row] == 0 and known.is_live[row]:
-                whole.append((source, span.file))
+                whole.append((source, file))
+        known.come.add(piece)
         if not missing:
             known.partly.pop(piece, None)
+        else:
+            with self._recorder.cond:
+                known.taken.discard(piece)
         return whole
 
     def _finish_unfinished(self, whole: list[tuple[str, int]], files: dict[int, Listed]) -> None:

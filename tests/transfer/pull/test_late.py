@@ -22,12 +22,13 @@ def rounds(world, n_pieces, *, kin=None, most=20, until_s=600.0, **options):
         core = core_of(LINK, {"S": n_pieces}, before=remains, **options)
         if kin is not None:
             core.work["S"] = replace(core.work["S"], kin=kin)
-        core.todo.pieces["S"] = set(remains.needed("S", range(n_pieces)))
         came = world.came if took_s else []
+        left = set(range(n_pieces)) - {piece for _, piece, _, _ in came}
+        core.todo.pieces["S"] = set(remains.needed("S", left))
         took_s += world.run(core, until_s)
         world.came = [*came, *world.came]
         core.leave(remains)
-        if not remains.pieces["S"] or core.todo.given_up:
+        if core.todo.ending == "all there" or core.todo.given_up:
             return core, took_s
     raise AssertionError(f"{most} rounds")
 

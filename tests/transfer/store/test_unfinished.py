@@ -11,8 +11,9 @@ import time
 from contextlib import suppress
 
 import pytest
+from blake3 import blake3
 from instances.how_many import some
-from instances.stores import fetch, get_ready, pull, put, rounds
+from instances.stores import UNIT, Held, fetch, get_ready, pull, put, rounds
 from transfer.store.tampering import (
     INCOMING,
     TAMPERINGS,
@@ -204,6 +205,72 @@ def test_nobody_ends_before_what_was_read_again_is_noted(tmp_path, monkeypatch):
         for piece in others:
             put(store, held, piece)
         assert begun.wait(timeout=60)
+    fetch(store, held)
+    store.close()
+    assert is_right(tmp_path, held)
+
+
+def a_piece_of_two(tmp_path):
+    """Two files that share the middle one of three pieces, which has come."""
+    held = Held(x=UNIT * 3 // 2, y=UNIT * 3 // 2)
+    store = Store(tmp_path)
+    store.state.begin_start(["S"])
+    get_ready(store, held)
+    for _ in rounds(store):
+        put(store, held, 1)
+    half = UNIT // 2
+    x, y = (
+        store.segments(PieceKey("S", 0))[0].span.file,
+        store.segments(PieceKey("S", 2))[0].span.file,
+    )
+    return store, held, {"x": (x, UNIT, half), "y": (y, 0, half)}
+
+
+def lose(store, path, file, offset, n_bytes):
+    store._note_reread("S", file, path, [(offset, n_bytes)])
+
+
+def test_what_is_lost_after_its_piece_was_asked_for_is_asked_for_again(tmp_path):
+    """One file's part was lost, and its piece is on its way; then the other's is lost."""
+    store, held, parts = a_piece_of_two(tmp_path)
+    for _ in rounds(store):
+        lose(store, "x", *parts["x"])
+        segments = store.segments(PieceKey("S", 1))
+        assert [segment.file.path for segment in segments] == ["x"]
+        data = held.part(segments[0])
+        lose(store, "y", *parts["y"])
+        digest = blake3(data).digest()
+        store.put(PieceKey("S", 1), [segments[0].span], memoryview(data), digest)
+    assert store.needed("S") == [0, 1, 2]
+    assert fetch(store, held) == 2 * UNIT + UNIT // 2
+    store.close()
+    assert is_right(tmp_path, held)
+
+
+@pytest.mark.parametrize("losses", ["xy", "yx"])
+@pytest.mark.parametrize("arrivals", list(itertools.product((0, 1), repeat=3)), ids=str)
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_a_part_that_comes_twice_counts_once(tmp_path, losses, arrivals, is_apart):
+    """After each of two losses the piece is asked for, by two; answers come, together or apart."""
+    store, held, parts = a_piece_of_two(tmp_path)
+    asked = []
+    for path in losses:
+        lose(store, path, *parts[path])
+        asked.append(store.segments(PieceKey("S", 1)))
+    assert [len(segments) for segments in asked] == [1, 2]
+    store.start(lambda _, __: None)
+    for which in arrivals:
+        data = b"".join(held.part(segment) for segment in asked[which])
+        spans = [segment.span for segment in asked[which]]
+        store.put(PieceKey("S", 1), spans, memoryview(data), blake3(data).digest())
+        if is_apart:
+            store.stop()
+            store.start(lambda _, __: None)
+    store.stop()
+    assert {0, 2} <= set(store.needed("S"))
+    if is_apart:
+        assert (1 in store.needed("S")) == (1 not in arrivals)
+    assert not (tmp_path / "S").exists()
     fetch(store, held)
     store.close()
     assert is_right(tmp_path, held)

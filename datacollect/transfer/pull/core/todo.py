@@ -76,6 +76,8 @@ class Todo:
         Of all files that were late in this start.
     put_off : dict of str to set of int
         What is left to the next round.
+    refused : dict of str to set of int
+        What cannot be had in this start.
     given_up : dict of str to str
         Sources from which nothing more can be had, and why.
     """
@@ -87,6 +89,7 @@ class Todo:
         self.pieces = {source: set(each.needed) for source, each in work.items()}
         self.late = {source: set((late or {}).get(source, ())) for source in work}
         self.put_off: dict[str, set[int]] = {source: set() for source in work}
+        self.refused: dict[str, set[int]] = {source: set() for source in work}
         self.given_up: dict[str, str] = {}
         self._tries: Counter[tuple[str, int]] = Counter()
         self._came: deque[tuple[float, str, int]] = deque()
@@ -126,7 +129,9 @@ class Todo:
 
     def drop(self, source: str, pieces: Iterable[int]) -> None:
         """Wait no more for pieces that cannot be had."""
-        self.pieces[source].difference_update(pieces)
+        pieces = set(pieces)
+        self.pieces[source] -= pieces
+        self.refused[source] |= pieces
 
     def came_in_vain(self, source: str, piece: int, *, counts: bool) -> bool:
         """A piece's answer is no good; whether that was so too often.
@@ -165,34 +170,34 @@ class Todo:
 
 @dataclass
 class Remains:
-    """Pieces that the rounds of a start leave to the next, by sources.
+    """What the rounds of a start leave to the next, by sources.
 
     Attributes
     ----------
     silences : dict of str to Silence
         What is left of the patience with sources.
-    pieces : dict of str to set of int
-        What has yet to come of those that were in a round.
+    refused : dict of str to set of int
+        Pieces that cannot be had. Of what came parts may be lost, so that it is needed once more.
     late : dict of str to set of int
         Pieces of files of which nothing came when it was their turn.
     """
 
     silences: dict[str, Silence] = field(default_factory=dict)
-    pieces: dict[str, set[int]] = field(default_factory=dict)
+    refused: dict[str, set[int]] = field(default_factory=dict)
     late: dict[str, set[int]] = field(default_factory=dict)
 
     def note(self, todo: Todo, silences: dict[str, Silence]) -> None:
         """A round has ended."""
         self.silences = silences
-        self.pieces |= {name: left | todo.put_off[name] for name, left in todo.pieces.items()}
+        for name, pieces in todo.refused.items():
+            self.refused.setdefault(name, set()).update(pieces)
         self.late |= todo.late
 
     def listed(self, source: str) -> None:
         """A source is listed, maybe again: its pieces are others."""
-        self.pieces.pop(source, None)
+        self.refused.pop(source, None)
         self.late.pop(source, None)
 
     def needed(self, source: str, needed: Iterable[int]) -> frozenset[int]:
         """Return which of its pieces are to be fetched; refused ones are not any more."""
-        needed = frozenset(needed)
-        return needed & self.pieces.get(source, needed)
+        return frozenset(needed) - self.refused.get(source, set())
