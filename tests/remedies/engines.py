@@ -209,9 +209,8 @@ def begun_before(is_planned_anew):
 
     def early(folder):
         tree = json.loads((folder / "s.json").read_text())
-        start_s = tree["transfer_columns"].index("start_s")
         for row in tree["transfers"]:
-            row[start_s] -= 1.0
+            row["start_s"] -= 1.0
         (folder / "s.json").write_text(json.dumps(tree))
 
     def run():
