@@ -38,7 +38,8 @@ OF_OTHERS = {
         "--output-format",
         "--checksum-mode",
     ),
-    *("--editable", "--python"),  # of pip, uv; the others of Dask, iperf3, scamper, esmond, FTS
+    "--data-binary",
+    *("--editable", "--python"),  # of pip, uv; the others of Dask, iperf3, scamper, esmond, FTS, curl
     *("--help", "--checksum"),  # of every command, and of pulls --as fts
 }
 
