@@ -1,8 +1,7 @@
 """Remedies are carried out: what they name is there, and an example of each comes out well.
 
 `judges.remedies` finds them in the source. Each has an example, in a module of `tests/remedies`
-or in `tests/commands/test_remedies.py`, or stands in `instances/remedies_untried.txt`, which only
-gets shorter: a new remedy needs an example.
+or in `tests/commands/test_remedies.py`: a new remedy needs one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from datacollect.commands.main import app, run
 from datacollect.commands.method_options import brought_methods
 
 FOLDER = Path(__file__).parent / "remedies"
-UNTRIED = Path(__file__).parent / "instances" / "remedies_untried.txt"
 
 # Options of programs of others.
 OF_OTHERS = {
@@ -38,8 +36,11 @@ OF_OTHERS = {
         "--output-format",
         "--checksum-mode",
     ),
-    "--data-binary",
-    *("--editable", "--python"),  # of pip, uv; the others of Dask, iperf3, scamper, esmond, FTS, curl
+    *("--data-binary", "--dir-cache-time", "--offset"),  # of curl, rclone
+    *(
+        "--editable",
+        "--python",
+    ),  # of pip, uv; the others of Dask, iperf3, scamper, esmond, FTS
     *("--help", "--checksum"),  # of every command, and of pulls --as fts
 }
 
@@ -157,8 +158,7 @@ def messages_of_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> li
     return found
 
 
-def test_every_remedy_has_an_example_or_is_known_to_have_none(tmp_path, capsys):
-    """What is known to have none stands in a list, which a new example makes shorter."""
+def test_every_remedy_has_an_example(tmp_path, capsys):
     messages = messages_of_commands(tmp_path, capsys)
     untried = {
         _line(each)
@@ -167,9 +167,7 @@ def test_every_remedy_has_an_example_or_is_known_to_have_none(tmp_path, capsys):
         and not any(is_of(example, each) for example in EXAMPLES.values())
         and not any(each.comes_to(message) for message in messages)
     }
-    listed = set(UNTRIED.read_text(encoding="utf-8").splitlines())
-    assert sorted(untried - listed) == [], "add an example to tests/remedies"
-    assert sorted(listed - untried) == [], "these have one, or are gone: take them from the list"
+    assert sorted(untried) == [], "add an example to tests/remedies"
 
 
 def _line(template: Template) -> str:

@@ -18,7 +18,7 @@ from instances.bistro_folders import event_file
 from instances.bistros import bistro_event
 from instances.events import draft_text, event_bytes, key_of
 from instances.timestamping import World
-from remedies.trying import Example, call, in_folder, in_new_folder, until
+from remedies.trying import Example, call, in_folder, in_new_folder, told, until
 
 import datacollect as dc
 from datacollect.bistro.destination.keys import ticket_secrets
@@ -241,6 +241,29 @@ def begun(folder):
     write_standing(now, [], folder / "into")
 
 
+LIE = "It has signed what cannot be. " * 200
+
+
+def lied_about(folder):
+    (folder / "into").mkdir()
+    write_standing(replace(ALL, lies=(("north", LIE),)), [], folder / "into")
+
+
+def status_of_lies(option=""):
+    """Ask how far an event is in which somebody has lied, and for this much is to be said."""
+
+    def run():
+        return told(destination(f"event status d.toml {option}", lied_about, more=COLLECTOR))
+
+    return run
+
+
+def all_of_a_lie():
+    said = status_of_lies("--json")()
+    assert LIE.strip() in said
+    return said
+
+
 def damaged(folder):
     file = folder / "into/status.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"logs": 1}))
@@ -429,4 +452,5 @@ EXAMPLES = [
         bistro_of("east"),
         bistro_of("north"),
     ),
+    Example("{}… (all: --json)", status_of_lies(), all_of_a_lie),
 ]
