@@ -27,20 +27,10 @@ FOLDER = Path(__file__).parent / "remedies"
 
 # Options of programs of others.
 OF_OTHERS = {
-    *(
-        "--nthreads",
-        "--bidir",
-        "--json-stream",
-        "--fq-rate",
-        "--sport",
-        "--output-format",
-        "--checksum-mode",
-    ),
+    *("--nthreads", "--bidir", "--json-stream", "--fq-rate"),  # of Dask, iperf3
+    *("--sport", "--output-format", "--checksum-mode"),  # of scamper, esmond, FTS
     *("--data-binary", "--dir-cache-time", "--offset"),  # of curl, rclone
-    *(
-        "--editable",
-        "--python",
-    ),  # of pip, uv; the others of Dask, iperf3, scamper, esmond, FTS
+    *("--editable", "--python"),  # of pip, uv
     *("--help", "--checksum"),  # of every command, and of pulls --as fts
 }
 
