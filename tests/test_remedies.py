@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 import runpy
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from judges.imports import REPOSITORY
 from judges.public import callables
 from judges.remedies import Template, templates, texts
 from remedies.trying import Example, is_in, told
+from test_named_in_documents import DOCUMENTS
 
 from datacollect.commands import json_schemas
 from datacollect.commands.main import app, run
@@ -98,6 +102,37 @@ OTHER_KEYS = {
     *("src_tier", "limited_by"),
     *("hot_potato", "largest_component", "keep_external", "shortest_routes", "plan_remaining"),
 }
+
+
+# What documents show and nobody runs: `console` blocks are run by `test_docs_examples`.
+SHOWN = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OF_OURS = re.compile(r"""(?<![\w/.-])datacollect ((?:'[^']*'|"[^"]*"|[^#|;&>\n'"])*)""")
+
+
+def test_every_command_that_documents_show_has_its_options():
+    lines = command_line()
+    unknown = [
+        (name, command)
+        for name in DOCUMENTS
+        for block in SHOWN.findall((REPOSITORY / name).read_text(encoding="utf-8"))
+        for command in OF_OURS.findall(block.replace("\\\n", " "))
+        if not is_known(shlex.split(command), lines)
+    ]
+    assert unknown == []
+
+
+def is_known(words: list[str], lines: dict[str, set[str]]) -> bool:
+    """Whether a command is there, with all options that are given to it."""
+    names = [name for n in range(len(words), 0, -1) if (name := " ".join(words[:n])) in lines]
+    options = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    return bool(names) and options <= lines[names[0]]
+
+
+def test_commands_that_are_not_there_are_found():
+    lines = {"": set(), "plan": {"-o"}, "event": set(), "event run": {"--once"}}
+    assert is_known(["event", "run", "e.toml", "--once"], lines)
+    assert not is_known(["event", "run", "-o", "x"], lines)
+    assert not is_known(["plot", "-o", "x"], lines)
 
 
 # They help ---------------------------------------------------------------------------------------
