@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,7 +164,13 @@ def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium; pages of one test know nothing of another's."""
+    with chromium() as found:
+        yield found
+
+
+@contextmanager
+def chromium():
+    """Lend headless Chromium; pages of one test know nothing of another's."""
     named = os.environ.get("DATACOLLECT_CHROMIUM")
     path = named or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
@@ -172,9 +179,9 @@ def browser():
 
     with sync_playwright() as playwright:
         # Containers have no namespaces for its sandbox; the page is our own.
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
 
 
 @pytest.fixture(scope="session")

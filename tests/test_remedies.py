@@ -1,44 +1,40 @@
 """Remedies are carried out: what they name is there, and an example of each comes out well.
 
 `judges.remedies` finds them in the source. Each has an example, in a module of `tests/remedies`
-or in `tests/commands/test_remedies.py`, or stands in `instances/remedies_untried.txt`, which only
-gets shorter: a new remedy needs an example.
+or in `tests/commands/test_remedies.py`: a new remedy needs one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 import runpy
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from judges.imports import REPOSITORY
 from judges.public import callables
 from judges.remedies import Template, templates, texts
 from remedies.trying import Example, is_in, told
+from test_named_in_documents import DOCUMENTS
 
 from datacollect.commands import json_schemas
 from datacollect.commands.main import app, run
 from datacollect.commands.method_options import brought_methods
 
 FOLDER = Path(__file__).parent / "remedies"
-UNTRIED = Path(__file__).parent / "instances" / "remedies_untried.txt"
 
 # Options of programs of others.
 OF_OTHERS = {
-    *(
-        "--nthreads",
-        "--bidir",
-        "--json-stream",
-        "--fq-rate",
-        "--sport",
-        "--output-format",
-        "--checksum-mode",
-    ),
-    *("--editable", "--python"),  # of pip, uv; the others of Dask, iperf3, scamper, esmond, FTS
+    *("--nthreads", "--bidir", "--json-stream", "--fq-rate"),  # of Dask, iperf3
+    *("--sport", "--output-format", "--checksum-mode"),  # of scamper, esmond, FTS
+    *("--data-binary", "--dir-cache-time", "--offset"),  # of curl, rclone
+    *("--editable", "--python"),  # of pip, uv
     *("--help", "--checksum"),  # of every command, and of pulls --as fts
 }
 
@@ -108,6 +104,37 @@ OTHER_KEYS = {
 }
 
 
+# What documents show and nobody runs: `console` blocks are run by `test_docs_examples`.
+SHOWN = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OF_OURS = re.compile(r"""(?<![\w/.-])datacollect ((?:'[^']*'|"[^"]*"|[^#|;&>\n'"])*)""")
+
+
+def test_every_command_that_documents_show_has_its_options():
+    lines = command_line()
+    unknown = [
+        (name, command)
+        for name in DOCUMENTS
+        for block in SHOWN.findall((REPOSITORY / name).read_text(encoding="utf-8"))
+        for command in OF_OURS.findall(block.replace("\\\n", " "))
+        if not is_known(shlex.split(command), lines)
+    ]
+    assert unknown == []
+
+
+def is_known(words: list[str], lines: dict[str, set[str]]) -> bool:
+    """Whether a command is there, with all options that are given to it."""
+    names = [name for n in range(len(words), 0, -1) if (name := " ".join(words[:n])) in lines]
+    options = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    return bool(names) and options <= lines[names[0]]
+
+
+def test_commands_that_are_not_there_are_found():
+    lines = {"": set(), "plan": {"-o"}, "event": set(), "event run": {"--once"}}
+    assert is_known(["event", "run", "e.toml", "--once"], lines)
+    assert not is_known(["event", "run", "-o", "x"], lines)
+    assert not is_known(["plot", "-o", "x"], lines)
+
+
 # They help ---------------------------------------------------------------------------------------
 
 ROOMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "trying")
@@ -156,8 +183,7 @@ def messages_of_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> li
     return found
 
 
-def test_every_remedy_has_an_example_or_is_known_to_have_none(tmp_path, capsys):
-    """What is known to have none stands in a list, which a new example makes shorter."""
+def test_every_remedy_has_an_example(tmp_path, capsys):
     messages = messages_of_commands(tmp_path, capsys)
     untried = {
         _line(each)
@@ -166,9 +192,7 @@ def test_every_remedy_has_an_example_or_is_known_to_have_none(tmp_path, capsys):
         and not any(is_of(example, each) for example in EXAMPLES.values())
         and not any(each.comes_to(message) for message in messages)
     }
-    listed = set(UNTRIED.read_text(encoding="utf-8").splitlines())
-    assert sorted(untried - listed) == [], "add an example to tests/remedies"
-    assert sorted(listed - untried) == [], "these have one, or are gone: take them from the list"
+    assert sorted(untried) == [], "add an example to tests/remedies"
 
 
 def _line(template: Template) -> str:

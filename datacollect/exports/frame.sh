@@ -62,9 +62,10 @@ pass() {
 }
 # need_tools: ends where something is missing that all needs
 need_tools() {
-    for tool in awk dd cut find sleep "$command"; do
-        command -v "$tool" >/dev/null || leave 3 "$tool is not installed; $remedy"
+    for tool in awk dd cut find sleep; do
+        command -v "$tool" >/dev/null || leave 3 "$tool is not installed; install it, or name its folder in PATH"
     done
+    command -v "$command" >/dev/null || leave 3 "$command is not installed; $remedy"
     dd if=/dev/null of=/dev/null bs=1 seek=0 iflag=skip_bytes,count_bytes oflag=seek_bytes status=none 2>/dev/null ||
         leave 3 "dd must know oflag=seek_bytes; install GNU coreutils"
     summer=sha256sum

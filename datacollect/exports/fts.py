@@ -25,7 +25,7 @@ FTS = _Fts(
     is_timed=False,
     example="root://{host}.example//{path}",
     keeper="the proxy certificate that is delegated to it",
-    next_step="submit each job, such as by fts-rest-transfer-submit --file",
+    next_step="submit each job as it is: curl --data-binary @JOB https://SERVER:8446/jobs",
     options={
         "checksum": FormatOption(
             BY_PREFERENCE,

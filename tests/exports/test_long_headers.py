@@ -51,8 +51,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+def served(handler=Handler):
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

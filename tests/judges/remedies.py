@@ -11,14 +11,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
+from typing import TypeAlias
 
 from judges.imports import read_modules
+
+import datacollect
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 COMMAND = re.compile(r"\bdatacollect((?: [a-z]+)+)")
 KEY = re.compile(r"(?<![\w.{/-])[a-z]+(?:_[a-z0-9]+)+(?!\w)|\b[a-z]+(?= = )")
-PACKAGE = re.compile(r"apt install|command_for_(?:extra|package)|\{command\}")
-NAMES = (OPTION, COMMAND, KEY, PACKAGE)
+PACKAGE = re.compile(r"apt install|GNU coreutils|command_for_(?:extra|package)|\{command\}")
+# Another program than the one that has failed.
+PROGRAM = re.compile(r"\btake (?:curl|aria2|rclone|rsync)\b")
+NAMES = (OPTION, COMMAND, KEY, PACKAGE, PROGRAM)
 
 # What advice begins with, at the beginning of a clause.
 DO = (
@@ -30,7 +36,7 @@ DO = (
 # What an option does about it.
 DOES = "ends has keeps lists makes overwrites plans replaces saves takes writes"
 ADVICE = re.compile(
-    rf"; |(?:^|[:?.] |, (?:or |and )?)(?i:{'|'.join(DO.split())})\b(?!\.\w)"
+    rf"; |\([a-z]+: --|(?:^|[:?.] |, (?:or |and )?)(?i:{'|'.join(DO.split())})\b(?!\.\w)"
     rf"|--[a-z-]+\)?(?: [A-Z]+)? (?:{'|'.join(DOES.split())})\b"
 )
 
@@ -38,9 +44,9 @@ ADVICE = re.compile(
 DESCRIPTIONS = re.compile(r"fields$|_spec$|\.spec$|commands\.options$")
 HELP = {"help", "metavar", "epilog"}
 
-# Texts in other languages: a page, and what a database is asked.
+# Texts in other languages: a page, a program of awk, and what a database is asked.
 OTHER_LANGUAGES = re.compile(
-    r"\s*(?:<|add_header |(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|AND|FROM) )"
+    r"\s*(?:<|add_header |BEGIN \{|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|AND|FROM) )"
 )
 
 
@@ -52,6 +58,11 @@ class Template:
     text: str
 
     @property
+    def is_of_a_page(self) -> bool:
+        """Whether a page says it; pages speak in whole sentences."""
+        return self.module.endswith(".js")
+
+    @property
     def options(self) -> set[str]:
         """Options that it names, in advice or without."""
         return set(OPTION.findall(self.text))
@@ -60,6 +71,8 @@ class Template:
     def commands(self) -> set[str]:
         """Commands of ours that it names between backticks, with what follows in small letters."""
         quoted = re.findall(r"`([^`]*)`", self.text)
+        if self.is_of_a_page:
+            quoted = [f"datacollect {text.removeprefix('datacollect ')}" for text in quoted]
         return {found.strip() for text in quoted for found in COMMAND.findall(text)}
 
     @property
@@ -71,6 +84,8 @@ class Template:
     def is_remedy(self) -> bool:
         """Whether it advises something by name, and so can be carried out to the letter."""
         text = self.in_one_line
+        if self.is_of_a_page:
+            return bool(self.commands)
         is_description = text[:1].isupper() and text.endswith(".")
         if PACKAGE.search(text) or (self.commands and not is_description):
             return True
@@ -100,16 +115,45 @@ def templates() -> tuple[Template, ...]:
 
 @cache
 def texts() -> tuple[Template, ...]:
-    """Return the texts of all modules that may be told to somebody, each once."""
+    """Return what modules, scripts and pages may tell somebody, each text once."""
+    found = {
+        Template(module, text): None
+        for module, source in read_modules().items()
+        if not DESCRIPTIONS.search(module)
+        for text in texts_in(source)
+        if " " in text and not OTHER_LANGUAGES.match(text)
+    }
     return tuple(
-        {
-            Template(module, text): None
-            for module, source in read_modules().items()
-            if not DESCRIPTIONS.search(module)
-            for text in texts_in(source)
-            if " " in text and not OTHER_LANGUAGES.match(text)
-        }
+        found | dict.fromkeys([*_texts_beside("*.sh", SHELL), *_texts_beside("*.js", PAGE)])
     )
+
+
+# What stands in quotes in a line, and what run time fills in.
+DOUBLE = r"\"((?:[^\"\\]|\\.)*)\""
+SHELL = re.compile(rf"'([^']*)'|{DOUBLE}"), re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$\w+")
+PAGE = re.compile(rf"{DOUBLE}|`((?:[^`\\]|\\.)*)`"), re.compile(r"\$\{[^}]*\}")
+Quoted: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+# Of a page what is built of its sources.
+BUILT = "page/static"
+
+
+def _texts_beside(
+    names: str, quoted: tuple[re.Pattern[str], re.Pattern[str]]
+) -> Iterator[Template]:
+    """Yield the texts of files in other languages, which lie among the modules."""
+    in_quotes, filled = quoted
+    root = Path(datacollect.__file__).parent
+    for path in sorted(root.rglob(names)):
+        place = path.relative_to(root)
+        if BUILT in str(place):
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.lstrip().startswith(("#", "//", "*")):
+                continue
+            for groups in in_quotes.findall(line):
+                text = filled.sub("{}", "".join(groups))
+                if " " in text and not OTHER_LANGUAGES.match(text):
+                    yield Template(".".join(place.parts), text)
 
 
 def texts_in(source: str) -> Iterator[str]:

@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import cache
+from unittest import mock
+
 import pyrage
+from bistro.destination.run.test_standing import ALL
+from instances.agents import KEY, write_agent
+from instances.bistro_folders import event_file
+from instances.bistros import bistro_event
 from instances.events import draft_text, event_bytes, key_of
-from remedies.trying import Example, call, in_folder, in_new_folder, until
+from instances.timestamping import World
+from remedies.trying import Example, call, in_folder, in_new_folder, told, until
 
 import datacollect as dc
+from datacollect.bistro.destination.keys import ticket_secrets
+from datacollect.bistro.destination.run.event_run import _given
+from datacollect.bistro.destination.run.standing import write_standing
+from datacollect.bistro.folder import Held
+from datacollect.bistro.formats.event.amendments import (
+    AMENDMENT_FORMAT,
+    SIGNER,
+    read_amendment,
+)
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.log.checkpoints import log_key
+from datacollect.bistro.formats.log.notes import parse_note, signed
+from datacollect.bistro.http.config import DestinationConfig
+from datacollect.bistro.upload_server.amending import Amending
+from datacollect.bistro.upload_server.server import Bistro
+from datacollect.bistro.upload_server.table import accept_of
 from datacollect.net.keys import write_private_key
+from datacollect.transfer.agent.config.file import AgentConfig
 
 CLOSED = [{"url": f"https://127.0.0.1:{i + 1}", "key": key_of(f"s{i}").public} for i in range(2)]
 NEW = "event new d.toml -o e.toml"
@@ -81,6 +113,230 @@ def extended(options=""):
     return run
 
 
+# Those who hand in -------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_event():
+    """Lend a folder with an event, which a service and three witnesses of it watch, and a ticket.
+
+    Its organiser's key, and a file to hand in, are there, too.
+    """
+    with in_new_folder() as folder, ExitStack() as held:
+        (folder / "world").mkdir()
+        world = held.enter_context(World(folder / "world", **FAR))
+        world.start_witnesses(0, 1, 2)
+        world.start()
+        shutil.copy(folder / "world/event.toml", folder / "e.toml")
+        (folder / "my.ticket").write_text(
+            new_ticket(world.event, bytes(16), bytes(32), key_of("organiser")).text
+        )
+        write_private_key(folder / "o.key", key_of("organiser"))
+        (folder / "a.txt").write_text("mine")
+        with mock.patch.dict(os.environ, SSL_CERT_FILE=str(world.authority)):
+            yield folder
+
+
+# Whenever the tests run it is open.
+FAR = {
+    "deadline": "2097-04-15T23:59:59-04:00",
+    "collect_until": "2097-04-30T23:59:59-04:00",
+    "keep_until": "2107-04-30T23:59:59-04:00",
+}
+UPLOAD = "upload a.txt --event e.toml --ticket my.ticket"
+VERIFY = "verify a.txt.receipt.json --event e.toml"
+
+
+@cache
+def handed_in():
+    """Hand a file in, extend the event, and audit it; return what files there are by then."""
+    with open_event() as folder:
+        call(UPLOAD)
+        call("event extend e.toml --key o.key --deadline 2097-04-16T23:59:59-04:00")
+        call("audit e.toml --log -o amendments.json")
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def with_files(line, **changes):
+    """Run a command among the files of who has handed in; None: such a file is not there."""
+
+    def run():
+        files = {**handed_in(), **{_named(name): data for name, data in changes.items()}}
+        with in_new_folder() as folder:
+            for name, data in files.items():
+                if data is not None:
+                    (folder / name).write_bytes(data)
+            return call(line)
+
+    return run
+
+
+def _named(name):
+    return name.replace("__", ".")
+
+
+def amendment(is_extended):
+    """Read what the organiser has signed: something else, or what a command has written."""
+
+    def read():
+        event = read_event(handed_in()["e.toml"])
+        data = handed_in()["e.amendment-1.txt"]
+        if not is_extended:
+            text = parse_note(data, "it").text.replace(AMENDMENT_FORMAT, "datacollect-receipt/1")
+            data = signed(text, SIGNER, key_of("organiser")).data
+        read_amendment(data, event)
+
+    return read
+
+
+# Who runs an event -------------------------------------------------------------------------------
+
+DESTINATION = (
+    'format = "datacollect-destination/1"\nkey = "own.key"\nidentities = ["own.txt"]\n'
+    'folder = "into"\n'
+)
+
+
+def destination(line, *before, more="", event=None, **files):
+    """Run a command of a destination, whose event's log of verdicts has the key that is there."""
+
+    def run():
+        with in_new_folder(d_toml=DESTINATION + more, **files) as folder:
+            write_private_key(folder / "own.key", key_of("verdicts"))
+            identity = pyrage.x25519.Identity.generate()
+            (folder / "own.txt").write_text(f"{identity}\n")
+            data = event_file(recipients=[str(identity.to_public())], **(event or {}))
+            (folder / "e.toml").write_bytes(data)
+            (folder / "none").mkdir()
+            write_private_key(folder / "o.key", key_of("organiser"))
+            (folder / "people.csv").write_text("person\nAnn\n")
+            for each in before:
+                each(folder) if callable(each) else call(each)
+            return line(folder) if callable(line) else call(line)
+
+    return run
+
+
+def given(_):
+    """Read all that a destination is given, and collect nothing."""
+    _given("e.toml", "d.toml")
+
+
+def secrets(folder):
+    """Read the tickets of all people, as a destination does before it collects."""
+    config = DestinationConfig.from_file(folder / "d.toml")
+    ticket_secrets(config.tickets, read_event((folder / "e.toml").read_bytes()))
+
+
+RUN = "event run e.toml --destination d.toml --once"
+COLLECTOR = 'collector = "own.key"\n'
+TICKETS = 'tickets = "tickets"\n'
+TICKETED = "event tickets e.toml --people people.csv --key o.key -o tickets"
+
+
+def begun(folder):
+    """Leave how far an event is, as one who collects does."""
+    now = replace(ALL, time_s=1000, collect_until_s=2200)
+    (folder / "into").mkdir(exist_ok=True)
+    write_standing(now, [], folder / "into")
+
+
+LIE = "It has signed what cannot be. " * 200
+
+
+def lied_about(folder):
+    (folder / "into").mkdir()
+    write_standing(replace(ALL, lies=(("north", LIE),)), [], folder / "into")
+
+
+def status_of_lies(option=""):
+    """Ask how far an event is in which somebody has lied, and for this much is to be said."""
+
+    def run():
+        return told(destination(f"event status d.toml {option}", lied_about, more=COLLECTOR))
+
+    return run
+
+
+def all_of_a_lie():
+    said = status_of_lies("--json")()
+    assert LIE.strip() in said
+    return said
+
+
+def damaged(folder):
+    file = folder / "into/status.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"logs": 1}))
+
+
+def at_work(folder):
+    """Collect: hold the lock of who does."""
+    _held.append(Held(folder / "into/verdicts"))
+
+
+_held: list[Held] = []
+
+
+def status_at_work():
+    try:
+        return destination("event status d.toml", begun, at_work, more=COLLECTOR)()
+    finally:
+        _held.pop().close()
+
+
+# Bistros -----------------------------------------------------------------------------------------
+
+INIT = (
+    f"bistro init --name north --collector {KEY.public} --event e.toml --bytes '1 GB' "
+    "--address b.example"
+)
+
+
+def as_it_says():
+    """Write the event with the table that was printed, and start what the agent starts of it."""
+    with in_new_folder() as folder:
+        said = call(INIT)
+        (agent,) = re.findall(r"datacollect agent (\S+)", said)
+        row = json.loads(call(f"{INIT} --json"))
+        event = event_bytes(bistros=[{key: row[key] for key in ROW}])
+        (folder / "e.toml").write_bytes(event)
+        with closing(Bistro(accept_of(AgentConfig.from_file(agent)), lambda _: None)) as bistro:
+            assert bistro.name == "north"
+
+
+ROW = ("name", "url", "key", "fingerprint")
+
+
+def bistro_of(name):
+    """Begin a bistro of an event whose bistros are north and south, and which nobody amends."""
+
+    def run():
+        with in_new_folder() as folder:
+            event = bistro_event(folder)
+            write_private_key(folder / "r.key", key_of(name))
+            accept = (
+                '[accept]\nevent = "event.toml"\nfolder = "up"\nbytes = 1000000\n'
+                'receipt_key = "r.key"\n'
+            )
+            path = write_agent(folder, "B", more=accept)
+            config = accept_of(AgentConfig.from_file(path))
+            with (
+                mock.patch.object(Amending, "ask", return_value=(event, {})),
+                closing(Bistro(config, lambda _: None)),
+            ):
+                pass
+
+    return run
+
+
+def page_with_log(origin):
+    """Write the page of an event, of whose services the first has a log of some origin."""
+    data = event_bytes()
+    log = log_key(origin, key_of("s0").public).text
+    changed = data.decode().replace(read_event(data).services[0].log.text, log)
+    return in_folder("event page e.toml -o out", e_toml=changed)
+
+
 EXAMPLES = [
     Example(
         "organiser must be the public key of who signs tickets and amendments; `datacollect keys",
@@ -123,4 +379,78 @@ EXAMPLES = [
         lambda: dc.upload("f", "e.toml", commit_only=True, elsewhere=True),
         until("no such file", lambda: dc.upload("f", "e.toml", commit_only=True)),
     ),
+    Example(
+        "a ticket is needed to hand in: give its file with --ticket",
+        in_folder("upload a.txt --event e.toml", e_toml=event_bytes(services=CLOSED), a_txt="mine"),
+        handed_in,
+    ),
+    Example(
+        "; `datacollect upload` writes one",
+        with_files(VERIFY, a__txt__receipt__json=b"[]"),
+        with_files(VERIFY),
+    ),
+    Example(
+        "nothing tells that it was sealed: put its {} beside it, which `datacollect upload` has",
+        with_files(f"{VERIFY} --file a.txt", a__txt__keep=None),
+        with_files(f"{VERIFY} --file a.txt"),
+    ),
+    Example(
+        "; `datacollect audit EVENT.toml --log` writes one",
+        with_files(f"{VERIFY} --amendments amendments.json", amendments__json=b"[]"),
+        with_files(f"{VERIFY} --amendments amendments.json"),
+    ),
+    Example(
+        "; `datacollect event extend EVENT.toml` writes one",
+        amendment(False),
+        amendment(True),
+    ),
+    Example(
+        "16 random hexadecimal digits, got {}; `datacollect event new` makes one",
+        page_with_log("s0"),
+        new(),
+    ),
+    Example(
+        "collector must be the file of the key by which bistros know who collects; `datacollect",
+        destination(RUN),
+        until(
+            "tickets must be",
+            destination(RUN, "keys new collector.key", more='collector = "collector.key"\n'),
+        ),
+    ),
+    Example(
+        "tickets must be the folder of all people's tickets, for the event asks for them",
+        destination(RUN, more=COLLECTOR),
+        destination(given, TICKETED, more=COLLECTOR + TICKETS),
+    ),
+    Example(
+        "must hold the tickets of all people, as `datacollect event tickets` has written them",
+        destination(secrets, more=f'{COLLECTOR}tickets = "none"\n'),
+        destination(secrets, TICKETED, more=COLLECTOR + TICKETS),
+    ),
+    Example(
+        "nothing was collected there yet; `datacollect event run` begins",
+        destination("event status d.toml", more=COLLECTOR),
+        destination("event status d.toml", begun, more=COLLECTOR),
+    ),
+    Example(
+        "must be what `datacollect event run` has written, {}; run it once more",
+        destination("event status d.toml", begun, damaged, more=COLLECTOR),
+        destination("event status d.toml", begun, damaged, begun, more=COLLECTOR),
+    ),
+    Example(
+        "nothing is running now; datacollect event run goes on",
+        destination("event status d.toml", begun, more=COLLECTOR),
+        status_at_work,
+    ),
+    Example(
+        "is there; once {} is, start the bistro with: datacollect agent {}",
+        in_folder(INIT),
+        as_it_says,
+    ),
+    Example(
+        "must name a bistro with the key {}, that of receipt_key, and neither it nor an amendment",
+        bistro_of("east"),
+        bistro_of("north"),
+    ),
+    Example("{}… (all: --json)", status_of_lies(), all_of_a_lie),
 ]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import permutations
 from unittest import mock
 
 import pandas as pd
 from instances.planned_anew import triangle
-from instances.small_networks import line_network
+from instances.small_networks import PLACES, line_network
 from instances.small_scenarios import line_of
 from remedies.methods import Deciding
 from remedies.problems import read
 from remedies.trying import Example, call, in_folder, in_new_folder, until
+from simulation.ns3.test_results import TEXT
+from simulation.ns3.test_results import run as run_of_ns3
 
 import datacollect as dc
 from datacollect.control.decisions import WakeMe
@@ -19,6 +23,7 @@ from datacollect.errors import SimulationError
 from datacollect.scenario.probes import measure
 from datacollect.scenario.setting import build
 from datacollect.simulation.fluid.engine import simulate_problem
+from datacollect.simulation.network import Transport
 from datacollect.simulation.ns3.engine import simulate_ns3
 from datacollect.simulation.ns3.network_text import scenario_text
 from datacollect.topologies import from_graphml
@@ -199,6 +204,42 @@ def replanned(csv):
     )
 
 
+def begun_before(is_planned_anew):
+    """Simulate a plan that begins before 0, or one that is made anew."""
+
+    def early(folder):
+        tree = json.loads((folder / "s.json").read_text())
+        for row in tree["transfers"]:
+            row["start_s"] -= 1.0
+        (folder / "s.json").write_text(json.dumps(tree))
+
+    def run():
+        with in_new_folder(p_toml=P, s_toml=SCENARIO) as folder:
+            call("plan p.toml -o s.json")
+            early(folder)
+            if is_planned_anew:
+                call("plan p.toml -o s.json --force")
+            return call("simulate s.toml --engine fluid --schedule s.json")
+
+    return run
+
+
+def with_retries(n):
+    """Read what ns-3 reports, whose background flow gives up after 20 retries in a row.
+
+    As if: another run of ns-3 would have to lose so many packets.
+    """
+
+    def read_results():
+        network = line_network([5.0, 5.0], PLACES, transport=Transport(data_retries=n))
+        what = {"seed": 1, "warm_up_s": 0.0, "time_limit_s": 1.0, "stall_s": 1.0}
+        text = scenario_text(network, {"S": 10}, "D", relay_buffer_bytes=None, **what)
+        (asked,) = re.findall(r"DataRetries (\d+)", text)
+        run_of_ns3(text=TEXT if int(asked) > 20 else f"{TEXT}broken 4")
+
+    return read_results
+
+
 EXAMPLES = [
     Example("of simulated time; does the controller go round in circles?", woken(1000), woken(10)),
     Example(
@@ -281,5 +322,15 @@ EXAMPLES = [
         "{} must have labels 0 … {} where nothing has a name, got {}; leave the labels out",
         lambda: labelled(["a", "b"]),
         lambda: labelled([0, 1]),
+    ),
+    Example(
+        "the schedule: start_s must be >= 0, got {}; plan again",
+        begun_before(False),
+        begun_before(True),
+    ),
+    Example(
+        "background flow {} lost its connection; allow more data_retries",
+        with_retries(20),
+        with_retries(21),
     ),
 ]

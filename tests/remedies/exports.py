@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import threading
 from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
-from remedies.trying import Example, in_folder, told
+from conftest import need
+from judges.fts_judge import transfers
+from remedies.trying import Example, call, in_folder, in_new_folder, told
 
 import datacollect as dc
 from datacollect.exports.export import export
@@ -82,6 +88,71 @@ def pulls(options, files=FILES):
 
 def jobs(more="", url=WEB, files=FILES):
     return pulls(f"--as fts --manifest f.csv -o out {url} {more}", files)
+
+
+def beside_much(**options):
+    """Export what goes over K, and much beside it, which is many pieces where K has small ones."""
+    rate = [10.0 * MB, 0.0, 10.0 * MB]
+    backlogs = {"S": 998 * MB, "T": 50_000 * MB, "K": 0, "J": 0, "D": 0}
+    hosts = [dc.Host(name, n_bytes) for name, n_bytes in backlogs.items()]
+    links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate)]
+    links += [dc.Link("T", "J", 900.0 * MB), dc.Link("J", "D", 900.0 * MB)]
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 100.0, 1000.0])
+    plan = dc.coordinated(problem, deadline_s=100.0, chunk_s=0.1)
+    files = {
+        name: Files(("a",), np.array([n_bytes]), ("",))
+        for name, n_bytes in backlogs.items()
+        if n_bytes
+    }
+    templates = read_templates(URLS, [], problem.names, is_url=True)
+    return export(problem, plan, files, "curl", templates, **options)
+
+
+def submitted(how):
+    """Have FTS's rules judge what a program sends of a job, which names a checksum."""
+
+    def run():
+        with in_new_folder(p_toml=P, f_csv=WITH_MD5) as folder:
+            call("plan p.toml -o s.json")
+            call(f"pulls p.toml s.json --as fts --manifest f.csv -o out {WEB}")
+            (job,) = (folder / "out").glob("*.json")
+            (one,) = transfers(json.loads(how(job)))
+        assert (one.checksum, one.mode) == ("MD5:d41d8cd98f00b204e9800998ecf8427e", "both")
+
+    return run
+
+
+def by_the_client(job):
+    """Return what fts-rest-transfer-submit --checksum-mode both has FTS do: to compare at both."""
+    tree = json.loads(job.read_text())
+    tree["params"]["verify_checksum"] = True
+    return json.dumps(tree)
+
+
+class FtsHandler(BaseHTTPRequestHandler):
+    """Takes jobs, and says nothing of them."""
+
+    def do_POST(self):
+        self.server.came.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def by_curl(job):
+    """Return what FTS's REST interface is sent; here it listens, without TLS."""
+    need("curl")
+    with HTTPServer(("127.0.0.1", 0), FtsHandler) as server:
+        server.came = []
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/jobs"
+        command = ["curl", "--silent", "--fail", "--noproxy", "*", "--data-binary", f"@{job}", url]
+        subprocess.run(command, check=True, timeout=60)
+        thread.join()
+    return server.came[-1]
 
 
 EXAMPLES = [
@@ -178,5 +249,16 @@ EXAMPLES = [
         in_folder(
             "manifest . -o f.csv --host S", "progress . --manifest f.csv --at 5 --host D", p_toml=P
         ),
+    ),
+    Example("submit each job as it is: curl --data-binary @JOB", jobs(), submitted(by_curl)),
+    Example(
+        "fts-rest-transfer-submit compares checksums only with --checksum-mode both",
+        jobs(files=WITH_MD5),
+        submitted(by_the_client),
+    ),
+    Example(
+        "leave --piece-bytes out: then it holds",
+        lambda: beside_much(piece_bytes=19_960_000),
+        beside_much,
     ),
 ]

@@ -22,6 +22,7 @@ from datacollect.measuring.probes.pair_trains import capacity_by_train
 
 NOON_S = 1_795_377_600.0
 CSV = "from,to,time_s,bandwidth_mbit_per_s\na,b,0,8\n"
+OF_STREAMS = "from,to,time_s,bandwidth_mbit_per_s,streams\na,b,0,8,1\na,b,1,64,8\na,b,2,64,8\n"
 FINGERPRINT = "sha256:" + "ab" * 32
 HOSTS = f"""format = "datacollect-hosts/1"
 destination = "D"
@@ -208,5 +209,10 @@ EXAMPLES = [
         "destination must be one of the hosts, got {}; there are {}: say which by --destination",
         lambda: _require_destination("D", ["E", "S"]),
         lambda: _require_destination("E", ["E", "S"]),
+    ),
+    Example(
+        "choose with --streams (streams, in Python)",
+        estimated(text=OF_STREAMS),
+        estimated("--streams 8", text=OF_STREAMS),
     ),
 ]

@@ -5,24 +5,35 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import shutil
 import sys
 from contextlib import redirect_stderr
 from importlib import import_module, metadata
 from types import ModuleType
 from unittest import mock
 
-from remedies.trying import Example, told, until, without
+import pytest
+from instances.installed_packages import forget_packages, install_package
+from instances.made_sweeps import write_sweep
+from measuring.results.test_changed_links import USUAL, series
+from remedies.trying import Example, call, in_new_folder, told, until, without
 
 from datacollect.bistro.destination.databases import open_database
 from datacollect.bistro.formats.receipt import tokens
 from datacollect.commands.ending import exit_code_of
+from datacollect.exports.formats import EXPORTS
+from datacollect.files.registry import own_entry
+from datacollect.leaving import _run as leave
 from datacollect.measurement.routes import require_jc
+from datacollect.measuring.commands.problem import _note_changes
 from datacollect.measuring.page import watch
+from datacollect.measuring.results.changed_links import bandwidth_changes
 from datacollect.simulation.ns3.process import NS3_VERSION, check_installed
 from datacollect.solvers import cbc
 from datacollect.solvers.choice import load_flow_solver
 from datacollect.study.workers import DaskCluster
 from datacollect.topologies.topohub import from_topohub
+from datacollect.transfer.agent.handlers import handlers_of
 
 
 def patched(target, value, provoke):
@@ -117,6 +128,96 @@ def complained_of(error):
     return said.getvalue()
 
 
+class Unloadable(ModuleType):
+    """A module that needs what is not installed."""
+
+    def __getattr__(self, name):
+        raise ModuleNotFoundError("No module named 'pyrage'", name="pyrage")
+
+
+def without_pyrage():
+    name = "datacollect.bistro.upload_server.server"
+    with mock.patch.dict(sys.modules, {name: Unloadable(name)}):
+        sys.modules.pop("datacollect.bistro.upload_server.handlers", None)
+        handlers_of("accept")
+
+
+def uploading():
+    return own_entry("name", "upload", "datacollect.bistro.person.upload:upload")
+
+
+def in_the_core_alone():
+    gone = {"datacollect.bistro.person.upload": None, "datacollect.bistro.person": None}
+    with mock.patch.dict(sys.modules, gone):
+        uploading()
+
+
+def noted_changes():
+    """Say that a bandwidth has changed."""
+    said = io.StringIO()
+    found = bandwidth_changes(series("S", [*USUAL, *[5.0] * 9]))
+    rows = [vars(each) | {"from": each.tail, "to": each.head} for each in found]
+    with redirect_stderr(said):
+        _note_changes({"changes": rows})
+    return said.getvalue()
+
+
+def without_ruptures():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "ruptures", None)
+        return noted_changes()
+
+
+def reported():
+    with (
+        in_new_folder() as folder,
+        mock.patch("datacollect.study.report.report.picture_bytes", return_value=b""),
+    ):
+        write_sweep(folder / "figure3", only={"flows": ["60"], "ratio": ["1:1"], "udp": ["5 %"]})
+        return call("report figure3")
+
+
+def without_plotly():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "plotly", None)
+        return reported()
+
+
+def with_a_package(is_uninstalled):
+    """List all exports where a package brings one of a name of ours, or did so before."""
+
+    def run():
+        with in_new_folder() as folder, mock.patch.object(sys, "path", [str(folder), *sys.path]):
+            points = {EXPORTS.group: {"csv": "string:digits"}}
+            install_package(folder, "bad-one", points, {})
+            if is_uninstalled:
+                shutil.rmtree(folder / "bad_one-1.0.dist-info")
+            forget_packages()
+            EXPORTS.names()
+
+    def run_and_forget():
+        try:
+            run()
+        finally:
+            forget_packages()
+
+    return run_and_forget
+
+
+def loaded(error=None):
+    """Load a program, which may have too little memory; return what is said."""
+
+    def load():
+        if error is not None:
+            raise error
+        return lambda: sys.exit(0)
+
+    said = io.StringIO()
+    with redirect_stderr(said), pytest.raises(SystemExit):
+        leave(load)
+    return said.getvalue()
+
+
 EXAMPLES = [
     installs(
         "pandas",
@@ -189,5 +290,29 @@ EXAMPLES = [
         "cannot be judged here; install what does it: {command}",
         without("rfc3161_client", lambda: tokens.query_of(b"message")),
         lambda: tokens.query_of(b"message"),
+    ),
+    installs(
+        "pyrage",
+        "is not installed, which {} needs: {command_for_extra}",
+        without_pyrage,
+        lambda: handlers_of("accept"),
+    ),
+    installs("pyrage", "needs the whole package: {command}", in_the_core_alone, uploading),
+    installs(
+        "ruptures",
+        "note: ruptures confirms changes: {command_for_extra}",
+        without_ruptures,
+        noted_changes,
+    ),
+    installs("plotly", "none; for one: {command_for_extra}", without_plotly, reported),
+    Example(
+        "a name that datacollect itself has; uninstall the package, or have it renamed",
+        with_a_package(False),
+        with_a_package(True),
+    ),
+    Example(
+        "error: datacollect cannot be loaded: {} {}; {}",
+        lambda: loaded(MemoryError()),
+        loaded,
     ),
 ]

@@ -12,6 +12,7 @@ from instances.agents import KEY, running, write_agent
 from remedies.trying import Example, call, in_new_folder, told
 
 from datacollect.commands.pull import _missing_lines
+from datacollect.errors import DatacollectError
 from datacollect.net.keys import write_private_key
 from datacollect.net.live_page import LivePage
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -113,6 +114,27 @@ def names_all(line):
         assert [each["path"] for each in json.loads(said)["missing"]] == ["a"]
 
     return look
+
+
+def few_shown_of_status(option):
+    """Ask of a folder into which one file has not come, which is not shown."""
+
+    def run():
+        with mock.patch("datacollect.commands.status.SHOWN_MISSING", 0):
+            try:
+                return pulled(
+                    lambda _: told(lambda: call(PULL)), f"status into {option}", before=in_the_way
+                )()
+            except DatacollectError as error:
+                return str(error)
+
+    return run
+
+
+def lists_all_of_status():
+    said = few_shown_of_status("--json")()
+    assert [each["path"] for each in json.loads(said)["missing"]] == ["a"]
+    return said
 
 
 PULL = "pull c.toml --into into"
@@ -244,5 +266,11 @@ EXAMPLES = [
         few_shown(PULL),
         names_all(f"{PULL} --json"),
         module="commands.pull",
+    ),
+    Example(
+        "and {} more; --json lists all",
+        few_shown_of_status(""),
+        lists_all_of_status,
+        module="commands.status",
     ),
 ]

@@ -186,9 +186,9 @@ def _read(folder: Path) -> SweepFolder:
 def _experiment_tree(folder: Path) -> Mapping[str, Any]:
     file, tree = folder / EXPERIMENT_FILE, experiment_in(folder)
     if tree is None:
+        # Not with --reuse: who cannot read it does not know whose runs these are.
         raise ProblemError(
-            f"{file}: cannot be read as JSON; is it cut short? Sweep into another folder, with "
-            f"--reuse {folder}"
+            f"{file}: cannot be read as JSON; is it cut short? Sweep into another folder"
         )
     if tree.get("format") != EXPERIMENT_FORMAT:
         raise ProblemError(
