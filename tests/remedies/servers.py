@@ -196,7 +196,8 @@ def over_a_relay(more=""):
                     "servers": {"W": {"url": tiny.url, "plain_http": True, "paths": [*DATA]}},
                     "links": [link("W", "R"), link("R", "D")],
                     "sources": {"W": {}},
-                    "limits": {"patience_s": 1.0, "timeout_s": 5.0},
+                    # Patience: otherwise the server itself is tried soon.
+                    "limits": {"patience_s": 60.0, "timeout_s": 5.0},
                 }
                 answer = dc.pull(collection, folder / "into")
                 return "\n".join(each.why for each in answer.missing)
@@ -408,7 +409,7 @@ EXAMPLES = [
         in_folder(ADD, collection_toml=BY_HAND, collector_key=""),
     ),
     Example(
-        "is no collection file; `datacollect collection new` makes one",
+        "is not a collection file; `datacollect collection new` makes one",
         in_folder(ADD, collection_toml="agents = 3\n"),
         in_place_of_what_is_none,
     ),
@@ -418,7 +419,7 @@ EXAMPLES = [
         after_a_loss_of_power,
     ),
     Example(
-        "its disk takes {}; take files away, or name another folder with --into",
+        "free inodes; take files away, or name another folder with --into",
         into_a_full_disk(PULL),
         into_a_full_disk("pull c.toml --into other"),
     ),

@@ -30,7 +30,8 @@ from datacollect.measuring.agent.table import MeasureConfig
 from datacollect.measuring.agent.used_bytes import UsedBytes
 from datacollect.measuring.cycle.measure_cycle import MOST_REASONS, CycleAnswer, Failure
 from datacollect.measuring.operator.packet_pairs import PairsSettings
-from datacollect.measuring.operator.pair_tests import PingSettings, measure_pair
+from datacollect.measuring.operator.pair_tests import measure_pair
+from datacollect.measuring.operator.pings import PingSettings
 from datacollect.measuring.results.mathis_check import compared_with_reno, notes_of
 from datacollect.net.keys import PrivateKey, write_private_key
 from datacollect.transfer.agent.config.file import AgentConfig
