@@ -16,6 +16,7 @@ PAYLOAD = 1448 / 1514
 MBIT = 125_000.0
 
 
+@pytest.mark.slow
 def test_a_flood_finds_the_wire_of_its_host(tmp_path):
     """M has 10 Mbit/s to two hosts with 8 Mbit/s each: to each alone 8, to both at once 10.
 
