@@ -13,7 +13,6 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from datacollect.control.adaptive.agenda import Agenda
 from datacollect.control.adaptive.chain_moves import best_chain_move
 from datacollect.control.adaptive.market import Market
 from datacollect.control.adaptive.moves import Feeding, Move, best_move
@@ -21,7 +20,7 @@ from datacollect.control.adaptive.opening import first_links
 from datacollect.control.adaptive.outlook import EndForecast, Outlook
 from datacollect.control.connections import Piece, Recovery
 from datacollect.control.controller import Controller
-from datacollect.control.decisions import Close, Decision, Open, Send
+from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe
 from datacollect.control.events import (
     ConnectionClosed,
     ConnectionOpened,
@@ -35,13 +34,52 @@ from datacollect.control.relaying import QUEUES, are_chains
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from datacollect.control.adaptive.pulls import Pull
     from datacollect.control.connection_counts import Link
     from datacollect.files.choices import Relays
     from datacollect.problem.hosts import Parcel
     from datacollect.problem.problem import Problem
+
+
+class Agenda:
+    """Decisions to be said, in order, and acts for later.
+
+    Attributes
+    ----------
+    alarms : list of callable
+        By the tags of the timers that were asked for.
+
+    Examples
+    --------
+    >>> agenda = Agenda()
+    >>> agenda.wake(2.0, lambda: print("now"))
+    >>> [decision] = agenda.taken()
+    >>> agenda.alarms[decision.tag]()
+    now
+    >>> agenda.taken()
+    []
+    """
+
+    def __init__(self) -> None:
+        self.alarms: list[Callable[[], None]] = []
+        self._decisions: list[Decision] = []
+
+    def add(self, decision: Decision) -> None:
+        """Say this next."""
+        self._decisions.append(decision)
+
+    def wake(self, time_s: float, act: Callable[[], None]) -> None:
+        """Do something at an instant."""
+        self.add(WakeMe(time_s, len(self.alarms)))
+        self.alarms.append(act)
+
+    def taken(self) -> list[Decision]:
+        """Return what is to be said, once."""
+        decisions, self._decisions = self._decisions, []
+        return decisions
+
 
 # Pieces are so small that the last ones cost a thousandth of the time, and no smaller than what
 # pays for a message.

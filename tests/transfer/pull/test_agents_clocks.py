@@ -12,8 +12,7 @@ import datacollect as dc
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent.core import events
-from datacollect.transfer.sources.agent.clocks import Issue
-from datacollect.transfer.sources.agent.network import Contact, Network
+from datacollect.transfer.sources.agent.network import Contact, Issue, Network
 
 LIST = "/v1/inventory?detail=1"
 # Less than 5 s back is within what tickets may be ahead.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.destination.keys import ticket_secrets
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.bistro_asking import BistroAsking
@@ -23,8 +25,6 @@ from datacollect.bistro.destination.run.missing_list import (
     missing_list,
 )
 from datacollect.bistro.destination.run.overview_server import overview_page
-from datacollect.bistro.destination.run.predicting import predicted_s
-from datacollect.bistro.destination.run.saying import SayingOnce
 from datacollect.bistro.destination.run.standing import (
     BistroStanding,
     LogStanding,
@@ -33,7 +33,7 @@ from datacollect.bistro.destination.run.standing import (
     counted_kinds,
     write_standing,
 )
-from datacollect.bistro.destination.run.ticket_secrets import TicketSecrets
+from datacollect.bistro.formats.assignment.collecting import problem_of as problem_of_receipts
 from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.checkpoints import log_key
@@ -42,8 +42,9 @@ from datacollect.bistro.formats.sealing.identities import opening_identities
 from datacollect.bistro.http.config import DestinationConfig, Listening, ServiceConfig
 from datacollect.bistro.http.published import Saved, amendments_of
 from datacollect.bistro.log_service.server.verdict_log import VerdictLog
-from datacollect.errors import ProblemError, naming
+from datacollect.errors import InfeasibleError, ProblemError, naming
 from datacollect.files.documents import document_name, read_bytes
+from datacollect.methods.coordinated.coordinated import coordinated
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import read_private_key
 from datacollect.net.tls import web_context
@@ -51,12 +52,122 @@ from datacollect.transfer.pull.planning import problem_of, says_links
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.problem.problem import Problem
     from datacollect.transfer.pull.config.file import Collection
+
+
+# What was said is said again after this time, if it is still so.
+SAY_AGAIN_S = 3600.0
+# So many different lines about one host, or about none, are read in that time.
+MOST_LINES = 50
+
+
+class SayingOnce:
+    """Says what is new; what was said is said again after a while, if it is still so.
+
+    Somebody whose answers are never the same fills no log: of what is said about one of `names`,
+    so many lines are told in an hour, and the last says so.
+
+    Parameters
+    ----------
+    say : callable
+        Takes lines.
+    names : sequence of str
+        Of hosts; may be replaced by more of them.
+
+    Examples
+    --------
+    >>> said = SayingOnce(print, ["north"])
+    >>> for _ in range(2):
+    ...     said("north: does not answer")
+    north: does not answer
+    """
+
+    def __init__(self, say: Callable[[str], None], names: Sequence[str]) -> None:
+        self._say, self.names = say, names
+        self._said_s: defaultdict[str, dict[str, float]] = defaultdict(dict)
+
+    def __call__(self, line: str) -> None:
+        """Take a line, from any thread."""
+        now_s = time.monotonic()
+        name = next((each for each in self.names if each in line), "")
+        said_s = self._said_s[name]
+        for old, at_s in [*said_s.items()]:
+            if now_s - at_s > SAY_AGAIN_S:
+                said_s.pop(old, None)
+        if line in said_s or len(said_s) >= MOST_LINES:
+            return
+        said_s[line] = now_s
+        self._say(line)
+        if len(said_s) == MOST_LINES:
+            self._say(f"{name or 'others'}: what else is said of it within the hour is left out")
+
+
+class TicketSecrets:
+    """Reads the organiser's folder of tickets when it has changed.
+
+    Parameters
+    ----------
+    folder : Path or None
+        None: the event admits everybody.
+    say : callable
+        Told what is wrong with a ticket that came later: those known before are gone on with.
+    """
+
+    def __init__(self, folder: Path | None, say: Callable[[str], None]) -> None:
+        self._folder, self._say = folder, say
+        self._written_ns = -1
+        self._found: dict[str, bytes] | None = None
+
+    def of(self, event: Event) -> dict[str, bytes] | None:
+        """Return them by number; None: the event admits everybody.
+
+        Raises
+        ------
+        ProblemError
+            The first time: there are none, or one is of another event, or damaged.
+        """
+        if self._folder is None:
+            return None
+        written_ns = self._folder.stat().st_mtime_ns if self._folder.is_dir() else -2
+        if written_ns != self._written_ns:
+            try:
+                self._found = ticket_secrets(self._folder, event)
+                self._written_ns = written_ns
+            except ProblemError as error:
+                if self._found is None:
+                    raise
+                self._say(f"{error}; the tickets that were known before count")
+        return self._found
+
+
+def predicted_s(waiting: Iterable[tuple[bytes, str, int]], network: Problem | None) -> float | None:
+    """Return how long the coordinated plan takes for what waits; None: nobody knows.
+
+    Parameters
+    ----------
+    waiting : iterable of (bytes, str, int)
+        Entries, the bistros that hold them, their bytes; an entry may be at several.
+    network : Problem or None
+        Hosts and links; a bistro that it does not name is left out.
+    """
+    if network is None:
+        return None
+    import pandas as pd
+
+    receipts = pd.DataFrame(waiting, columns=["entry", "bistro", "bytes"]).assign(time_s=0.0)
+    receipts = receipts[receipts["bistro"].isin(network.names)]
+    if receipts.empty:
+        return 0.0
+    try:
+        return coordinated(problem_of_receipts(receipts, network)).makespan_s
+    except InfeasibleError:
+        return None
+
 
 # The table of loads says how things are, whatever else is going on.
 LOADS_EVERY_S = 10.0

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.errors import IdentityError, RefusedError, TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import RelayHop
-from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
+from datacollect.net.tickets import AHEAD_S, RELAY, SOURCE, Ticket, sign_ticket
 from datacollect.net.tls import client_context
-from datacollect.transfer.sources.agent.clocks import Issue
 from datacollect.transfer.sources.agent.session import SourceSession, connect
 
 if TYPE_CHECKING:
@@ -26,6 +25,52 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.messages import AgentFacts
     from datacollect.transfer.rates.pacer import Pacer
+
+
+# A clock that has moved by less refuses nothing: a ticket may be ahead of it by twice as much.
+MOVED_S = AHEAD_S / 2
+
+
+class Issue(NamedTuple):
+    """Time at which a ticket was written, and by which clock.
+
+    Attributes
+    ----------
+    clock_ahead_s : float
+        The agent's clock less ours, which never jumps, as it was known then.
+    expires_s : float
+        By the agent's clock.
+    """
+
+    clock_ahead_s: float
+    expires_s: float
+
+    def why_out_of_time(self, clock_ahead_s: float, now_s: float) -> str | None:
+        """Return why the ticket may not count any more; None: its time is no reason.
+
+        Parameters
+        ----------
+        clock_ahead_s : float
+            The agent's clock less ours, as it was said after the refusal.
+        now_s : float
+            By our clock.
+
+        Examples
+        --------
+        >>> issue = Issue(clock_ahead_s=1000.0, expires_s=1600.0)
+        >>> issue.why_out_of_time(980.0, now_s=10.0)
+        'its clock was set by -20 s'
+        >>> issue.why_out_of_time(1000.5, now_s=599.0)
+        'its ticket has expired'
+        >>> issue.why_out_of_time(1000.5, now_s=10.0)
+        """
+        moved_s = clock_ahead_s - self.clock_ahead_s
+        if abs(moved_s) > MOVED_S:
+            return f"its clock was set by {moved_s:+.0f} s"
+        if now_s + clock_ahead_s > self.expires_s - MOVED_S:
+            return "its ticket has expired"
+        return None
+
 
 # Relay tickets are used at once. Source tickets outlast a session that goes on over night.
 RELAY_TICKET_S, SOURCE_TICKET_S = 50.0, 12 * 3600.0

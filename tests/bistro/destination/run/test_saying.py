@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datacollect.bistro.destination.run.saying import MOST_LINES, SAY_AGAIN_S, SayingOnce
+from datacollect.bistro.destination.run.event_run import MOST_LINES, SAY_AGAIN_S, SayingOnce
 
-MONOTONIC = "datacollect.bistro.destination.run.saying.time.monotonic"
+MONOTONIC = "datacollect.bistro.destination.run.event_run.time.monotonic"
 
 
 def test_a_line_is_said_again_after_a_while(monkeypatch):

@@ -14,9 +14,9 @@ from instances.events import key_of
 
 import datacollect as dc
 from datacollect.bistro.destination.missing import Known, Missing
+from datacollect.bistro.destination.run.event_run import predicted_s
 from datacollect.bistro.destination.run.load_telling import SAME_BYTES_PER_S, loads_of
 from datacollect.bistro.destination.run.missing_list import ShownReceipts, hidden_rows, missing_list
-from datacollect.bistro.destination.run.predicting import predicted_s
 from datacollect.bistro.destination.run.standing import (
     MISSING_FILE,
     SETTLES_AFTER_S,

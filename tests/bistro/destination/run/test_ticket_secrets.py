@@ -6,7 +6,7 @@ import pytest
 from instances.bistro_folders import collecting_event, secret_of
 from instances.events import key_of
 
-from datacollect.bistro.destination.run.ticket_secrets import TicketSecrets
+from datacollect.bistro.destination.run.event_run import TicketSecrets
 from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.errors import ProblemError
 
