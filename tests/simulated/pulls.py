@@ -34,7 +34,7 @@ from datacollect.transfer.pull.config.file import Limits
 from datacollect.transfer.pull.core import messages
 from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
 from datacollect.transfer.pull.core.todo import Remains
-from datacollect.transfer.store import arriving, attributes, comparing, places, preparing, store
+from datacollect.transfer.store import attributes, comparing, places, preparing, store
 from datacollect.transfer.store.folder import opening, paths, syncing
 from datacollect.transfer.store.incoming import unfinished
 from datacollect.transfer.store.incoming.worker import Worker
@@ -50,7 +50,6 @@ IN_FLIGHT_BYTES = 8 * PIECE_BYTES
 # Below the time-out of 20 s, above the ten after which others have their turn.
 FIRST_BYTES_S, FIRST_WITH_TIMES = (0.0, 0.0, 10.5, 19.0), 1000
 ON_DISK = (
-    arriving,
     attributes,
     comparing,
     durability,

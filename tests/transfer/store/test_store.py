@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from datacollect.errors import ProblemError, StoreError
 from datacollect.transfer.protocol.source import Listed, Page
-from datacollect.transfer.store import arriving
+from datacollect.transfer.store import store as stores
 from datacollect.transfer.store.state.state import FileState
 from datacollect.transfer.store.store import PieceKey, Store
 
@@ -303,7 +303,7 @@ def test_a_full_disk_is_said_and_what_is_recorded_stays(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(arriving.os, "pwrite", full)
+    monkeypatch.setattr(stores.os, "pwrite", full)
     store.start(lambda *_: None)
     with pytest.raises(StoreError, match=r"No space left on device; .* make room"):
         fetch(store)
