@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from datacollect.problem.manifest import Files
 
 
+# Parts of a piece that are not appended yet: their script is at work, or was killed ------------
+
 # In what curl dumps, and in the log of rclone.
 _ANSWER = re.compile(r"^(?:.* DEBUG : )?HTTP/[\d.]+ (\d+).*\n((?:[^\s:]+:.*\n)*)\n", re.MULTILINE)
 _FIELD = re.compile(r"^([^\s:]+):[ \t]*(.*)$", re.MULTILINE)
@@ -58,9 +60,7 @@ def _fits(head: str, begin: int, file_bytes: int, *, is_all: bool) -> bool:
     answers = _ANSWER.findall(head.replace("\r\n", "\n"))
     # Of file:// there are headers alone.
     status, lines = answers[-1] if answers else ("file", head.replace("\r\n", "\n"))
-    fields: dict[str, str] = dict(
-        re.findall(r"^([^\s:]+):[ \t]*(.*)$", lines.lower(), re.MULTILINE)
-    )
+    fields: dict[str, str] = dict(_FIELD.findall(lines.lower()))
     if fields.get("content-encoding", "identity") != "identity":
         return False
     if status == "206":

@@ -103,7 +103,7 @@ class Problem(ProblemContents):
         settle(self, {attribute.name for attribute in fields(self)})
         require_possible_rates(self)
 
-    # Made from -------------------------------------------------------------------------------
+    # Made from: each brings what it gets into columns, and `__post_init__` checks them ---------
 
     @classmethod
     def from_hosts(

@@ -55,29 +55,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from datacollect.transfer.protocol.source import Listed, Span
-    from datacollect.transfer.store.incoming.checking import Check
-    from datacollect.transfer.store.source_check import Range
-    from datacollect.transfer.store.state.pieces import Layout
-    from datacollect.transfer.store.state.state import Stamp
-
-    ReadAt: TypeAlias = Callable[[int, int], bytes]
-    from collections.abc import Callable
-
     from datacollect.transfer.protocol.patterns import WantedFiles
+    from datacollect.transfer.protocol.source import Listed, Span
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.folder.paths import Folding
-    from datacollect.transfer.store.source_check import ComparedWithSource, Differing
-    from datacollect.transfer.store.state.state import FileRow
+    from datacollect.transfer.store.incoming.checking import Check
+    from datacollect.transfer.store.source_check import ComparedWithSource, Differing, Range
+    from datacollect.transfer.store.state.pieces import Layout
+    from datacollect.transfer.store.state.state import FileRow, Stamp
     from datacollect.transfer.store.verifying import Verified, VerifyProgress
+
+    ReadAt: TypeAlias = Callable[[int, int], bytes]
 
 __all__ = ["PieceKey", "Store", "StoreOptions"]
 
 DEFAULT = StoreOptions()
 # The state of a start that only looks.
 DRY_RUN = "dry-run.sqlite"
-
-
 # A file that is not as it was written so many times is given up: somebody else writes to it.
 MOST_LOST = 3
 
@@ -593,7 +587,7 @@ class Store:
         known.come.add(piece)
         if not missing:
             known.partly.pop(piece, None)
-        else:
+        else:  # lost after this piece was asked for: it has to come once more
             with self._recorder.cond:
                 known.taken.discard(piece)
         return whole

@@ -34,6 +34,9 @@ MOVED_S = AHEAD_S / 2
 class Issue(NamedTuple):
     """Time at which a ticket was written, and by which clock.
 
+    Tickets are written by the agent's clock, as it was when the agent was asked last. Which tickets
+    count is for the agent alone to say; here is decided only whether to write a new one.
+
     Attributes
     ----------
     clock_ahead_s : float

@@ -19,11 +19,16 @@ if TYPE_CHECKING:
     from datacollect.transfer.sources.web.core.versions import Version
 
 
+# How often whoever waits for a file's first range looks whether that is over.
 LOOK_S = 0.25
 
 
 class Lanes:
-    """Files of a server of which ranges have come in this start; for any thread."""
+    """Files of a server of which ranges have come in this start; for any thread.
+
+    A server that knows no ranges sends the whole file to each who asks for a part. So nobody else
+    asks for it meanwhile: it is sent once, whatever the number of connections.
+    """
 
     def __init__(self) -> None:
         self._cond = threading.Condition()
@@ -34,7 +39,7 @@ class Lanes:
     def lane(self, path: str, is_over: Callable[[], bool]) -> Iterator[bool]:
         """Wait until a range of a file has come, or nobody else asks for it; then have the block.
 
-        The block learns whether another session has asked for the file in vain meanwhile.
+        The block learns whether another session has asked for the file meanwhile, and failed.
 
         Parameters
         ----------
