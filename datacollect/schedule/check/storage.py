@@ -121,17 +121,36 @@ def _stays(case: Case) -> _Stays:
     host = np.concatenate([where.head[arrives], where.tail[leaves]])
     comes = np.arange(len(row)) < int(arrives.sum())
     lay = ~comes & (where.hop[row] == 0)
-    # No more is ever there than what lies there and comes.
-    most = np.bincount(host, weights=np.where(comes | lay, n_bytes[row], 0), minlength=len(room))
-    crowded = (most > room)[host]
+    start, finish = case.times
+    crowded = _might_run_out(
+        host, np.where(comes, start[row], finish[row]), n_bytes[row], comes, lay, room
+    )[host]
     row, host, comes, lay = (part[crowded] for part in (row, host, comes, lay))
     n_routes = max(len(case.schedule.routes), 1)
     key, stay = np.unique(host * n_routes + where.route[row], return_inverse=True)
     is_relayed = np.zeros(len(key), dtype=bool)
     is_relayed[stay[comes]] = True
-    start, finish = (times[row] for times in case.times)
-    sizes = n_bytes[row]
-    return _Stays(row, host, stay, start, finish, sizes, comes, lay, is_relayed, key // n_routes)
+    times, sizes = (start[row], finish[row]), n_bytes[row]
+    return _Stays(row, host, stay, *times, sizes, comes, lay, is_relayed, key // n_routes)
+
+
+def _might_run_out(
+    host: IntArray,
+    time: FloatArray,
+    n_bytes: IntArray,
+    comes: BoolArray,
+    lay: BoolArray,
+    room: FloatArray,
+) -> BoolArray:
+    """Whether hosts run out of room if transfers bring all at their start, and take all at the end.
+
+    No more is ever there, as what leaves a host has come before: another rule sees to that.
+    """
+    most = np.bincount(host, weights=np.where(lay, n_bytes, 0), minlength=len(room))
+    at, _, (there,) = running_totals(host, time, np.where(comes, n_bytes, -n_bytes))
+    highest = np.zeros(len(room))
+    np.maximum.at(highest, at, there)
+    return np.asarray(most + highest > room)
 
 
 def _there(stays: _Stays, host: int, at: float) -> float:
@@ -219,27 +238,24 @@ def _highest(
     """
     wide = time.astype(np.longdouble)
     middle = np.asarray((wide[following] + wide[following + 1]) / 2, np.longdouble)
-    instants, rank = np.unique(wide, return_inverse=True)
-    # Every stay has time 0 among its instants: none is looked for before.
+    instants, rank = np.unique(time, return_inverse=True)
+    mine = stay[following] * len(instants)
     key = stay * len(instants) + rank
 
-    def most(rate: Wide, since: Wide, until: Wide) -> Wide:
-        first, last = (
-            np.searchsorted(
-                key,
-                stay[following] * len(instants) + np.searchsorted(instants, at, side="right") - 1,
-                side="right",
-            )
-            - 1
-            for at in (np.maximum(since, np.longdouble(0)), until)
-        )
-        first = np.maximum(first, np.searchsorted(stay, stay[following]))
+    def since_instant(at: Wide) -> IntArray:
+        """Index of the last instant of the same stay, not after a time."""
+        place = np.searchsorted(instants.astype(np.longdouble), at, side="right") - 1
+        return np.asarray(np.searchsorted(key, mine + place, side="right") - 1)
+
+    def most(rate: Wide, first: IntArray, last: IntArray) -> Wide:
         both = np.column_stack([first, last + 1]).ravel()
         padded = np.append(rate, np.longdouble(0))
         return np.asarray(np.maximum.reduceat(padded, both)[::2])
 
-    before, after = (np.asarray(middle + by, np.longdouble) for by in (-chunk, chunk))
-    return np.maximum(most(comes, before, middle), most(goes, middle, after))
+    # Every stay has time 0 among its instants: none is looked for before.
+    first = since_instant(np.maximum(middle - chunk, np.longdouble(0)))
+    last = since_instant(np.asarray(middle + chunk, np.longdouble))
+    return np.maximum(most(comes, first, following), most(goes, following, last))
 
 
 def _above_zero(lines: _Lines, is_relayed: BoolArray) -> _Lines:

@@ -130,12 +130,18 @@ class Round:
             self._moved.arrived(self._sessions.arrived_bytes())
             self._log.write(MOVED, routes=self._moved.line())
             self._sessions.end()
+            self._count_last()
             self._store.stop(at_once=interruption is not None, rereads=False)
         if interruption is not None:
             raise interruption
         if self._failure is not None:
             raise self._failure
         return self._changed_sources
+
+    def _count_last(self) -> None:
+        """Let the core hear of what is stored already: it has ended before."""
+        while not self._events.empty():
+            self._core.handle(self._events.get())
 
     def _now_s(self) -> float:
         return time.monotonic() - self._begun_s

@@ -10,7 +10,14 @@ from datacollect.control.chained.controller import ChainedController
 from datacollect.control.connections import Recovery
 from datacollect.transfer.protocol.source import Verdict
 from datacollect.transfer.pull.core.core import DRAIN_S, CollectorCore, SourceWork
-from datacollect.transfer.pull.core.messages import Abandon, Request, SessionEnded
+from datacollect.transfer.pull.core.messages import (
+    Abandon,
+    Answered,
+    OpenSession,
+    Request,
+    SessionEnded,
+    SessionOpened,
+)
 
 MB = 2**20
 
@@ -127,6 +134,19 @@ def test_corrupt_answers_are_asked_for_again():
     world.run(core)
     assert all_came(world, {"S": 10})
     assert core.refetched == {"corrupt": 2 * MB}
+
+
+def test_an_answer_that_is_told_after_the_end_counts():
+    """Of two answers for a piece the second may be told first, and with it all is there."""
+    core = core_of({("S", "D"): 10.0 * MB}, {"S": 1})
+    (number,) = (a.session for a in core.start() if isinstance(a, OpenSession))
+    core.handle(SessionOpened(0.1, number))
+    core.handle(Answered(0.2, number, "S", 0, MB, Verdict.VERIFIED, is_new=False))
+    assert core.finished is not None
+    core.handle(SessionEnded(0.3, number, ""))
+    assert not core.handle(Answered(0.3, number, "S", 0, MB, Verdict.VERIFIED))
+    assert core.route_bytes == {("S", "D"): MB}
+    assert core.refetched == {"sent twice": MB}
 
 
 def test_a_piece_that_is_always_corrupt_is_given_up():

@@ -143,7 +143,9 @@ class CollectorCore:
         return self._decided()
 
     def handle(self, event: Event) -> list[Action]:
-        """Return what to do after an event."""
+        """Return what to do after an event; nothing once it has finished."""
+        if isinstance(event, Answered):
+            self._count(event)  # also what has come before sessions ended, and is told after that
         self._now_s = max(self._now_s, event.time_s)
         if self.finished is not None:
             return []
@@ -215,25 +217,26 @@ class CollectorCore:
         self._news.append(ConnectionClosed(self._now_s, event.session))
         self._request_all()
 
+    def _count(self, event: Answered) -> None:
+        if event.verdict is not Verdict.VERIFIED:
+            self.refetched[event.verdict.value] += event.n_bytes
+        elif not event.is_new:
+            self.refetched["sent twice"] += event.n_bytes
+        else:
+            self.route_bytes[self.under_way.route(event.session)] += event.n_bytes
+
     def _answered(self, event: Answered) -> None:
         session = self.under_way.answered(event.session, event.piece, event.n_bytes, self._now_s)
         source, is_late = event.source, event.verdict is Verdict.LATER
         if not is_late or self.todo.is_newly_late(source, event.piece, self._now_s):
             self._patience.answered(source, self._now_s)
         if event.verdict is Verdict.VERIFIED:
-            self._verified(event, session)
+            self.todo.came(source, event.piece, self._now_s)
+            self._came(session, event.piece)
         else:
             self._no_good(event, session)
         if session is not None:
             self._request(session)
-
-    def _verified(self, event: Answered, session: Session | None) -> None:
-        self.todo.came(event.source, event.piece, self._now_s)
-        if not event.is_new:
-            self.refetched["sent twice"] += event.n_bytes
-        elif session is not None:
-            self.route_bytes[session.hosts] += event.n_bytes
-        self._came(session, event.piece)
 
     def _no_good(self, event: Answered, session: Session | None) -> None:
         source, piece = event.source, event.piece
@@ -241,7 +244,6 @@ class CollectorCore:
         is_hopeless = self.todo.came_in_vain(
             source, piece, counts=event.verdict is not Verdict.LATER
         )
-        self.refetched[event.verdict.value] += event.n_bytes
         about = {"source": source, "why": event.why or event.verdict.value}
         self._actions.append(Note("answer refused", about))
         if event.verdict is Verdict.REFUSED and event.file is not None:
@@ -393,7 +395,7 @@ class CollectorCore:
         source, *relays, _ = wanted.hosts
         if source not in self.work:
             refuse(wanted, f"{source!r} is not a source: relays hold nothing")
-        self.under_way[wanted.connection] = Session(wanted.connection, wanted.hosts, self._now_s)
+        self.under_way.begin(Session(wanted.connection, wanted.hosts, self._now_s))
         self._actions.append(OpenSession(wanted.connection, source, tuple(reversed(relays))))
 
     def _send(self, send: Send) -> None:

@@ -218,6 +218,16 @@ class UnderWay(dict[int, Session]):
     def __init__(self, in_flight_bytes: int) -> None:
         super().__init__()
         self._in_flight_bytes, self.asked_bytes = in_flight_bytes, 0
+        self._routes: dict[int, tuple[str, ...]] = {}
+
+    def begin(self, session: Session) -> None:
+        """Note a session that is to be opened."""
+        self[session.number] = session
+        self._routes[session.number] = session.hosts
+
+    def route(self, number: int) -> tuple[str, ...]:
+        """Return the hosts of a session, whose end may be known: its last answers come later."""
+        return self._routes[number]
 
     def is_dry(self, but_for: Container[str] = ()) -> bool:
         """Whether nothing is asked for, but of these sources."""
