@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError
 from datacollect.exports.jobs import LEAST_PIECE_BYTES, PIECES_PER_ROUTE, Cuts, jobs_of
-from datacollect.exports.makespan import finish_times_s
+from datacollect.exports.makespan import REQUEST_S, finish_times_s
 from datacollect.files.clock import instant_text
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.numbers.tolerances import SAME_INSTANT
@@ -34,8 +34,13 @@ MOST_JOBS = 12_000
 # Without a deadline, scripts that end later than this part of the plan's makespan get finer pieces.
 LATE = 1.1
 
-# How much smaller pieces become with each try, and how often at most.
-SMALLER, MOST_TRIES = 4, 8
+# Requests may take so much of the time until the deadline: rates are not known better.
+REQUESTS_PART = 0.01
+
+# How many more pieces each try makes of a route, and how many tries there are at most; how much
+# smaller each size is that might be advised instead of one that was asked for.
+FINER, MOST_TRIES = 2, 8
+SMALLER = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +51,14 @@ class Fitted:
     ----------
     jobs : Jobs
     finish_s : ndarray of float
-        When each job ends.
+        When each job ends, without the time that requests take by themselves.
+    with_requests_s : float
+        When the last one ends with that time.
     """
 
     jobs: Jobs
     finish_s: FloatArray
+    with_requests_s: float
 
     @property
     def makespan_s(self) -> float:
@@ -93,7 +101,7 @@ def fitted(
             continue
         search.require_storage(stored_bytes(problem, jobs, copied=False))
         tried = search.timed(jobs)
-        if found is None or tried.makespan_s < found.makespan_s:
+        if found is None or search.rank(tried) < search.rank(found):
             found = tried
         if search.is_held(tried):
             return tried
@@ -119,12 +127,10 @@ class _Search:
             return
         yield Cuts(most_bytes=piece_bytes, at_rates=True)
         if piece_bytes is None:
-            chunk_s = self.schedule.chunk_s or math.inf
-            per_route = PIECES_PER_ROUTE
-            for _ in range(MOST_TRIES):
-                yield Cuts(at_rates=True, per_route=per_route, longest_s=chunk_s)
-                per_route *= SMALLER
-                chunk_s /= SMALLER
+            for k in range(MOST_TRIES):
+                per_route = PIECES_PER_ROUTE * FINER**k
+                longest_s = self.schedule.makespan_s / per_route
+                yield Cuts(at_rates=True, per_route=per_route, longest_s=longest_s)
 
     def jobs(self, cuts: Cuts) -> Jobs:
         """Cut."""
@@ -134,17 +140,28 @@ class _Search:
     def timed(self, jobs: Jobs) -> Fitted:
         """Look when each piece arrives."""
         timed = self.file_format.is_timed
-        return Fitted(jobs, finish_times_s(self.problem, jobs.jobs, timed=timed))
+        finish_s, asked_s = (
+            finish_times_s(self.problem, jobs.jobs, timed=timed, requests=requests)
+            for requests in (False, True)
+        )
+        return Fitted(jobs, finish_s, float(asked_s.max(initial=0.0)))
 
     def is_held(self, found: Fitted) -> bool:
         """Whether the deadline is kept, or without one the end is near the plan's; and storage."""
         needed = stored_bytes(self.problem, found.jobs)
-        return found.makespan_s <= self._enough_s() and not self._overfull(needed)
+        return self._is_in_time(found) and not self._overfull(needed)
 
-    def _enough_s(self) -> float:
+    def rank(self, found: Fitted) -> tuple[bool, float]:
+        """Return what makes one way better than another: it fits, and then it ends early."""
+        return bool(self._overfull(stored_bytes(self.problem, found.jobs))), found.with_requests_s
+
+    def _is_in_time(self, found: Fitted) -> bool:
         deadline_s = self.schedule.deadline_s
-        enough_s = LATE * self.schedule.makespan_s if deadline_s is None else deadline_s
-        return enough_s * (1 + SAME_INSTANT)
+        if deadline_s is None:
+            return found.with_requests_s <= LATE * self.schedule.makespan_s
+        return found.makespan_s <= deadline_s * (
+            1 + SAME_INSTANT
+        ) and found.with_requests_s <= deadline_s * (1 + REQUESTS_PART)
 
     def _overfull(self, needed: Mapping[str, int]) -> list[str]:
         room, index = self.problem.storage_bytes, self.problem.host_index
@@ -170,11 +187,14 @@ class _Search:
     def require_deadline(self, found: Fitted, piece_bytes: int | None) -> None:
         """Refuse scripts that end after the plan's deadline."""
         deadline_s = self.schedule.deadline_s
-        if deadline_s is None or found.makespan_s <= self._enough_s():
+        if deadline_s is None or self._is_in_time(found):
             return
         clock, name = self.problem.clock, self.file_format.name
-        late_s = found.makespan_s - deadline_s
-        ends = f"at {instant_text(found.makespan_s, clock)}, {format_duration(late_s)} after"
+        ends_s, besides = found.makespan_s, ""
+        if ends_s <= deadline_s * (1 + SAME_INSTANT):
+            ends_s, besides = found.with_requests_s, f" with {REQUEST_S} s for each request"
+        late_s = ends_s - deadline_s
+        ends = f"at {instant_text(ends_s, clock)}{besides}, {format_duration(late_s)} after"
         if not math.isfinite(late_s):
             ends = "never, not by"
         raise InfeasibleError(

@@ -72,6 +72,19 @@ need_tools() {
     command -v sha256sum >/dev/null || summer='shasum -a 256'
     at_least "$needs" "$(version)" || leave 3 "$command $(version) is too old, $needs is needed; $remedy"
 }
+# is_whole VALUE, is_number VALUE: as shells count; 08 would be octal
+is_whole() { case $1 in '' | *[!0-9]* | 0[0-9]*) return 1 ;; esac }
+is_number() { case $1 in '' | . | *[!0-9.]* | *.*.*) return 1 ;; esac }
+# need_settings: ends where the environment sets a value with which the script cannot count
+need_settings() {
+    is_whole "$patience_s" || leave 2 "DATACOLLECT_PATIENCE_S must be whole seconds, such as 3600, got $patience_s"
+    is_whole "$most_tries" && [ "$most_tries" -gt 0 ] ||
+        leave 2 "DATACOLLECT_TRIES must be a whole number above 0, such as 20, got $most_tries"
+    is_number "$every_s" || leave 2 "DATACOLLECT_EVERY_S must be seconds, such as 5 or 0.5, got $every_s"
+    is_number "$say_s" || leave 2 "DATACOLLECT_SAY_S must be seconds, such as 60, got $say_s"
+    is_whole "${DATACOLLECT_START:-0}" ||
+        leave 2 "DATACOLLECT_START must be whole seconds since 1970, as date +%s prints them, got $DATACOLLECT_START"
+}
 # begin: takes the folder, and the instant at which the plan has started
 begin() {
     # Whoever outlives an earlier start still holds the lock: two must not write one part.
@@ -116,6 +129,7 @@ read_words() {
 }
 main() {
     read_words "$@"
+    need_settings
     unset CDPATH
     # In bash, too, ulimit counts 512 bytes.
     # shellcheck disable=SC3040 # bash knows it

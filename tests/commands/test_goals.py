@@ -44,19 +44,19 @@ def test_deadlines_may_be_clock_times(two, call, text):
     assert "18:00 or 2026-11-23T18:00" in err
 
 
-SIZE = 998 * MB
+SIZE = 98_000 * MB
 
 
 @pytest.fixture
 def relayed(here, call):
-    """S -> K -> D at 10 MB a second until 100 s, and then not until 1000 s; planned by 100 s."""
+    """S -> K -> D at 10 MB a second until 10 000 s, then not until 100 000; by 10 000 s."""
     rate = [10.0 * MB, 0.0, 10.0 * MB]
     hosts = [dc.Host("S", SIZE), dc.Host("K"), dc.Host("D")]
     links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate)]
-    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 100.0, 1000.0])
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 10_000.0, 100_000.0])
     (here / "p.json").write_text(json.dumps(problem.to_dict()))
     (here / "files.csv").write_text(f"host,path,bytes\nS,a.tar,{SIZE}\n")
-    assert call("plan", "p.json", "--deadline", "100", "--chunk", "0.1", "-o", "s.json")[0] == 0
+    assert call("plan", "p.json", "--deadline", "10000", "--chunk", "10", "-o", "s.json")[0] == 0
     return "pulls", "p.json", "s.json", "--manifest", "files.csv", "--as"
 
 
@@ -69,16 +69,16 @@ def test_scripts_keep_the_deadline_of_their_plan_and_say_so(relayed, call):
     assert "deadline" in out
     code, out, _ = call(*relayed, "curl", *URL, "--json")
     tree = json.loads(out)
-    assert tree["deadline_s"] == 100.0
-    assert 99.8 < tree["makespan_s"] <= 100.0
+    assert tree["deadline_s"] == 10_000.0
+    assert 9_800 < tree["makespan_s"] <= 10_000.0
 
 
 def test_pieces_too_large_for_the_deadline_are_refused(relayed, call):
-    code, _, err = call(*relayed, "curl", *URL, "--piece-bytes", "20 MB")
+    code, _, err = call(*relayed, "curl", *URL, "--piece-bytes", "2 GB")
     assert code == 1
-    assert "with --piece-bytes 1250000 it holds" in err
-    assert call(*relayed, "curl", *URL, "--piece-bytes", "1250000")[0] == 0
-    assert call(*relayed, "curl", *URL, "--piece-bytes", "1.25 MB")[0] == 0
+    assert "with --piece-bytes 500000000 it holds" in err
+    assert call(*relayed, "curl", *URL, "--piece-bytes", "500000000")[0] == 0
+    assert call(*relayed, "curl", *URL, "--piece-bytes", "0.5 GB")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 The scripts' own lines are carried out: lanes side by side, each line after its start time and at no
 more than its rate, a relay's piece once it is whole there. Rates are shared max-min fair by
-progressive filling, written here apart; nothing is ever deleted. What is refused is planned once
-more as the refusal advises, and is not refused for that any more.
+progressive filling, written here apart; nothing is ever deleted. Carried out once more, each line
+has its request, and looks at a relay that is not ready every five seconds: that ends within a
+hundredth of the deadline. What is refused is planned once more as the refusal advises, and is not
+refused for that any more.
 """
 
 from __future__ import annotations
@@ -22,10 +24,12 @@ from datacollect.exports.export import export
 from datacollect.exports.templates import Templates
 from datacollect.problem.manifest import Files
 
-MB = 10**8  # of data and rates alike: pieces are far above a mebibyte
+# Of rates, and of data: what takes seconds at a rate takes minutes here, and requests little of it.
+MB, DATA = 10**8, 10**10
 ADDRESSES = Templates({"": "https://{host}.example/{source}/{path}"}, {})
 # Of times, and of bytes: what rounding may do.
 SAME = 1e-6
+REQUEST_S, LOOK_S, REQUESTS_PART = 0.5, 5.0, 0.01
 
 
 @dataclass
@@ -65,7 +69,7 @@ def case(seed: int) -> str | None:
     except InfeasibleError:
         return None  # not by then with such chunks, or where relays keep what they forward
     manifest = random_files(problem, rng)
-    piece_bytes = int(rng.integers(10, 200)) * MB if rng.random() < 0.3 else None
+    piece_bytes = int(rng.integers(10, 200)) * DATA if rng.random() < 0.3 else None
     try:
         found = export(problem, plan, manifest, "curl", ADDRESSES, piece_bytes=piece_bytes)
     except InfeasibleError as refusal:
@@ -79,7 +83,7 @@ def random_problem(rng: np.random.Generator) -> dc.Problem:
     n = int(rng.integers(3, 6))
     names = [f"H{i}" for i in range(n)]
     n_periods = int(rng.integers(1, 4))
-    starts = [0.0, *np.cumsum(rng.integers(20, 200, n_periods - 1)).astype(float).tolist()]
+    starts = [0.0, *np.cumsum(100 * rng.integers(20, 200, n_periods - 1)).astype(float).tolist()]
     links = []
     for i in range(1, n):
         for j in range(n):
@@ -93,11 +97,11 @@ def random_problem(rng: np.random.Generator) -> dc.Problem:
             )
     hosts = [dc.Host(names[0])]
     for name in names[1:]:
-        backlog = int(rng.integers(0, 1500)) * MB if rng.random() < 0.7 else 0
-        storage = float(rng.integers(0, 800)) * MB if rng.random() < 0.4 else math.inf
+        backlog = int(rng.integers(0, 1500)) * DATA if rng.random() < 0.7 else 0
+        storage = float(rng.integers(0, 800)) * DATA if rng.random() < 0.4 else math.inf
         hosts.append(dc.Host(name, backlog_bytes=backlog, storage_bytes=storage))
     if sum(host.backlog_bytes for host in hosts) == 0:
-        hosts[1] = dc.Host(names[1], backlog_bytes=500 * MB)
+        hosts[1] = dc.Host(names[1], backlog_bytes=500 * DATA)
     return dc.Problem.from_hosts(hosts, links, names[0], periods_s=starts)
 
 
@@ -195,10 +199,15 @@ def wrong_run(problem: dc.Problem, lines: list[Line], deadline_s: float, found: 
         room = float(problem.storage_bytes[problem.host_index[host]])
         if n_bytes > room * (1 + SAME):
             return f"{host} stores {n_bytes}, its room is {room}"
+    asked_s = carried_out(problem, lines, {}, requests=True)
+    if asked_s > deadline_s * (1 + REQUESTS_PART + SAME):
+        return f"with its requests it ends at {asked_s}, its deadline is {deadline_s}"
     return None
 
 
-def carried_out(problem: dc.Problem, lines: list[Line], stored: dict[str, float]) -> float:
+def carried_out(
+    problem: dc.Problem, lines: list[Line], stored: dict[str, float], *, requests: bool = False
+) -> float:
     """Carry lines out from event to event; return the end, and the most that relays store."""
     lanes: dict[tuple[str, int], list[Line]] = {}
     for line in lines:
@@ -206,25 +215,30 @@ def carried_out(problem: dc.Problem, lines: list[Line], stored: dict[str, float]
         lanes.setdefault(line.lane, []).append(line)
     for lane in lanes.values():
         lane.reverse()  # the next one is last
-    whole: set[tuple[str, tuple[str, int, int]]] = set()
+    whole: dict[tuple[str, tuple[str, int, int]], float] = {}
+    free_s = dict.fromkeys(lanes, 0.0)
     come: dict[str, float] = {}
     copied: dict[tuple[str, int], float] = {}
     periods = [*problem.periods_s.tolist(), math.inf]
     now = 0.0
+
+    def begins_s(line: Line) -> float:
+        asks_s = max(free_s[line.lane], line.start_s)
+        there_s = whole.get((line.peer, line.key), math.inf) if line.waits else asks_s
+        if not requests:
+            return max(asks_s, there_s)
+        return REQUEST_S + (asks_s if there_s <= asks_s else there_s + LOOK_S)
+
     while any(lanes.values()):
-        heads = [lane[-1] for lane in lanes.values() if lane]
-        ready = [
-            line
-            for line in heads
-            if line.start_s <= now and (not line.waits or (line.peer, line.key) in whole)
-        ]
+        heads = [(begins_s(lane[-1]), lane[-1]) for lane in lanes.values() if lane]
+        ready = [line for at_s, line in heads if at_s <= now]
         period = max(i for i in range(len(periods) - 1) if periods[i] <= now)
         rates = fair(problem, ready, period)
         ends = [
             now + line.left / rate if rate else math.inf
             for line, rate in zip(ready, rates, strict=True)
         ]
-        later = [line.start_s for line in heads if line.start_s > now]
+        later = [at_s for at_s, _ in heads if at_s > now]
         then = min([*ends, *later, periods[period + 1]])
         if not math.isfinite(then):
             return math.inf
@@ -234,7 +248,7 @@ def carried_out(problem: dc.Problem, lines: list[Line], stored: dict[str, float]
             if end <= then * (1 + 1e-9):
                 line.left = 0.0
                 lanes[line.lane].pop()
-                whole.add((line.host, line.key))
+                whole[line.host, line.key] = free_s[line.lane] = then
                 copied[line.lane] = line.n_bytes if line.n_bytes < line.size else 0
             come[line.host] = come.get(line.host, 0.0) + before - line.left
         now = then

@@ -84,9 +84,15 @@ def test_a_family_that_is_not_there_is_named(capsys, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in run.families() if name != "properties"],
+    [name for name in run.families() if name not in ("properties", "scripts_for_real")],
 )
 def test_first_cases_of_a_family_are_well(name):
     """Of each the first two; `make explore` takes thousands."""
     stretch = run.carry_out(name, 1, 2, 60.0)
     assert (stretch.n_cases, stretch.faults) == (2, ())
+
+
+@pytest.mark.slow
+def test_scripts_with_a_relay_keep_their_deadline_for_real():
+    stretch = run.carry_out("scripts_for_real", 1, 1, 60.0)
+    assert (stretch.n_cases, stretch.faults) == (1, ())

@@ -423,6 +423,30 @@ def test_what_a_script_does_not_know_begins_nothing(tmp_path, words, named):
     assert named in said
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("PATIENCE_S", "300.0", "whole seconds, such as 3600"),
+        ("PATIENCE_S", "1h", "whole seconds, such as 3600"),
+        ("PATIENCE_S", "08", "whole seconds, such as 3600"),
+        ("TRIES", "0", "a whole number above 0, such as 20"),
+        ("TRIES", "many", "a whole number above 0, such as 20"),
+        ("EVERY_S", "1.2.3", "seconds, such as 5 or 0.5"),
+        ("EVERY_S", "5s", "seconds, such as 5 or 0.5"),
+        ("SAY_S", "never", "seconds, such as 60"),
+        ("START", "2026-10-24", "whole seconds since 1970, as date +%s prints them"),
+    ],
+)
+def test_a_setting_with_which_no_script_can_count_begins_nothing(tmp_path, name, value, wanted):
+    scripts = Scripts(tmp_path, n_ranges=1)
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        before = sorted(tmp_path.rglob("*"))
+        code, said = scripts.start(**{f"DATACOLLECT_{name}": value})
+    assert (code, server.requests, sorted(tmp_path.rglob("*"))) == (2, [], before)
+    assert said == f"D: DATACOLLECT_{name} must be {wanted}, got {value}\n"
+
+
 @pytest.mark.parametrize("words", [["./-x"], []])
 def test_a_folder_may_begin_with_a_dash_or_be_the_present_one(tmp_path, words):
     scripts = Scripts(tmp_path, n_ranges=1)

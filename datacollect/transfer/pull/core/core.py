@@ -144,11 +144,16 @@ class CollectorCore:
 
     def handle(self, event: Event) -> list[Action]:
         """Return what to do after an event; nothing once it has finished."""
+        self._now_s = max(self._now_s, event.time_s)
         if isinstance(event, Answered):
             self._count(event)  # also what has come before sessions ended, and is told after that
-        self._now_s = max(self._now_s, event.time_s)
         if self.finished is not None:
             return []
+        self._happened(event)
+        # Of `Recorded` nothing follows: what is verified is not asked for again.
+        return self._decided()
+
+    def _happened(self, event: Event) -> None:
         match event:
             case Answered():
                 self._answered(event)
@@ -170,8 +175,6 @@ class CollectorCore:
                 self._finish(why)
             case Interrupted():
                 self._finish("interrupted")
-        # Of `Recorded` nothing follows: what is verified is not asked for again.
-        return self._decided()
 
     def leave(self, remains: Remains) -> None:
         """Note what the next round is to know."""
