@@ -1,4 +1,4 @@
-"""What tells the destination whose something is: the hashes of tickets' secrets."""
+"""Hashes of tickets' secrets, by which the destination knows whose something is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What signals tell a server: to end, and to take its certificate anew."""
+"""Signals of a server: to end, and to read its certificate again."""
 
 from __future__ import annotations
 

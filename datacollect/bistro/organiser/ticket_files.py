@@ -1,4 +1,4 @@
-"""A file of a ticket for each person, and the organiser's list of whose is which."""
+"""Files of tickets, one for each person, and the organiser's list of whose is which."""
 
 from __future__ import annotations
 

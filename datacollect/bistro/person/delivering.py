@@ -1,4 +1,4 @@
-"""What becomes of a file once its time is proved: sent, asked after, sealed anew where need be."""
+"""Delivers a file once its time is proved: sends, asks after it, seals it again where need be."""
 
 from __future__ import annotations
 

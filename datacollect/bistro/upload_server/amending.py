@@ -1,4 +1,4 @@
-"""What became of the event: a bistro asks its services, and keeps what they prove.
+"""Amendments of the event: a bistro asks its services, and keeps what they prove.
 
 Where none answers, what was known stays known; a restart needs no network.
 """

@@ -1,4 +1,4 @@
-"""A witness from its file to its end."""
+"""Runs a witness from its file to its end."""
 
 from __future__ import annotations
 

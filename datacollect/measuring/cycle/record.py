@@ -1,4 +1,4 @@
-"""What is kept of a cycle beside its samples, so that it goes on where it was killed.
+"""Record of a cycle beside its samples, so that it goes on where it was killed.
 
 A test is done where its part is in the folder: parts are there whole or not at all, and a test has
 the same name in all starts, so no row is lost and none is there twice.

@@ -1,4 +1,4 @@
-"""An agent as the operator asks it: its clock, its lease, tests, what has come there."""
+"""Client of an agent for operators: its clock, its lease, tests, what has arrived there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the ends of a pair are reached: by agents at both, or by an iperf3 server and this host."""
+"""Ends of a pair: agents at both, or an iperf3 server and this host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests run now: left in the folder of samples by whoever runs them, for whoever looks on.
+"""Current tests: files that processes which test leave in the folder of samples, for observers.
 
 Each is a file that its process holds a lock on. The kernel ends the lock with the process, so that
 a test whose process was killed is none.

@@ -1,4 +1,4 @@
-"""Which links share a wire: what tests of two links, together and alone, say of all of them.
+"""Finds links that share a wire, from tests of two links, together and alone.
 
 A wire's links are found by comparing each with one link of every wire so far: links that share with
 the same one share with each other.

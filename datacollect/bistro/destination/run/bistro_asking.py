@@ -1,4 +1,4 @@
-"""Asking bistros how they are, and telling them what they may let go: all at once."""
+"""Requests to bistros: how they are, and what they may let go; all at once."""
 
 from __future__ import annotations
 

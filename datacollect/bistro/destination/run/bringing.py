@@ -1,4 +1,4 @@
-"""Fetching what bistros serve, as any pull of a collection does: verified, and gone on with."""
+"""Fetches segments that bistros serve, as any pull of a collection does: verified, and resumed."""
 
 from __future__ import annotations
 

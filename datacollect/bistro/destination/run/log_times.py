@@ -1,4 +1,4 @@
-"""By when entries stood in the logs of an event, as its services prove it."""
+"""Times by which entries stood in the logs of an event, as its services prove them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What should be here and is not: by batches, by receipts that people have shown, by the logs."""
+"""List of what is missing: by batches, by receipts that people have shown, by the logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bistro's word that it holds sealed bytes: a token for the person, repeated in a batch."""
+"""Signed statement of a bistro that it holds sealed bytes: a person's token, also in a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who speaks HTTP with people: requests read and bounded, answers written."""
+"""HTTP front end: reads requests within limits and writes responses."""
 
 from __future__ import annotations
 

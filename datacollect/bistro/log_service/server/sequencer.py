@@ -1,4 +1,4 @@
-"""The one who keeps a log: tells its core what happens, and does what that asks for.
+"""Runs a log: passes events to its core and carries out the actions it returns.
 
 What cannot be written is tried again each second, and meanwhile all who ask for something to be
 kept are told so, with a time: nothing is acknowledged that is not on the disk, and nobody waits

@@ -1,4 +1,4 @@
-"""A service from its file to its end: one process keeps the log, and may have others in front."""
+"""Runs a service from its file to its end: a log owner, and front ends if it has any."""
 
 from __future__ import annotations
 

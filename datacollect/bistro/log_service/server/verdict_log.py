@@ -1,4 +1,4 @@
-"""The log of verdicts in a thread of its own: a destination writes into it, people read it."""
+"""Log of verdicts in a thread of its own: a destination writes into it, people read it."""
 
 from __future__ import annotations
 
