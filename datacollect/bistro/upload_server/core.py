@@ -191,7 +191,7 @@ class Accepting:
         )
 
     def _spoilt(self, event: messages.CreateAsked) -> Refuse | None:
-        """Refuse an entry of which too much was sent in vain."""
+        """Refuse an entry of which too much was sent and given up."""
         wish = event.wish
         size = max(wish.size, wish.commitment.size)
         if self._spoilt_bytes[wish.commitment.entry] <= MOST_SPOILT * size:
