@@ -138,7 +138,7 @@ def test_what_the_page_says_of_a_combination_is_true(pair, shape, wish, with_dea
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_every_feature_of_the_problem_matters(feature):
-    """No cell is tried in vain: the earliest end changes, or what the best plan costs.
+    """No cell is tried without effect: the earliest end changes, or what the best plan costs.
 
     Storage at K counts only where K has a reason to wait.
     """

@@ -6,10 +6,11 @@ XML, a sentence. Here is what tells documents from data, and what a document say
 
 from __future__ import annotations
 
-import json
 import re
 from enum import Enum
 from typing import Any
+
+from datacollect.files.documents import peer_json
 
 
 class ContentKind(Enum):
@@ -200,7 +201,7 @@ def error_in(begins: bytes, n_bytes: int) -> str | None:
 
 
 def _error_in_json(begins: bytes) -> str | None:
-    found = _json(begins)
+    found = peer_json(begins)
     if not isinstance(found, dict):
         return None
     keys = {key.lower() for key in found}
@@ -219,7 +220,7 @@ def said_in(document: bytes) -> str | None:
     """
     match looks_of(document):
         case ContentKind.JSON:
-            parts = _parts_of_json(_json(document))
+            parts = _parts_of_json(peer_json(document))
         case ContentKind.XML:
             parts = [_element(document, "code"), _element(document, "message|reason|faultstring")]
         case ContentKind.HTML:
@@ -229,13 +230,6 @@ def said_in(document: bytes) -> str | None:
         case _:
             parts = []
     return ": ".join(dict.fromkeys(part for part in parts if part)) or None
-
-
-def _json(document: bytes) -> Any:
-    try:
-        return json.loads(document)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _parts_of_json(found: Any) -> list[str | None]:

@@ -60,12 +60,12 @@ class Registry(Generic[EntryT]):
         """
         return (*self.own, *(self._point(name).name for name in self._points))
 
-    def usable_names(self, tell: Callable[[str], None]) -> tuple[str, ...]:
+    def usable_names(self, report: Callable[[str], None]) -> tuple[str, ...]:
         """Return the names of all entries that can be had, for lists that shall have the rest.
 
         Parameters
         ----------
-        tell : callable
+        report : callable
             Is told of each package that brings an entry wrongly.
         """
         found = [*self.own]
@@ -74,7 +74,7 @@ class Registry(Generic[EntryT]):
                 self._point(name)
                 self.get(name)
             except ProblemError as error:
-                tell(str(error))
+                report(str(error))
             else:
                 found.append(name)
         return tuple(found)

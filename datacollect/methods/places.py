@@ -75,7 +75,7 @@ def require_fit(
     Returns
     -------
     list of str
-        What is given in vain, and may be.
+        Options that are without effect, and may be given.
 
     Raises
     ------

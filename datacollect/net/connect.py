@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
-from datacollect.net.http_heads import END, MOST_HEAD_BYTES
+from datacollect.net.http_heads import END, MOST_HEAD_BYTES, request_head
 from datacollect.net.names import host_and_port, host_port_text
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -41,10 +41,7 @@ def connect_request(name: str, token: str, port: int = AS_CONFIGURED) -> bytes:
     target = host_port_text(name, port)
     if not re.fullmatch(r"[!-~]{1,260}", target):
         raise ProblemError(f"a name in a request to connect must be plain ASCII, got {shown(name)}")
-    return (
-        f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
-        f"Proxy-Authorization: Bearer {token}\r\n\r\n"
-    ).encode()
+    return request_head("CONNECT", target, target, [("Proxy-Authorization", f"Bearer {token}")])
 
 
 def parse_connect(head: bytes) -> ConnectRequest:

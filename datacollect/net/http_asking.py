@@ -13,6 +13,7 @@ from datacollect.errors import TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import dial, start_tls
 from datacollect.net.http_client import HttpChannel
+from datacollect.net.http_heads import request_head
 from datacollect.net.names import host_and_port, host_port_text
 from datacollect.net.tls import require_fingerprint, web_context
 
@@ -190,11 +191,9 @@ class Asker:
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> bytes:
         target = f"{self._path}{path}" or "/"
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {self._name}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        if body is not None:
-            lines.append(f"Content-Length: {len(body)}")
-        return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+        length = [] if body is None else [("Content-Length", str(len(body)))]
+        head = request_head(method, target, self._name, [*headers.items(), *length])
+        return head + (body or b"")
 
     def _answer(self, raw: bytes, most_bytes: int) -> Answer:
         deadline = Deadline(self._timeout_s)

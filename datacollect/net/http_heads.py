@@ -1,4 +1,4 @@
-"""Heads of HTTP messages: framing and parsing. Bytes only."""
+"""Heads of HTTP messages: framing, parsing, and those of requests written. Bytes only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datacollect.errors import ProblemError
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 END = b"\r\n\r\n"
 # What a head may have, from the first byte to the last.
@@ -71,6 +71,29 @@ class ResponseHead(NamedTuple):
     def is_chunked(self) -> bool:
         """Whether the body comes in chunks, which end it (RFC 9112, section 7.1, 2022)."""
         return self.headers.get("transfer-encoding", "").lower() == "chunked"
+
+
+def request_head(
+    method: str, target: str, host: str, headers: Iterable[tuple[str, str]] = ()
+) -> bytes:
+    r"""Return the head of a request in HTTP/1.1.
+
+    Parameters
+    ----------
+    method, target : str
+    host : str
+        As `Host` names it.
+    headers : iterable of (str, str)
+        The others, in their order.
+
+    Examples
+    --------
+    >>> request_head("GET", "/measure/clock", "192.0.2.1:4433", [("Accept", "*/*")])
+    b'GET /measure/clock HTTP/1.1\r\nHost: 192.0.2.1:4433\r\nAccept: */*\r\n\r\n'
+    """
+    lines = [f"{method} {target} HTTP/1.1", f"Host: {host}"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def chunk_length(line: bytes) -> int | None:

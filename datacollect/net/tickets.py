@@ -15,14 +15,15 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import TicketError
+from datacollect.errors import ProblemError, TicketError
 from datacollect.files.documents import peer_json
 from datacollect.files.kinds import shown
 from datacollect.net.keys import sign_token, unverified_payload, verify_token
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
+    from datacollect.files.kinds import Kind
     from datacollect.net.keys import PrivateKey
 
 SOURCE, RELAY = "source", "relay"
@@ -107,8 +108,7 @@ def sign_ticket(ticket: Ticket, key: PrivateKey) -> str:
     >>> read_ticket(sign_ticket(ticket, key), "source", [key.public]) == ticket
     True
     """
-    claims = json.dumps(_claims(ticket), separators=(",", ":"), ensure_ascii=False)
-    return sign_token(key, claims.encode(), ASSERTIONS[ticket.kind])
+    return sign_claims(key, _claims(ticket), ASSERTIONS[ticket.kind])
 
 
 def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
@@ -145,6 +145,12 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
     require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S[ticket.kind])
     if ticket.kind == RELAY:
         _judge_route(ticket, agent)
+
+
+def sign_claims(key: PrivateKey, claims: Mapping[str, Any], assertion: str) -> str:
+    """Return the token of claims, signed for a use."""
+    payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
+    return sign_token(key, payload.encode(), assertion)
 
 
 def signed_claims(
@@ -241,6 +247,37 @@ def read_claims(payload: bytes) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise TicketError("its payload is not a JSON object")
     return tree
+
+
+def read_values(payload: bytes, kinds: Mapping[str, Kind], what: str) -> dict[str, Any]:
+    """Return the claims of a token's payload, each read by its kind.
+
+    Parameters
+    ----------
+    payload : bytes
+    kinds : mapping from str to Kind
+        All of the claims but the version, which is 1.
+    what : str
+        Whose claims they are, such as "ticket".
+
+    Raises
+    ------
+    TicketError
+        There are others, or a kind takes no such value.
+
+    Examples
+    --------
+    >>> from datacollect.files.kinds import Whole
+    >>> read_values(b'{"v": 1, "size": 7}', {"size": Whole()}, "receipt")
+    {'size': 7}
+    """
+    claims = read_claims(payload)
+    try:
+        if claims.keys() != {"v", *kinds} or claims["v"] != 1:
+            raise ProblemError(f"its fields are not those of a {what}")
+        return {name: kind.read(claims[name], name) for name, kind in kinds.items()}
+    except ProblemError as error:
+        raise TicketError(f"the {what} does not count: {error}") from None
 
 
 def _ticket(tree: dict[str, Any]) -> Ticket:

@@ -142,9 +142,9 @@ def _draw_bytes(axes: Axes, history: History, unit_s: float) -> None:
     times = np.array(history.times_s)
     came = np.sum([np.array(n) for n in history.arrived_bytes.values()], axis=0)
     label, planned_bytes = "came", sum(each.n_bytes for each in history.planned)
-    if history.in_vain_bytes:
-        in_vain = (f"{format_bytes(n)} {why}" for why, n in history.in_vain_bytes.items())
-        label = f"received, of that twice: {', '.join(in_vain)}"
+    if history.refetched:
+        refetched = (f"{format_bytes(n)} {why}" for why, n in history.refetched.items())
+        label = f"received, of that twice: {', '.join(refetched)}"
     axes.plot(times / unit_s, came / 1e6, color=PALETTE[0], linewidth=2, label=label)
     if history.planned:
         instants = np.array(

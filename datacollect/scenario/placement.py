@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import IntArray
     from datacollect.scenario.scenario import Scenario
 
-# Draws in vain before a total is taken for one that cannot be met.
+# Failed draws before a total is taken for one that cannot be met.
 MOST_DRAWS = 2_000_000
 _ROWS_AT_ONCE = 10_000
 

@@ -149,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def run(folder: Path, generation: int) -> int:
     """Hand in, and come again to ask what became of it; return how that ended."""
-    # Whoever has a fault waits in vain; without one, slow machines take a while.
+    # Whoever has a fault waits without result; without one, slow machines take a while.
     uploading.PATIENCE_S = 30.0 if generation else 1.5
     pushing.AGAIN_S = 0.01
     try:

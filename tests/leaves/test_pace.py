@@ -43,7 +43,7 @@ def test_stretches_grow_with_time_and_old_ones_are_forgotten():
 
 
 def test_what_is_undone_begins_a_new_count():
-    """A file was fetched in vain: what went on before is no rate of what is to do."""
+    """A file is refetched: what went on before is no rate of what is to do."""
     pace = pace_after((0.0, 0.0), (2.0, 10.0), (4.0, 5.0), (6.0, 7.0))
     assert (pace.rate, pace.left_s(10.0)) == (1.0, (10.0, 10.0))
 

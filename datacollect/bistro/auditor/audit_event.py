@@ -1,4 +1,4 @@
-"""An event's logs, read whole and held against each other and against receipts."""
+"""Audit of an event: its logs read whole, held against each other and against receipts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of every upload of an event: logs, batches, verdicts and receipts put together."""
+"""Audit of custody: logs, batches, verdicts and receipts compared for every upload of an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit of verdicts and batches finds: evidence against one, or against one of several."""
+"""Findings of an audit of verdicts and batches: evidence against one, or against one of several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the entries of one partition, each judged once, and what does not fit together."""
+"""Tally of one partition: each entry judged once, and contradictions counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who carries out the parts of an audit: this process, others on this machine, a Dask cluster."""
+"""Workers of an audit: this process, others on this machine, a Dask cluster."""
 
 from __future__ import annotations
 

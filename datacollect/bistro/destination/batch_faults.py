@@ -1,4 +1,4 @@
-"""What a bistro's batches say that cannot be, in words.
+"""Faults of a bistro's batches, in words.
 
 Rows count whatever their bistro does with its chain: people are not to blame for it.
 """

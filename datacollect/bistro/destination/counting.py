@@ -1,4 +1,4 @@
-"""Which of a ticket's drafts count, by the times that logs prove."""
+"""Drafts of a ticket, and which of them count, by the times that logs prove."""
 
 from __future__ import annotations
 

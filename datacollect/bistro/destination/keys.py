@@ -1,4 +1,4 @@
-"""What tells the destination whose something is: the hashes of tickets' secrets."""
+"""Hashes of tickets' secrets, by which the destination knows whose something is."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.event.tickets import Ticket, owned
-from datacollect.errors import ProblemError, TicketError
+from datacollect.bistro.formats.event.tickets import TICKET_SUFFIX, read_owned
+from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name
 
 if TYPE_CHECKING:
@@ -28,11 +28,8 @@ def ticket_secrets(folder: str | PathLike[str], event: Event) -> dict[str, bytes
     """
     unrevoked = replace(event, revoked=frozenset())
     found = {}
-    for path in sorted(Path(folder).glob("*.ticket")):
-        try:
-            ticket = owned(Ticket.from_file(path), unrevoked)
-        except TicketError as error:
-            raise ProblemError(f"{document_name(path)}: {error}") from None
+    for path in sorted(Path(folder).glob(f"*{TICKET_SUFFIX}")):
+        _, ticket = read_owned(path, unrevoked)
         found[ticket.id] = ticket.secret_sha256
     if not found:
         raise ProblemError(

@@ -1,4 +1,4 @@
-"""What did not come, and who shows that it should have: the evidence, by kind."""
+"""Missing uploads: the evidence, by kind, and whose it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From segments to a person's file: put together, opened, checked, written; or refused, and why."""
+"""Unsealing: segments put together, opened, checked, written; or refused, and why."""
 
 from __future__ import annotations
 

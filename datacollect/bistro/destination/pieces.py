@@ -1,4 +1,4 @@
-"""Where an upload lies: pieces of segments, put together in the order in which they were written.
+"""Pieces of segments that hold an upload, put together in the order in which they were written.
 
 An index says of a piece whose it is, not of which upload: an upload that began again, or one sealed
 anew, has the same entry. Each begins at offset 0, and what it is, its hash tells.

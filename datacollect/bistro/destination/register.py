@@ -1,4 +1,4 @@
-"""What the destination has heard and done, durably: each call is one transaction.
+"""Register of the destination, durable: each call is one transaction.
 
 Killed at any step, it goes on: a batch or an index that is taken twice changes nothing, an entry
 whose verdict is not kept is opened again, a verdict that is not known to be logged is logged again,

@@ -1,1 +1,1 @@
-"""What parties write, sign and read: each format once, for all of them."""
+"""Formats that parties write, sign and read: each once, for all of them."""

@@ -1,4 +1,4 @@
-"""What the files of services and witnesses say, read and checked."""
+"""Configuration of services and witnesses: their files, read and checked."""
 
 from __future__ import annotations
 

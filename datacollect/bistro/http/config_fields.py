@@ -1,4 +1,4 @@
-"""What the files of services and witnesses may say: their tables of fields."""
+"""Tables of fields of the files of services and witnesses."""
 
 from __future__ import annotations
 

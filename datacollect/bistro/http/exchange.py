@@ -1,4 +1,4 @@
-"""What a process that speaks HTTP asks the one that keeps the log, and is answered.
+"""Requests of a process that speaks HTTP to the log owner, and its replies.
 
 They may be one process. Between two, a message is its length (u32, big-endian), the length of its
 head, the head in JSON, and a body of bytes; messages of one moment go together.

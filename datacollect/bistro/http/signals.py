@@ -1,4 +1,4 @@
-"""What signals tell a server: to end, and to take its certificate anew."""
+"""Signals of a server: to end, and to read its certificate again."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ class Told:
     ----------
     reread : function
         Raises `ProblemError` where that cannot be.
-    say : function
+    report : function
         Takes each line of the log, in words.
     """
 
-    def __init__(self, reread: Callable[[], None], say: Callable[[str], None]) -> None:
+    def __init__(self, reread: Callable[[], None], report: Callable[[str], None]) -> None:
         self.to_end = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.to_end.set)
-        loop.add_signal_handler(signal.SIGHUP, saying, reread, say)
+        loop.add_signal_handler(signal.SIGHUP, saying, reread, report)
 
 
-def saying(reread: Callable[[], None], say: Callable[[str], None]) -> None:
+def saying(reread: Callable[[], None], report: Callable[[str], None]) -> None:
     """Reread a certificate; say where that cannot be."""
     try:
         reread()
     except ProblemError as error:
-        say(f"the certificate is not reread, the old one stays: {error}")
+        report(f"the certificate is not reread, the old one stays: {error}")

@@ -1,4 +1,4 @@
-"""Who may have how much logged: counted by ticket, and by address where no ticket counts."""
+"""Admission of requests to a log: counted by ticket, and by address where no ticket counts."""
 
 from __future__ import annotations
 

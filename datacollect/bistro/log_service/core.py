@@ -1,4 +1,4 @@
-"""A log service's mind: events in, actions out. No clock, no sockets, no files.
+"""State machine of a log service (sans I/O): events in, actions out.
 
 An entry is collected, kept on the disk with others of the same moment, and only then acknowledged.
 Once a second, while anything changes, a checkpoint over all that is kept is kept itself, with its

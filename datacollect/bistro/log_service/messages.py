@@ -1,4 +1,4 @@
-"""What a shell tells a service's core, what the core has it do, and what it reads from the disk."""
+"""Events and actions of a log service's core, and its view of the disk."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def acknowledged(answer: Answer, asked: Asked) -> Reply:
 
 
 @dataclass(frozen=True)
-class Post:
-    """A kind of request.
+class ServicePost:
+    """A kind of request that is posted to a log service.
 
     Attributes
     ----------
@@ -114,16 +114,16 @@ def _amend_asked(now: Now, number: int, asked: Asked) -> AmendAsked:
 
 
 POSTS = {
-    COMMIT_PATH: Post(MOST_COMMIT_BYTES, _commit_asked, _read_commit, has_ticket=True),
-    AMEND_PATH: Post(MOST_NOTE_BYTES, _amend_asked),
+    COMMIT_PATH: ServicePost(MOST_COMMIT_BYTES, _commit_asked, _read_commit, has_ticket=True),
+    AMEND_PATH: ServicePost(MOST_NOTE_BYTES, _amend_asked),
     # What somebody says to be the destination's is read before it is known whose it is.
-    LOADS_PATH: Post(MOST_LOADS_BYTES, n_counts=100),
+    LOADS_PATH: ServicePost(MOST_LOADS_BYTES, n_counts=100),
 }
 
 # What the log's owner hands in itself is answered as a list is.
 OF_OWNER = Asked("record", path=_LIST)
 
 
-def post_of(asked: Asked) -> Post | None:
+def post_of(asked: Asked) -> ServicePost | None:
     """Return how a request is handled that was posted; None: it was not."""
     return POSTS.get(f"/{asked.kind}")

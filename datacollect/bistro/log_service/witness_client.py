@@ -1,4 +1,4 @@
-"""Asking witnesses, over connections that are kept."""
+"""Client of witnesses, over connections that are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Having witnesses sign: whom to ask for which checkpoint, and what their answers are worth."""
+"""Collects witnesses' signatures: whom to ask for which checkpoint, and how to judge answers."""
 
 from __future__ import annotations
 

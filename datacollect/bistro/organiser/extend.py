@@ -16,7 +16,7 @@ from datacollect.bistro.formats.event.amendments import (
     sign_amendment,
 )
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.event.tickets import Ticket, token_hash
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.http.published import Found, Saved, amendments_of
 from datacollect.errors import DatacollectError, ProblemError
@@ -169,8 +169,6 @@ def _changes(
 
 def _token_hash(given: str) -> str:
     """Return the hash by which a ticket is revoked, of its file or written out."""
-    import hashlib
-
     if _HASH.fullmatch(given):
         return given
     if not Path(given).is_file():
@@ -178,7 +176,7 @@ def _token_hash(given: str) -> str:
             f"--revoke must be the file of a ticket, or 64 hexadecimal digits of its token_sha256 "
             f"in tickets.csv, got {shown(given)}"
         )
-    return hashlib.sha256(Ticket.from_file(given).token.encode()).hexdigest()
+    return token_hash(Ticket.from_file(given).token).hex()
 
 
 def _note_file(event: Path, number: int) -> Path:

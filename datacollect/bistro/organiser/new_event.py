@@ -1,4 +1,4 @@
-"""From a draft to the file of an event, which nobody may change any more."""
+"""Makes an event's file, which nobody may change any more, from a draft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of a ticket for each person, and the organiser's list of whose is which."""
+"""Files of tickets, one for each person, and the organiser's list of whose is which."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.tickets import (
     ID_BYTES,
     SECRET_BYTES,
-    Ticket,
+    TICKET_SUFFIX,
     new_ticket,
     owned,
+    read_owned,
 )
-from datacollect.errors import NotWrittenError, ProblemError, TicketError
+from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import (
     document_name,
     read_bytes,
@@ -39,13 +40,15 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.tickets import Ticket
     from datacollect.net.keys import PrivateKey
 
 COLUMN = "person"
 COLUMNS = (COLUMN, "ticket", "token_sha256")
-SUFFIX, LINK_SUFFIX = ".ticket", ".link"
+LINK_SUFFIX = ".link"
 LIST = "tickets.csv"
 MODE = 0o600
+_REMEDY = "; move it elsewhere, or name another folder with -o"
 # What names files on every system: no separators, nothing hidden, nothing too long.
 _NAME = re.compile(r"[^\W_][\w.@+ -]{0,99}")
 
@@ -104,11 +107,14 @@ def write_tickets(
     n_new = 0
     try:
         for name in names:
-            path = folder / f"{name}{SUFFIX}"
+            path = folder / f"{name}{TICKET_SUFFIX}"
             is_new = not path.exists()
-            ticket = _written(path, found, private) if is_new else _kept(path, found)
+            if is_new:
+                ticket = _written(path, found, private)
+                told = owned(ticket, found)
+            else:
+                ticket, told = read_owned(path, found, _REMEDY)
             n_new += is_new
-            told = owned(ticket, found)
             rows[name, told.id, told.token_sha256.hex()] = None
             if page is not None:
                 _write_link(folder / f"{name}{LINK_SUFFIX}", page, ticket)
@@ -174,17 +180,6 @@ def _write_link(path: Path, page: str, ticket: Ticket) -> None:
     told = base64.urlsafe_b64encode(ticket.text.encode()).rstrip(b"=").decode()
     with written_durably(path) as beside:
         write_owned(beside, f"{page.rstrip('/')}/#ticket={told}\n".encode(), mode=MODE)
-
-
-def _kept(path: Path, event: Event) -> Ticket:
-    ticket = Ticket.from_file(path)
-    try:
-        owned(ticket, event)
-    except TicketError as error:
-        raise ProblemError(
-            f"{document_name(path)}: {error}; move it elsewhere, or name another folder with -o"
-        ) from None
-    return ticket
 
 
 def _listed(path: Path) -> list[tuple[str, ...]]:

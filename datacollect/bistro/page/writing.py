@@ -1,4 +1,4 @@
-"""An event's page written into a folder, or compared with what stands in one, or is served."""
+"""Writes an event's page into a folder, or compares it with one in a folder or served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asked when, until a receipt proves a time: decisions without clock, socket or file.
+"""State machine of handing in (sans I/O): asks services until a receipt proves a time.
 
 Services are asked in turn, the next one where one refuses, is silent, or has acknowledged and
 proves nothing. The entry is the same everywhere: in however many logs it stands, it is handed in

@@ -1,4 +1,4 @@
-"""What becomes of a file once its time is proved: sent, asked after, sealed anew where need be."""
+"""Delivers a file once its time is proved: sends, asks after it, seals it again where need be."""
 
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ class Delivery:
         With the amendments that are known.
     askers : Askers
         For services and the log of verdicts.
-    say : function
+    report : function
         Told in a sentence what is going on.
     """
 
-    def __init__(self, event: Event, askers: Askers, say: Callable[[str], None]) -> None:
-        self._event, self._askers, self._say = event, askers, say
+    def __init__(self, event: Event, askers: Askers, report: Callable[[str], None]) -> None:
+        self._event, self._askers, self._report = event, askers, report
         self._chooser = Chooser(event, askers)
-        self._sender = Sender(event, say)
+        self._sender = Sender(event, report)
         # Of a log of verdicts that does not answer: it is not waited for with each file.
         self._away: TransferError | None = None
 
@@ -204,7 +204,7 @@ class Delivery:
     def _told(self, receipt: Receipt, troubles: list[str]) -> Told | None:
         if self._event.verdicts_url is None:
             return None
-        self._say("asking what became of it")
+        self._report("asking what became of it")
         try:
             if self._away is not None:
                 raise self._away
@@ -236,7 +236,7 @@ class Delivery:
             return receipt
         was_sealed = item.is_sealed_anew
         if not was_sealed:
-            self._say(f"sealing {item.name} anew")
+            self._report(f"sealing {item.name} anew")
         try:
             made, is_new = sealed_anew(item, kept, self._event)
         except ProblemError as error:

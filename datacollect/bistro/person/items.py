@@ -1,4 +1,4 @@
-"""What is handed in: a file, its ``.keep`` and its receipt, and what was sealed anew.
+"""Items that are handed in: a file, its ``.keep`` and its receipt, and what was sealed anew.
 
 ``NAME.keep`` is written before anything is committed, ``NAME.receipt.json`` after each step. What
 is there already is gone on with: the entry of a ``.keep`` never changes. One process at a time

@@ -1,4 +1,4 @@
-"""What the core of handing in is told, and what it asks for."""
+"""Events and actions of the core of handing in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which bistro is sent what, until one has signed that it holds all: decisions without a socket.
+"""State machine of uploading (sans I/O): tries bistros until one has signed that it holds all.
 
 Bistros are tried in the given order, the next one where one refuses, has no room, or is silent
 again and again. After an interruption the same bistro is asked how far it is, and gone on with.

@@ -35,12 +35,12 @@ class Sender:
     Parameters
     ----------
     event : Event
-    say : function
+    report : function
         Told in a sentence what is going on.
     """
 
-    def __init__(self, event: Event, say: Callable[[str], None]) -> None:
-        self._event, self._say = event, say
+    def __init__(self, event: Event, report: Callable[[str], None]) -> None:
+        self._event, self._report = event, report
         self._askers: dict[int, Asker] = {}
         self._held = ExitStack()
 
@@ -83,7 +83,7 @@ class Sender:
         core = Pushing(self._event, receipt, order, payload)
         while core.step is not None:
             time.sleep(core.wait_s)
-            self._say(f"sending to {self._event.bistros[core.step.bistro].name}")
+            self._report(f"sending to {self._event.bistros[core.step.bistro].name}")
             try:
                 core.take(self._answer(core.step, receipt, place, kept, payload))
             except TransferError as error:

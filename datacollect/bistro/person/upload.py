@@ -229,7 +229,7 @@ def upload(
         raise ProblemError(
             "commit_only sends nothing, and elsewhere sends to one more bistro; give one of them"
         )
-    say = tell or (lambda _: None)
+    report = tell or (lambda _: None)
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
     own = ticket if isinstance(ticket, Ticket | None) else Ticket.from_file(ticket)
@@ -243,13 +243,13 @@ def upload(
     driver = Driver(found, askers)
     with ExitStack() as held:
         held.callback(askers.close)
-        rows = [_begun(item, found, event_data, own, driver, say, held) for item in items]
+        rows = [_begun(item, found, event_data, own, driver, report, held) for item in items]
         _first_taken(rows)
         if not driver.are_all_settled:
-            say("waiting for witnesses")
+            report("waiting for witnesses")
         driver.run(lambda core: core.wake_s is None)
         now_event, amendments = _amended(found, saved, tls)
-        delivery = held.enter_context(Delivery(now_event, askers, say))
+        delivery = held.enter_context(Delivery(now_event, askers, report))
         deliver = None if commit_only else partial(delivery.deliver, elsewhere=elsewhere)
         done = tuple(
             _become(row, now_event, delivery.known, deliver, elsewhere=elsewhere) for row in rows
@@ -263,7 +263,7 @@ def _begun(
     event_data: bytes,
     ticket: Ticket | None,
     driver: Driver,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     held: ExitStack,
 ) -> tuple[Item, Kept, HandingIn] | Refused:
     """Seal a file, and wait for a moment until a service holds it."""
@@ -272,7 +272,7 @@ def _begun(
     with ExitStack() as own:
         # What was done by an earlier start is not said again.
         if not item.is_kept:
-            say(f"sealing {item.name}")
+            report(f"sealing {item.name}")
         try:
             kept, receipt = own.enter_context(kept_item(item, event, event_data, ticket))
         except ProblemError as error:
@@ -285,7 +285,7 @@ def _begun(
         end_s = now_s + TURN_S if driver.are_all_acknowledged else now_s
         driver.add(core, kept.ticket, item.save)
         if not core.is_acknowledged:
-            say(f"handing in {item.name}")
+            report(f"handing in {item.name}")
         driver.run(lambda core: core.is_acknowledged or time.monotonic() >= end_s)
         # Nobody else hands it in until all is done.
         held.push(own.pop_all())

@@ -1,4 +1,4 @@
-"""What the destination's log says of an entry, asked for and judged."""
+"""Verdicts of the destination's log on an entry, asked for and judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a receipt proves, read from files alone: ``dc.verify_receipt``."""
+"""Verifies a receipt from files alone: ``dc.verify_receipt``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the event: a bistro asks its services, and keeps what they prove.
+"""Amendments of the event: a bistro asks its services, and keeps what they prove.
 
 Where none answers, what was known stays known; a restart needs no network.
 """
@@ -71,11 +71,11 @@ class Amending:
             self._saved.add(found.amendments)
         return self.event, found.troubles
 
-    def begin(self, take: Callable[[Event], None], say: Callable[[str], None]) -> None:
+    def begin(self, take: Callable[[Event], None], report: Callable[[str], None]) -> None:
         """Ask now and every minute, in a thread; tell the event where it is another than before."""
-        threading.Thread(target=self._go_on, args=(take, say), name="amend", daemon=True).start()
+        threading.Thread(target=self._go_on, args=(take, report), name="amend", daemon=True).start()
 
-    def _go_on(self, take: Callable[[Event], None], say: Callable[[str], None]) -> None:
+    def _go_on(self, take: Callable[[Event], None], report: Callable[[str], None]) -> None:
         event, troubles = self.event, None
         while not self._end.is_set():
             try:
@@ -86,7 +86,9 @@ class Amending:
                 event = found
                 take(event)
             if why != troubles and (why or troubles):
-                say("; ".join(f"{url}: {text}" for url, text in why.items()) or "services answer")
+                report(
+                    "; ".join(f"{url}: {text}" for url, text in why.items()) or "services answer"
+                )
             troubles = why
             self._end.wait(EACH_S)
 

@@ -1,4 +1,4 @@
-"""What becomes of uploads: tus's states, room, segments, batches; no clock, socket or file.
+"""State machine of uploads (sans I/O): tus's states, room, segments, batches.
 
 Bytes of all uploads go one behind the other into the open segment. A push that ends early keeps
 what has come; whoever goes on with an upload ends the connection that had it before. Where pieces
@@ -191,7 +191,7 @@ class Accepting:
         )
 
     def _spoilt(self, event: messages.CreateAsked) -> Refuse | None:
-        """Refuse an entry of which too much was sent in vain."""
+        """Refuse an entry of which too much was sent and given up."""
         wish = event.wish
         size = max(wish.size, wish.commitment.size)
         if self._spoilt_bytes[wish.commitment.entry] <= MOST_SPOILT * size:

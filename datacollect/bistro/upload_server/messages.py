@@ -1,4 +1,4 @@
-"""What the core of a bistro is told, and what it has done.
+"""Events and actions of the core of a bistro.
 
 A request is a number that its shell gives it. Times are seconds since 1970, by the bistro's clock.
 """

@@ -28,8 +28,8 @@ class CoveredSaid(Posted):
 
 
 @dataclass(frozen=True)
-class Post:
-    """A kind of request.
+class BistroPost:
+    """A kind of request that is posted to a bistro as a note.
 
     Attributes
     ----------
@@ -48,4 +48,4 @@ def _covered(number: int, now_s: float, body: bytes, event: Event) -> CoveredSai
     return CoveredSaid(number, now_s, read_covered(body, event))
 
 
-POSTS = {COVERED_PATH: Post(MOST_NOTE_BYTES, _covered)}
+POSTS = {COVERED_PATH: BistroPost(MOST_NOTE_BYTES, _covered)}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.upload_server.messages import Event as Told
     from datacollect.bistro.upload_server.messages import Upload
-    from datacollect.bistro.upload_server.requests import Post
+    from datacollect.bistro.upload_server.requests import BistroPost
     from datacollect.bistro.upload_server.table import AcceptConfig
     from datacollect.transfer.agent.shell.handling import Exchange
 
@@ -358,7 +358,7 @@ class Bistro:
 
     # The destination and whoever asks how it is -----------------------------------------------
 
-    def answer_posted(self, post: Post, exchange: Exchange) -> None:
+    def answer_posted(self, post: BistroPost, exchange: Exchange) -> None:
         """Answer a note that is posted."""
         request = self.enter(exchange)
         try:

@@ -1,4 +1,4 @@
-"""How a bistro is: what ``GET /bistro`` answers."""
+"""Status of a bistro: the answer to ``GET /bistro``."""
 
 from __future__ import annotations
 

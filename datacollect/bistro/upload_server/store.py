@@ -1,4 +1,4 @@
-"""A bistro's uploads on the disk: what the core says, in groups; segments and batches as files.
+"""Store of a bistro's uploads: rows in groups; segments and batches as files.
 
 The order makes every step safe to end at. A group's bytes are synced, then its rows are committed:
 what a row does not name is cut off at the next start. A closed segment is renamed into the served

@@ -1,4 +1,4 @@
-"""A witness's mind: requests in, decisions out (c2sp.org/tlog-witness, 2025).
+"""State machine of a witness (sans I/O): requests in, decisions out (c2sp.org/tlog-witness, 2025).
 
 For each log it remembers the largest checkpoint that it has signed. It signs another one only where
 that is proved to hold the first, and only where its own clock can be trusted: a witness that signed

@@ -1,4 +1,4 @@
-"""A witness from its file to its end."""
+"""Runs a witness from its file to its end."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class WitnessServer:
     ----------
     config : WitnessConfig
     store : WitnessStore
-    say : function
+    report : function
         Takes each line of the log, in words.
     """
 
     def __init__(
-        self, config: WitnessConfig, store: WitnessStore, say: Callable[[str], None]
+        self, config: WitnessConfig, store: WitnessStore, report: Callable[[str], None]
     ) -> None:
-        self._store, self._say = store, say
+        self._store, self._report = store, report
         # What is on the disk of the latest decisions, by origin.
         self._kept: dict[str, Cosigned] = {}
         self._now = partial(now, is_trusted=config.is_trusted)
@@ -79,16 +79,16 @@ class WitnessServer:
                     self._kept[decision.origin] = decision
                 return Reply(200, decision.answer)
             if decision.is_evidence:
-                self._say("a log has signed two different logs of one size: the request is kept")
+                self._report("a log has signed two different logs of one size: the request is kept")
                 self._store.keep_evidence(body)
         except StoreError as error:
-            self._say(str(error))
+            self._report(str(error))
             return Reply.words(500, "what was signed cannot be kept; come again", 5)
         return Reply(decision.status, decision.answer, decision.content_type)
 
 
 def run_witness(
-    config: WitnessConfig, ready: Callable[[str, str], None], say: Callable[[str], None]
+    config: WitnessConfig, ready: Callable[[str, str], None], report: Callable[[str], None]
 ) -> None:
     """Run a witness in the main thread until SIGTERM or SIGINT; SIGHUP rereads its certificate.
 
@@ -97,7 +97,7 @@ def run_witness(
     config : WitnessConfig
     ready : function
         Told its URL and its verifier key when it takes requests.
-    say : function
+    report : function
         Takes each line of the log, in words.
 
     Raises
@@ -113,23 +113,23 @@ def run_witness(
         closing.callback(bound.close)
         store = WitnessStore(config.folder, key)
         closing.callback(store.close)
-        witness = WitnessServer(config, store, say)
+        witness = WitnessServer(config, store, report)
         server = WebServer(config.listening, witness.handle)
         if config.is_trusted:
-            say('clock = "trusted": whoever runs this vouches for its clock')
+            report('clock = "trusted": whoever runs this vouches for its clock')
         elif fault := witness.clock_fault():
-            say(f"{fault}: nothing is signed until it is")
+            report(f"{fault}: nothing is signed until it is")
         with given_back():
-            asyncio.run(_serve(server, bound, lambda url: ready(url, key), say))
+            asyncio.run(_serve(server, bound, lambda url: ready(url, key), report))
 
 
 async def _serve(
     server: WebServer,
     bound: CountingListener,
     ready: Callable[[str], None],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
-    told = Told(server.reread_certificate, say)
+    told = Told(server.reread_certificate, report)
     await server.start(bound)
     ready(server.url)
     await told.to_end.wait()

@@ -1,4 +1,4 @@
-"""What a witness has signed, on the disk before its answer leaves."""
+"""Store of a witness's signatures: on the disk before its answer leaves."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import dial, start_tls
+from datacollect.net.http_heads import request_head
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import client_context, require_fingerprint
 
@@ -59,7 +60,5 @@ class FarAgent:
 
     def request(self, method: str, path: str, n_bytes: int) -> bytes:
         """Return the head of a request that its ticket allows."""
-        return (
-            f"{method} {path} HTTP/1.1\r\nHost: {host_port_text(*self.address)}\r\n"
-            f"Authorization: Bearer {self.token}\r\nContent-Length: {n_bytes}\r\n\r\n"
-        ).encode()
+        headers = [("Authorization", f"Bearer {self.token}"), ("Content-Length", str(n_bytes))]
+        return request_head(method, path, host_port_text(*self.address), headers)

@@ -1,4 +1,4 @@
-"""What an agent answers to whoever measures: paths below `PREFIX`, each with a ticket.
+"""Handlers of an agent that is measured: paths below `PREFIX`, each with a ticket.
 
 The lease, the tools where this host sends, and what it has counted where it receives. Its clock is
 told without a ticket, because tickets are by it. A lease ends with the connection over which it was

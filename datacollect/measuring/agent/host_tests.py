@@ -1,4 +1,4 @@
-"""Which test a host is in, if any: admission, its lease, and what the test has taken."""
+"""Tests of a host: admission, its lease, and the bytes that a test has used."""
 
 from __future__ import annotations
 

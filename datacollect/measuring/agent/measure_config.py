@@ -1,4 +1,4 @@
-"""What an agent's file says of tests, checked."""
+"""Configuration of tests in an agent's file, checked."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ acknowledged counts, headers of TLS included, which are 0.2 % of it.
 from __future__ import annotations
 
 import fcntl
-import json
 import select
 import socket
 import struct
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
+from datacollect.files.documents import peer_json
 from datacollect.measuring.agent.host_tests import ENDED_EARLY
 from datacollect.measuring.agent.host_tool import (
     PREFIX,
@@ -247,8 +247,8 @@ class _Stream:
         if head.startswith(b"HTTP/1.1 200 "):
             return ""
         try:
-            return f"{self._far.name}: refuses: {safe_text(str(json.loads(body)['why']))}"
-        except (ValueError, TypeError, KeyError, RecursionError):
+            return f"{self._far.name}: refuses: {safe_text(str(peer_json(body)['why']))}"
+        except (TypeError, KeyError):
             return f"{self._far.name}: ended the connection"
 
     def _send(self) -> None:

@@ -1,4 +1,4 @@
-"""What tests have taken of a host: kept on the disk, so that caps count across restarts.
+"""Bytes that tests have used at a host: kept on the disk, so that caps count across restarts.
 
 The bytes that a test may take count from before it sends the first; what it has not taken is given
 back at its end. An end that nobody sees, as by kill -9, gives nothing back.

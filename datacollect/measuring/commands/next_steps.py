@@ -1,4 +1,4 @@
-"""What is kept of a command that measured and was interrupted, and what to do next."""
+"""Next steps after a command that measured was interrupted, and what is kept of it."""
 
 from __future__ import annotations
 

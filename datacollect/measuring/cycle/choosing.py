@@ -1,4 +1,4 @@
-"""Which pairs a cycle tests, by what tests have said so far, and what that costs at most."""
+"""Chooses the pairs of a cycle, by what tests have said so far, and what they cost at most."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class _Run:
     def carry_out(self) -> CycleAnswer:
         """Run all that is not done yet, and say what became of it."""
         for line in self._planned.lines():
-            self._asking.tell(line)
+            self._asking.report(line)
         write_record(self._folder, self._record)
         asked = self._record.asked["tools"]
         light, loading = (
@@ -220,7 +220,7 @@ class _Run:
             if done:
                 self._done += done
                 left_s = self._cost_of_rounds(rounds[number + 1 :], tools).seconds + later_s
-                self._asking.tell(
+                self._asking.report(
                     f"{', '.join(used)}: round {number + 1} of {len(rounds)} is done, "
                     f"{counted(self._done.count(False), 'test')} failed so far, at most "
                     f"{format_duration(left_s)} to go{but}"
@@ -326,7 +326,7 @@ class _Run:
     def _leave_out(self, why: str, pairs: Sequence[Pair]) -> None:
         if pairs:
             self._left_out += pairs
-            self._asking.tell(f"left out, {why}: {named(pairs)}")
+            self._asking.report(f"left out, {why}: {named(pairs)}")
 
     def _flood_of_tested(self) -> Flood | None:
         """Return the test of all tested pairs into the destination at once, if two are left."""
@@ -335,7 +335,7 @@ class _Run:
             return None
         tested = tuple(pair for pair in flood.pairs if pair in self._tested)
         if len(tested) < 2:
-            self._asking.tell("left out, fewer than two hosts are left for it: the flood")
+            self._asking.report("left out, fewer than two hosts are left for it: the flood")
             return None
         return replace(flood, pairs=tested)
 
@@ -359,14 +359,14 @@ class _Run:
             links = compared(table).next_comparison(candidates, tried)
             if links is None:
                 if not tried:
-                    self._asking.tell(f"shared: {_why_none(table)}")
+                    self._asking.report(f"shared: {_why_none(table)}")
                 return
             tried.add(frozenset(links))
             comparison = comparison_of(links, rates)
             cost = comparison.cost
-            self._asking.tell(f"whether {named(links)} share a wire: {at_most(cost)}")
+            self._asking.report(f"whether {named(links)} share a wire: {at_most(cost)}")
             if cost.n_bytes > left.n_bytes or cost.seconds > left.seconds:
-                self._asking.tell("left out, the budget does not reach so far")
+                self._asking.report("left out, the budget does not reach so far")
                 return
             left = left_of(left, cost)
             for run in range(RUNS):

@@ -1,4 +1,4 @@
-"""What is kept of a cycle beside its samples, so that it goes on where it was killed.
+"""Record of a cycle beside its samples, so that it goes on where it was killed.
 
 A test is done where its part is in the folder: parts are there whole or not at all, and a test has
 the same name in all starts, so no row is lost and none is there twice.
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import written_durably
+from datacollect.files.documents import peer_json, written_durably
 from datacollect.files.locks import take_lock
 from datacollect.files.refusals import MAKE_ROOM, refusal_of
 
@@ -81,7 +81,7 @@ def read_record(folder: Path) -> CycleRecord | None:
         Its file is damaged.
     """
     try:
-        tree = json.loads((folder / FILE).read_bytes())
+        tree = peer_json((folder / FILE).read_bytes())
         if tree.pop("format") != FORMAT:
             raise ValueError
         rates = {(tail, head): rate for tail, head, rate in tree.pop("rates_bytes_per_s")}
@@ -89,7 +89,7 @@ def read_record(folder: Path) -> CycleRecord | None:
         return CycleRecord(**tree, light=light or (), loading=loading, rates_bytes_per_s=rates)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ProblemError(
             f"{folder / FILE}: is no record of a cycle of this version; move it away, and a new "
             "cycle begins"

@@ -99,7 +99,7 @@ class Asking:
     ends: Mapping[str, End]
     key: PrivateKey | None
     patience_s: float
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
     def is_by_agents(self, pair: Pair) -> bool:
         """Whether both hosts of a pair have agents."""
@@ -108,19 +108,21 @@ class Asking:
     def pair(self, pair: Pair, settings: HasCost) -> Iterable[dict[str, Any]]:
         """Return the rows of a test of one pair."""
         ends = self.ends[pair[0]], self.ends[pair[1]]
-        return measure_ends(ends, self.key, settings, self.patience_s, self.tell)
+        return measure_ends(ends, self.key, settings, self.patience_s, self.report)
 
     def flood(self, flood: Flood) -> list[dict[str, Any]]:
         """Return the rows of a flood."""
         agents, key = self._agents(flood.pairs)
-        return measure_flood(agents, key, flood.settings, self.patience_s, self.tell)
+        return measure_flood(agents, key, flood.settings, self.patience_s, self.report)
 
     def compare(self, comparison: Comparison, run: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of one of the times that two links are compared."""
         settings, (agents, key) = comparison.settings, self._agents(comparison.links)
         said = asdict(settings) | {"links": comparison.links, "run": f"{comparison.name}-{run}"}
-        alone = [measure_pair(*pair, key, settings, self.patience_s, self.tell) for pair in agents]
-        at_once = measure_at_once(agents, key, settings, self.patience_s, self.tell)
+        alone = [
+            measure_pair(*pair, key, settings, self.patience_s, self.report) for pair in agents
+        ]
+        at_once = measure_at_once(agents, key, settings, self.patience_s, self.report)
         for together, rows in ((False, alone), (True, at_once)):
             text = json.dumps(said | {"together": together})
             yield from ({**row, "tool": SHARED, "settings": text} for row in rows)

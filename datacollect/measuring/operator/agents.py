@@ -1,4 +1,4 @@
-"""An agent as the operator asks it: its clock, its lease, tests, what has come there."""
+"""Client of an agent for operators: its clock, its lease, tests, what has arrived there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.errors import RefusedError, TransferError
+from datacollect.files.documents import peer_json
 from datacollect.measuring.agent.measure_config import COUNTERS
 from datacollect.measuring.plan.host_lease import Granted, Wait
 from datacollect.measuring.plan.measure_tickets import MeasureTicket, sign_measure_ticket
@@ -186,10 +187,7 @@ class AskedAgent:
 
 
 def _tree(name: str, status: int, body: bytes) -> dict[str, Any]:
-    try:
-        tree = json.loads(body)
-    except (ValueError, RecursionError):
-        tree = None
+    tree = peer_json(body)
     if isinstance(tree, dict):
         return tree
     if status in (401, 404):

@@ -1,4 +1,4 @@
-"""What interfaces of hosts carry, asked for every two seconds: of this host, and of agents."""
+"""Polls counters of interfaces every two seconds: of this host, and of agents."""
 
 from __future__ import annotations
 

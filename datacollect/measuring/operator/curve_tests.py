@@ -66,7 +66,7 @@ def measure_curve(
     key: PrivateKey,
     settings: CurveSettings,
     patience_s: float = 600.0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
     """Measure a pair of hosts, and yield the row of each test, then that of the curve.
 
@@ -74,7 +74,7 @@ def measure_curve(
 
     Parameters
     ----------
-    sender, receiver, key, patience_s, tell
+    sender, receiver, key, patience_s, report
         As for `datacollect.measuring.operator.pair_tests.measure_pair`.
     settings : CurveSettings
 
@@ -85,13 +85,13 @@ def measure_curve(
     from datacollect.measuring.operator.pair_tests import measure_pair
 
     begun_s = time.time()
-    pairs = measure_pair(sender, receiver, key, CAPACITY_PAIRS, patience_s, tell)
+    pairs = measure_pair(sender, receiver, key, CAPACITY_PAIRS, patience_s, report)
     capacity = pairs.get("capacity_bytes_per_s")
     if pairs["ended"] == "done":
         yield pairs
     rows = []
     for n in NUMBERS if capacity is not None else NUMBERS_ALONE:
-        row = measure_pair(sender, receiver, key, settings.test(n), patience_s, tell)
+        row = measure_pair(sender, receiver, key, settings.test(n), patience_s, report)
         rows.append(row)
         yield row
     yield {

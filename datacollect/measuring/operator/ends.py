@@ -1,4 +1,4 @@
-"""How the ends of a pair are reached: by agents at both, or by an iperf3 server and this host."""
+"""Ends of a pair: agents at both, or an iperf3 server and this host."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def measure_ends(
     key: PrivateKey | None,
     settings: HasCost,
     patience_s: float,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Iterable[dict[str, Any]]:
     """Measure a pair, and return its rows, each as soon as it is there.
 
@@ -72,14 +72,14 @@ def measure_ends(
         The operator's, for agents.
     settings
         Of the test.
-    patience_s, tell
+    patience_s, report
         As for `datacollect.measuring.operator.pair_tests.measure_pair`.
     """
     sender, receiver = ends
     if isinstance(sender, AgentEntry) and isinstance(receiver, AgentEntry):
         assert key is not None
         measure: Measure = TOOLS[settings.tool].measure or in_one_test
-        return measure(sender, receiver, key, settings, patience_s, tell)
+        return measure(sender, receiver, key, settings, patience_s, report)
     assert not isinstance(sender, AgentEntry)
     assert not isinstance(receiver, AgentEntry)
     return [measure_by_iperf3(sender, receiver, settings)]

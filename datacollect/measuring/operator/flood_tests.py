@@ -56,7 +56,7 @@ def measure_flood(
     key: PrivateKey,
     settings: TcpSettings,
     patience_s: float = 600.0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Measure all pairs at once, and return a row for each.
 
@@ -68,7 +68,7 @@ def measure_flood(
         The operator's.
     settings : TcpSettings
         Of each pair.
-    patience_s, tell
+    patience_s, report
         As for `datacollect.measuring.operator.pair_tests.measure_pair`.
 
     Raises
@@ -80,7 +80,7 @@ def measure_flood(
     said = {"host": host, "flood": secrets.token_hex(8)}
     return [
         {**row, "tool": FLOOD, "settings": json.dumps(asdict(settings) | said)}
-        for row in measure_at_once(pairs, key, settings, patience_s, tell)
+        for row in measure_at_once(pairs, key, settings, patience_s, report)
     ]
 
 
@@ -89,7 +89,7 @@ def measure_at_once(
     key: PrivateKey,
     settings: TcpSettings,
     patience_s: float = 600.0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Measure pairs at once, with the leases of all their hosts, and return a row for each.
 
@@ -97,7 +97,7 @@ def measure_at_once(
     ----------
     pairs : sequence of (AgentEntry, AgentEntry)
         Who sends and who receives.
-    key, settings, patience_s, tell
+    key, settings, patience_s, report
         As for `measure_flood`.
     """
     row = {
@@ -115,7 +115,7 @@ def measure_at_once(
                 )
                 for sender, receiver in pairs
             ]
-            found = _measured(ends, settings, patience_s, tell)
+            found = _measured(ends, settings, patience_s, report)
     except TransferError as error:
         found = [{"ended": str(error)} for _ in pairs]
     return [
@@ -128,12 +128,12 @@ def _measured(
     ends: Sequence[Ends],
     settings: TcpSettings,
     patience_s: float,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     nonce = new_nonce()
     far_tokens = [tokens_for(sender, receiver, settings, nonce) for sender, receiver in ends]
     agents = [agent for pair in ends for agent in pair]
-    with leases_of(agents, nonce, settings.cost.seconds, patience_s, tell):
+    with leases_of(agents, nonce, settings.cost.seconds, patience_s, report):
         begun_s = time.time()
         running = [
             Meanwhile(f"{by.name} → {to.name}", partial(leased_test, by, to, far_token, settings))

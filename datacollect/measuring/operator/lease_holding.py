@@ -33,7 +33,7 @@ def leases_of(
     nonce: str,
     test_s: float,
     patience_s: float,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Iterator[None]:
     """Hold the leases of all hosts of a test.
 
@@ -48,7 +48,7 @@ def leases_of(
         How long the test takes at most.
     patience_s : float
         How long another's test is waited for.
-    tell : callable
+    report : callable
         Takes a line: who has to wait is told for whom, and how long.
 
     Raises
@@ -63,7 +63,7 @@ def leases_of(
     give_up_s = time.monotonic() + patience_s
     taking = LeaseTaking(nonce, tuple(by_fingerprint), test_s, test_s + SPARE_S, give_up_s)
     try:
-        _take(taking, by_fingerprint, n_tests, tell)
+        _take(taking, by_fingerprint, n_tests, report)
         yield
     finally:
         for action in taking.finish(time.monotonic()):
@@ -74,7 +74,7 @@ def _take(
     taking: LeaseTaking,
     agents: dict[str, AskedAgent],
     n_tests: Mapping[str, int],
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Return when all leases are there."""
     todo = taking.begin(time.monotonic())
@@ -86,7 +86,7 @@ def _take(
                 raise TransferError(f"the hosts are not to be had: {action.reason}")
             if isinstance(action, Waiting):
                 name = agents[action.fingerprint].name
-                tell(f"{name} is in another test; at most {action.wait_s:.0f} s until it is free")
+                report(f"{name} is in another test; at most {action.wait_s:.0f} s until it is free")
             _give_back(action, agents)
         asked = next((action for action in todo if isinstance(action, Ask)), None)
         if asked is not None:

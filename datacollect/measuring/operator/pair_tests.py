@@ -30,7 +30,7 @@ def measure_pair(
     key: PrivateKey,
     settings: Settings,
     patience_s: float = 600.0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Measure a pair of hosts, and return a row for the table of samples.
 
@@ -43,7 +43,7 @@ def measure_pair(
     settings : Settings
     patience_s : float
         How long others' tests are waited for.
-    tell : callable, optional
+    report : callable, optional
         Takes a line where somebody has to wait.
 
     Returns
@@ -64,7 +64,7 @@ def measure_pair(
             closing(AskedAgent(sender, key)) as sending,
             closing(AskedAgent(receiver, key)) as receiving,
         ):
-            return row | _measured(sending, receiving, settings, patience_s, tell)
+            return row | _measured(sending, receiving, settings, patience_s, report)
     except TransferError as error:
         return row | {"ended": str(error)}
 
@@ -75,10 +75,10 @@ def in_one_test(
     key: PrivateKey,
     settings: Settings,
     patience_s: float = 600.0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the one row of `measure_pair`."""
-    yield measure_pair(sender, receiver, key, settings, patience_s, tell)
+    yield measure_pair(sender, receiver, key, settings, patience_s, report)
 
 
 def _measured(
@@ -86,11 +86,11 @@ def _measured(
     receiver: AskedAgent,
     settings: Settings,
     patience_s: float,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> dict[str, Any]:
     nonce = new_nonce()
     far_token = tokens_for(sender, receiver, settings, nonce)
-    with leases_of((sender, receiver), nonce, settings.cost.seconds, patience_s, tell):
+    with leases_of((sender, receiver), nonce, settings.cost.seconds, patience_s, report):
         begun_s = time.time()
         return {"time_s": begun_s, **leased_test(sender, receiver, far_token, settings)}
 

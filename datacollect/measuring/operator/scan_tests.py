@@ -66,18 +66,18 @@ def measure_scan(
     key: PrivateKey,
     settings: ScanSettings,
     patience_s: float = 600.0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
     """Measure a pair of hosts, and yield a row for each test.
 
     Parameters
     ----------
-    sender, receiver, key, patience_s, tell
+    sender, receiver, key, patience_s, report
         As for `datacollect.measuring.operator.pair_tests.measure_pair`.
     settings : ScanSettings
     """
     for test in settings.tests:
-        row = measure_pair(sender, receiver, key, test, patience_s, tell)
+        row = measure_pair(sender, receiver, key, test, patience_s, report)
         yield row | {"tool": SCAN, "streams": test.streams}
 
 

@@ -65,7 +65,7 @@ class Measure(Protocol):
         key: PrivateKey,
         settings: Any,
         patience_s: float = 600.0,
-        tell: Callable[[str], None] = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> Iterable[dict[str, Any]]:
         """Measure, and yield rows, each as soon as it is there."""
 

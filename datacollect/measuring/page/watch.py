@@ -1,4 +1,4 @@
-"""What was measured between hosts, as one page that needs no network."""
+"""Page of measurements between hosts, one file that needs no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page that follows measurements is told: links, charts, tests that run, interfaces."""
+"""Feed of the page that follows measurements: links, charts, tests that run, interfaces."""
 
 from __future__ import annotations
 

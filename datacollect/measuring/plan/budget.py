@@ -1,4 +1,4 @@
-"""What a cycle costs in bytes and time, and how many of its tests a budget pays for."""
+"""Cost of a cycle in bytes and time, and how many of its tests a budget pays for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests run now: left in the folder of samples by whoever runs them, for whoever looks on.
+"""Current tests: files that processes which test leave in the folder of samples, for observers.
 
 Each is a file that its process holds a lock on. The kernel ends the lock with the process, so that
 a test whose process was killed is none.
@@ -13,6 +13,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from datacollect.files.documents import peer_json
 from datacollect.files.locks import is_locked
 from datacollect.measurement.outcomes import listed
 from datacollect.problem.link_table import LAST_SINCE_1970_S
@@ -77,8 +78,8 @@ def running_tests(folder: Path) -> list[dict[str, Any]]:
     """
     found = []
     for path in folder.glob(f"{BEGINS}*"):
-        with suppress(OSError, ValueError, RecursionError):
-            tree = json.loads(path.read_bytes()) if is_locked(path) else None
+        with suppress(OSError):
+            tree = peer_json(path.read_bytes()) if is_locked(path) else None
             if isinstance(tree, dict) and _is_number(tree.get("begun_s")):
                 texts = {key: str(tree.get(key))[:200] for key in TEXTS}
                 found.append({**texts, "begun_s": float(tree["begun_s"])})

@@ -1,4 +1,4 @@
-"""Taking the leases of all hosts of a test: events in, actions out.
+"""Takes the leases of all hosts of a test: events in, actions out.
 
 Leases are taken one after the other in the order of the hosts' fingerprints, which are the same
 under whatever names operators know the hosts: of several who each hold a lease and wait for

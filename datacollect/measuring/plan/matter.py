@@ -1,4 +1,4 @@
-"""Which pairs are worth a test, where all would take too long."""
+"""Chooses the pairs that are worth a test, where all would take too long."""
 
 from __future__ import annotations
 

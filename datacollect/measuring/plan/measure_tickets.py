@@ -8,19 +8,18 @@ round: what it is for is its implicit assertion. Nothing here reads a clock.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TicketError
 from datacollect.files.kinds import shown
-from datacollect.net.keys import sign_token
 from datacollect.net.tickets import (
     NUMBER_STOP,
     is_nonce,
     is_number,
     new_nonce,
     require_in_time,
+    sign_claims,
     signed_claims,
     take_fields,
 )
@@ -77,8 +76,7 @@ class MeasureTicket:
 
 def sign_measure_ticket(ticket: MeasureTicket, key: PrivateKey) -> str:
     """Return the token of a ticket, signed by its issuer."""
-    claims = json.dumps(_claims(ticket), separators=(",", ":"), ensure_ascii=False)
-    return sign_token(key, claims.encode(), ASSERTION)
+    return sign_claims(key, _claims(ticket), ASSERTION)
 
 
 def read_measure_ticket(token: str, operators: Collection[str]) -> MeasureTicket:

@@ -1,4 +1,4 @@
-"""How the rate of a path grows with the number of connections: b(n) = C n / (n + m).
+"""Growth of a path's rate with the number of connections: b(n) = C n / (n + m).
 
 `datacollect.problem.connection_rates` says where that is from. Rates scatter by tens of per cent
 from test to test; fitted together from so few, C and m are off by half. So C comes from packet

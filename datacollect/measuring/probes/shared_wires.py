@@ -1,4 +1,4 @@
-"""Whether two links share a wire: what they get together, against what each gets alone."""
+"""Judges whether two links share a wire: what they get together, against what each gets alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test of TCP connections says: rates by two clocks, and what kept them from being higher.
+"""Rates of a test of TCP connections by two clocks, and what kept them from being higher.
 
 One clock runs from the first connection on, as users see it. The other begins when the data flow:
 slow start at a long round trip eats most of a short test, and says nothing of longer transfers

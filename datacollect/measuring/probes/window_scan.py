@@ -1,4 +1,4 @@
-"""Which window, and how many connections, a path needs: most of its rate by the fewest of them.
+"""Chooses the window and the connections of a path: most of its rate by the fewest of them.
 
 Each connection costs both hosts memory and time, so a path is given the fewest that get 80 to 90 %
 of the most that any number got (Cottrell, Antony, Logg and Navratil, iGrid2002 Demonstration:

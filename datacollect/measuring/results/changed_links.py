@@ -1,4 +1,4 @@
-"""What has changed between hosts: bandwidths and routes, in a table of measurements."""
+"""Changes between hosts: bandwidths and routes, in a table of measurements."""
 
 from __future__ import annotations
 

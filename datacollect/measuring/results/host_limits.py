@@ -1,4 +1,4 @@
-"""From floods to what a host can send, or receive, in all: limits of hosts in problem files."""
+"""Limits of hosts in problem files, from floods: what each can send, or receive, in all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether connections got what Reno's would get at the losses of their links: a cross-check.
+"""Cross-check of rates: those of connections, and Reno's at the losses of their links.
 
 Rates, round trips and losses come from different tools. Where they do not fit together, one of them
 does not tell what plans take it for. What fits is from Mathis, Semke, Mahdavi and Ott, "The

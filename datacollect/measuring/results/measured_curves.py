@@ -1,4 +1,4 @@
-"""From curves to what problem files say of how a link's rate grows with connections."""
+"""Curves of links in problem files: how a rate grows with connections, as measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From samples to the tree of a problem file: bandwidths, and how far each is to be trusted."""
+"""Tree of a problem file, from samples: bandwidths, and how far each is to be trusted."""
 
 from __future__ import annotations
 

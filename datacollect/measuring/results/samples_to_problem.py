@@ -1,4 +1,4 @@
-"""From a table of measurements to a problem file: which tests count, and what is not known."""
+"""Makes a problem file of a table of measurements: which tests count, what is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which links share a wire: what tests of two links, together and alone, say of all of them.
+"""Finds links that share a wire, from tests of two links, together and alone.
 
 A wire's links are found by comparing each with one link of every wire so far: links that share with
 the same one share with each other.
@@ -105,8 +105,8 @@ class Compared:
     ) -> tuple[Pair, Pair] | None:
         """Return two links without a host in common that may share a wire, None where all is told.
 
-        Each is compared with one link of every wire so far; of what was tried in vain nothing is
-        told, and others are compared instead.
+        Each is compared with one link of every wire so far; a comparison that was tried without
+        result tells nothing, and others are compared instead.
         """
         for links in self.possible_wires(candidates):
             for one, other in combinations(self._within(links), 2):

@@ -224,7 +224,7 @@ class _Plans:
     def drained(self, chunk_s: float, latest_s: float = np.inf) -> FluidPlan:
         """Plan with pieces shortened by the drain of the longest pipeline, until none is longer.
 
-        Plans that end after `latest_s`, chunks included, are in vain: `_TooLate` comes without one.
+        Plans that end after `latest_s`, chunks included, fail: `_TooLate` comes without one.
         """
         if chunk_s == 0 or self.nothing_follows:
             return self._for_hops(1, chunk_s, latest_s)
@@ -259,7 +259,7 @@ class _Plans:
     def _fewest_hops(self) -> int:
         """Hops within a piece of time that a fastest plan cannot do without: 2, where known.
 
-        It saves planning for 1 in vain. By a deadline plans need not be the fastest, and with
+        It saves planning that fails, for 1. By a deadline plans need not be the fastest, and with
         shared bottlenecks the cut of the network without them does not bind.
         """
         found = self.optimum.quickest

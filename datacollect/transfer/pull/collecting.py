@@ -145,7 +145,7 @@ class Collecting:
         for place, what in self._store.unpromised().items():
             if place not in self._unpromised:
                 self._unpromised.add(place)
-                self._hosts.tell(
+                self._hosts.report(
                     f"note: {place}: its file system does not promise that {what} outlast a loss "
                     "of power: after one, start the same command with --verify"
                 )
@@ -155,7 +155,7 @@ class Collecting:
         found = self._store.verify()
         self._log.write("verified", **found.to_dict())
         for each in [*found.gone, *found.altered]:
-            self._hosts.tell(f"note: {each.source}/{each.path}: {each.why}; it is fetched again")
+            self._hosts.report(f"note: {each.source}/{each.path}: {each.why}; it is fetched again")
 
     def _plan_only(self) -> None:
         self._hosts.wait(self._until_s, everything=True)
@@ -193,7 +193,7 @@ class Collecting:
         if not self._has_told_rereads:
             self._has_told_rereads = True
             n_files = counted(self._store.n_rereads, "unfinished file")
-            self._hosts.tell(
+            self._hosts.report(
                 f"note: {n_files} of an earlier start, or that something else has touched: read "
                 "again before they get their names"
             )
@@ -211,7 +211,7 @@ class Collecting:
         for source, path, n_bytes in lost:
             self._use.refetched[NOT_AS_WRITTEN] += n_bytes
             self._log.write("parts lost", source=source, path=path, bytes=n_bytes)
-            self._hosts.tell(
+            self._hosts.report(
                 f"note: {source}/{path}: {format_bytes(n_bytes)} of its unfinished file "
                 "were altered; they are fetched again"
             )
@@ -232,7 +232,7 @@ class Collecting:
             if line not in self._told:
                 self._told.add(line)
                 self._log.write("closed", source=name, until_s=opens_s)
-                hosts.tell(f"note: {line}; then the pull goes on with it")
+                hosts.report(f"note: {line}; then the pull goes on with it")
         return now, later
 
     def _wait_for_hours(self, opens_s: float) -> None:

@@ -53,7 +53,7 @@ class Hosts:
     log : Log
     watch : callable
         Called several times a second with what looks how far it is.
-    tell : callable
+    report : callable
         Takes lines that a user wants to know at once.
     gate : Gate
     is_closed : callable
@@ -81,7 +81,7 @@ class Hosts:
     store: Store
     log: Log
     watch: Callable[[Callable[[], PullProgress]], None]
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     gate: Gate = field(default_factory=Gate)
     is_closed: Callable[[str], bool] = lambda _: False
     reached: dict[str, Reached] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Hosts:
     _most_settle_s: float = SETTLE_MOST_S
 
     def __post_init__(self) -> None:
-        self._telling = Notices(self.collection.limits, self.tell)
+        self._telling = Notices(self.collection.limits, self.report)
 
     # Asking -----------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Hosts:
         self.ended[name] = why = without_secrets(why)
         self.store.state.note_trouble(name, why)
         self.log.write("source given up", source=name, why=why)
-        self.tell(f"given up: {named(name, why)}")
+        self.report(f"given up: {named(name, why)}")
 
     def end_all(self, why: str) -> None:
         """Give up all that is wanted and has not come."""

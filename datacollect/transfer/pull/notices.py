@@ -31,14 +31,14 @@ class Notices:
     ----------
     limits : Limits
         Of the collection.
-    tell : callable
+    report : callable
         Takes lines that a user wants to know at once.
     failed : set of str
         Hosts of which it was said that a try has failed.
     """
 
     limits: Limits
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     failed: set[str] = field(default_factory=set)
     _asked: dict[str, tuple[float, str]] = field(default_factory=dict)
     _told: set[tuple[str, str]] = field(default_factory=set)
@@ -56,7 +56,7 @@ class Notices:
         """A try to reach a host, or to list it, has failed; the first is reported."""
         if name not in self.failed:
             self.failed.add(name)
-            self.tell(
+            self.report(
                 f"note: {named(name, why)}; it is tried again for {self.limits.patience_s:g} s"
             )
 
@@ -98,4 +98,4 @@ class Notices:
     def _tell_once(self, name: str, why: str, then: str) -> None:
         if (name, why) not in self._told:
             self._told.add((name, why))
-            self.tell(f"note: {named(name, why)}; {then}")
+            self.report(f"note: {named(name, why)}; {then}")

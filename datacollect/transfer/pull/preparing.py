@@ -255,12 +255,12 @@ class Preparation:
             with self.gate:
                 listing.take(page)
             for note in page.notes:
-                self.notices.tell(f"note: {name}: {note}")
+                self.notices.report(f"note: {name}: {note}")
             self._got_to("pages", n_pages)
         with self.gate:
             patterns = listing.end()
         for pattern in patterns:
-            self.notices.tell(unused(name, pattern))
+            self.notices.report(unused(name, pattern))
         self._tell_kept(listing.unconfirmed)
 
     def _tell_kept(self, unconfirmed: Sequence[LeftOut]) -> None:
@@ -323,7 +323,7 @@ class Preparation:
         self.compared[name] = found
         self.log.write("compared with source", host=name, files=found.n_files, bytes=found.n_bytes)
         for each in found.differing:
-            self.notices.tell(differs(name, each))
+            self.notices.report(differs(name, each))
 
 
 class _Asking:

@@ -125,8 +125,8 @@ class History:
     ended_s : float or None
         When it ended; None: it was killed, or is at work.
     troubles : list of (float, str)
-    in_vain_bytes : dict of str to int
-        What came and was of no use, by the reason, such as "sent twice"; known at the end.
+    refetched : dict of str to int
+        Bytes that were received twice, by the reason, such as "sent twice"; known at the end.
     """
 
     method: str = ""
@@ -136,7 +136,7 @@ class History:
     predicted_s: float | None = None
     ended_s: float | None = None
     troubles: list[tuple[float, str]] = field(default_factory=list)
-    in_vain_bytes: dict[str, int] = field(default_factory=dict)
+    refetched: dict[str, int] = field(default_factory=dict)
 
     def rates(self) -> dict[tuple[str, ...], FloatArray]:
         """Return bytes per second of each route, shape (n_times - 1,), between two notes."""
@@ -204,9 +204,8 @@ def _starts(path: Path) -> Iterator[History]:
             last = {tuple(hosts): int(n) for hosts, n in line["routes"]}
         elif what == "pull ends":
             history.ended_s = time_s
-            history.in_vain_bytes = {
-                str(why): int(n) for why, n in line.get("refetched", {}).items() if n
-            }
+            refetched = line.get("refetched", {}).items()
+            history.refetched = {str(why): int(n) for why, n in refetched if n}
             if history.predicted_s is None and line.get("predicted_makespan_s") is not None:
                 # Told from when the pull began to work, and it worked for makespan_s.
                 begun_s = time_s - float(line["makespan_s"])

@@ -21,7 +21,7 @@ from datacollect.bistro.http.exchange import Asked, Reply
 from datacollect.bistro.log_service import requests
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.messages import Action, Answer, Event, Request
-from datacollect.bistro.log_service.requests import Post
+from datacollect.bistro.log_service.requests import ServicePost
 from datacollect.bistro.log_service.server import sequencer
 from datacollect.bistro.log_service.server.front import Front
 from datacollect.bistro.log_service.store import LogStore
@@ -59,7 +59,7 @@ def read(path: str, address: str, body: bytes) -> Asked:
     return Asked(path.removeprefix("/"), address, b"".join(read_lacking(body)))
 
 
-ROW = Post(
+ROW = ServicePost(
     10 * ENTRY_BYTES,
     lambda now, number, asked: LackingAsked(now, number, read_lacking(asked.body)),
     read,

@@ -10,7 +10,7 @@ from instances.bistros import bistro_event, running_bistro
 from datacollect.bistro.upload_server import requests, server
 from datacollect.bistro.upload_server.core import Accepting
 from datacollect.bistro.upload_server.messages import Action, Event, Posted, Refuse
-from datacollect.bistro.upload_server.requests import Post
+from datacollect.bistro.upload_server.requests import BistroPost
 from datacollect.errors import ProblemError
 
 
@@ -41,7 +41,7 @@ def event(tmp_path):
 
 
 def test_new_note_is_a_row_and_a_method_of_the_core(event, tmp_path, monkeypatch):
-    monkeypatch.setitem(requests.POSTS, "/greeting", Post(100, read))
+    monkeypatch.setitem(requests.POSTS, "/greeting", BistroPost(100, read))
     monkeypatch.setattr(server, "Accepting", Core)
     with running_bistro(tmp_path) as (client, _):
         asked = [

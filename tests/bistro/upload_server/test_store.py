@@ -158,7 +158,7 @@ def test_many_threads_may_ask_what_is_kept(tmp_path, event):
         assert set(found) == {3000}
 
 
-def test_what_was_sent_in_vain_is_known_after_a_restart(tmp_path, event):
+def test_what_was_sent_and_given_up_is_known_after_a_restart(tmp_path, event):
     data = b"x" * 100
     wish = Wish(Commitment(event.id, bytes(32), 100, b"s" * 32, b"p" * 32), 100)
     with closing(opened(tmp_path / "up", event)) as store:

@@ -48,7 +48,7 @@ def compared(monkeypatch):
     """Put tests in place that are done at once, over one router; return what is compared."""
     asked = []
 
-    def trace(sender, receiver, key, settings, patience_s=0.0, tell=None):
+    def trace(sender, receiver, key, settings, patience_s=0.0, report=None):
         row = {"from": sender.name, "to": receiver.name, "time_s": time.time(), "tool": "trace"}
         yield {**row, "ended": "done", "routers": ROUTER}
 

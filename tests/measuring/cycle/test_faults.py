@@ -63,7 +63,7 @@ def asked(monkeypatch):
     """Put tests in place that are done at once; return how often each was asked for."""
     counts = Counter()
 
-    def measure(sender, receiver, key, settings, patience_s=0.0, tell=None):
+    def measure(sender, receiver, key, settings, patience_s=0.0, report=None):
         counts[settings.tool, sender.name, receiver.name] += 1
         row = {"from": sender.name, "to": receiver.name, "time_s": time.time()}
         yield {

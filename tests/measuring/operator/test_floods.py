@@ -110,7 +110,7 @@ def test_a_flood_waits_for_the_test_of_another_operator(tmp_path):
         busy.start()
         while not (tmp_path / "E/E.measured").exists():
             time.sleep(0.01)
-        rows = flooded(agents, "SD", "SE", tell=lines.append)
+        rows = flooded(agents, "SD", "SE", report=lines.append)
         busy.join()
         assert [row["ended"] for row in (*rows, *others)] == ["done"] * 3
         assert rows[0]["time_s"] > others[0]["time_s"] + 2.5

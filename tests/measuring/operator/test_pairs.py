@@ -409,12 +409,12 @@ def test_who_waits_is_told_and_gets_the_host_when_the_other_has_gone(tmp_path):
         other.token_for(by.agent.fingerprint, to.agent.fingerprint, "tcp", 1000, "C" * 21 + "A==")
         other.ask_lease(1, 60.0)
 
-        def tell(line):
+        def report(line):
             lines.append(line)
             other.close()
 
         begun_s = time.monotonic()
-        assert measured(by, to, tell=tell)["ended"] == "done"
+        assert measured(by, to, report=report)["ended"] == "done"
         assert time.monotonic() - begun_s < 40.0
         assert lines[0].startswith("D is in another test; at most ")
 

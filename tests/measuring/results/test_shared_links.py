@@ -98,7 +98,7 @@ def test_links_with_a_host_in_common_are_never_compared():
     assert (n, found.wires()[0].links) == (2, (ONE, same, TWO))
 
 
-def test_what_was_tried_in_vain_is_not_tried_again():
+def test_what_was_tried_without_result_is_not_tried_again():
     tried = {frozenset(both) for both in combinations(LINKS, 2)}
     assert compared(table([])).next_comparison([frozenset(LINKS)], tried) is None
 

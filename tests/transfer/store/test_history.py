@@ -109,7 +109,7 @@ def test_the_picture_has_the_scale_of_what_happened(logged):
     assert "predicted 5 s (dotted)" in near.get_title(loc="left")
 
 
-def test_bytes_that_came_in_vain_are_named(logged):
+def test_bytes_that_were_received_twice_are_named(logged):
     figure = _drawn(logged, ended_s=4, makespan_s=4.0, refetched={"sent twice": 150, "changed": 0})
     labels = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
     assert labels == ["received, of that twice: 150 B sent twice", "plan"]

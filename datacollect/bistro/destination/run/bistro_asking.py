@@ -1,4 +1,4 @@
-"""Asking bistros how they are, and telling them what they may let go: all at once."""
+"""Requests to bistros: how they are, and what they may let go; all at once."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class BistroAsking:
     ----------
     event : Event
         With the amendments that are known.
-    say : function
+    report : function
         Takes lines that somebody would want to know at once.
     """
 
     event: Event
-    say: Callable[[str], None]
+    report: Callable[[str], None]
 
     def tell_covered(self, notes: Mapping[str, Note]) -> None:
         """Hand each bistro the note of what it may let go; who is away is told another time."""
@@ -71,7 +71,7 @@ class BistroAsking:
             if outcome.error is None:
                 found[name] = outcome.result()
             elif isinstance(outcome.error, DatacollectError):
-                self.say(f"{name}: {outcome.error}")
+                self.report(f"{name}: {outcome.error}")
             else:
                 raise outcome.error
         return found

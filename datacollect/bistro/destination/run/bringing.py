@@ -1,4 +1,4 @@
-"""Fetching what bistros serve, as any pull of a collection does: verified, and gone on with."""
+"""Fetches segments that bistros serve, as any pull of a collection does: verified, and resumed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Bringing:
         File of the collector's private key, which the agents know.
     into : Path
         What bistro ``B`` serves arrives below ``into/B``.
-    say : function
+    report : function
         Takes lines that somebody would want to know at once, such as who is not reached.
     method : str
         Of the pull: which plans, or moves connections.
@@ -56,7 +56,7 @@ class Bringing:
     event: Event
     key: Path
     into: Path
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     method: RunMethod = ADAPTIVE
     network: Collection | None = None
     patience_s: float = 10.0
@@ -88,19 +88,19 @@ class Bringing:
                 self._pull({name: patterns})
                 is_any = True
             except StoreError as error:
-                self.say(f"{name}: {error}")
+                self.report(f"{name}: {error}")
         return is_any
 
     def _pull(self, wanted: Mapping[str, Sequence[str]]) -> None:
         try:
             pull(self._collection(wanted), self.into, self.method, tell=self._tell)
         except InfeasibleError as error:
-            self.say(str(error))
+            self.report(str(error))
 
     def _tell(self, line: str) -> None:
         # A bistro that has nothing yet is nothing to correct.
         if NOTHING_FITS not in line:
-            self.say(line)
+            self.report(line)
 
     def _collection(self, wanted: Mapping[str, Sequence[str]]) -> Collection:
         sources = {

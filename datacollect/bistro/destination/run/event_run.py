@@ -74,7 +74,7 @@ class SayingOnce:
 
     Parameters
     ----------
-    say : callable
+    report : callable
         Takes lines.
     names : sequence of str
         Of hosts; may be replaced by more of them.
@@ -87,8 +87,8 @@ class SayingOnce:
     north: does not answer
     """
 
-    def __init__(self, say: Callable[[str], None], names: Sequence[str]) -> None:
-        self._say, self.names = say, names
+    def __init__(self, report: Callable[[str], None], names: Sequence[str]) -> None:
+        self._report, self.names = report, names
         self._said_s: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
     def __call__(self, line: str) -> None:
@@ -102,9 +102,9 @@ class SayingOnce:
         if line in said_s or len(said_s) >= MOST_LINES:
             return
         said_s[line] = now_s
-        self._say(line)
+        self._report(line)
         if len(said_s) == MOST_LINES:
-            self._say(f"{name or 'others'}: what else is said of it within the hour is left out")
+            self._report(f"{name or 'others'}: what else is said of it within the hour is left out")
 
 
 class TicketSecrets:
@@ -114,12 +114,12 @@ class TicketSecrets:
     ----------
     folder : Path or None
         None: the event admits everybody.
-    say : callable
+    report : callable
         Told what is wrong with a ticket that came later: those known before are gone on with.
     """
 
-    def __init__(self, folder: Path | None, say: Callable[[str], None]) -> None:
-        self._folder, self._say = folder, say
+    def __init__(self, folder: Path | None, report: Callable[[str], None]) -> None:
+        self._folder, self._report = folder, report
         self._written_ns = -1
         self._found: dict[str, bytes] | None = None
 
@@ -141,7 +141,7 @@ class TicketSecrets:
             except ProblemError as error:
                 if self._found is None:
                     raise
-                self._say(f"{error}; the tickets that were known before count")
+                self._report(f"{error}; the tickets that were known before count")
         return self._found
 
 
@@ -196,7 +196,7 @@ def run_event(
     event_file: str | PathLike[str],
     destination_file: str | PathLike[str],
     ready: Callable[[str | None, str | None], None],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     *,
     once: bool = False,
     page: int | None = None,
@@ -213,7 +213,7 @@ def run_event(
     ready : callable
         Told where the log of verdicts is read, and where the organiser's page is, or None, once
         all is there.
-    say : callable
+    report : callable
         Takes lines that somebody would want to know at once; from other threads, too.
     once : bool
         Do what can be done now, and end.
@@ -235,7 +235,7 @@ def run_event(
         The disk, the database or a process fails; started again it goes on.
     """
     given = _given(event_file, destination_file)
-    config, said = given.config, SayingOnce(say, _names(given.event))
+    config, said = given.config, SayingOnce(report, _names(given.event))
     with ExitStack() as stack:
         log = stack.enter_context(_verdict_log(given, said))
         begun(log)
@@ -354,7 +354,7 @@ def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str
     )
 
 
-def _verdict_log(given: _Given, say: Callable[[str], None]) -> VerdictLog:
+def _verdict_log(given: _Given, report: Callable[[str], None]) -> VerdictLog:
     config = given.config
     config.folder.mkdir(parents=True, exist_ok=True)
     service = ServiceConfig(
@@ -366,14 +366,14 @@ def _verdict_log(given: _Given, say: Callable[[str], None]) -> VerdictLog:
         0,
         config.behind,
     )
-    return VerdictLog(service, say, is_served=config.listening is not None)
+    return VerdictLog(service, report, is_served=config.listening is not None)
 
 
-def _amended(given: _Given, saved: Saved, say: Callable[[str], None]) -> Event:
+def _amended(given: _Given, saved: Saved, report: Callable[[str], None]) -> Event:
     """Return the event as its logs have it changed by now; what was known stays known."""
     found = amendments_of(given.event, [each.url for each in given.event.services], given.tls)
     for url, why in found.troubles.items():
-        say(f"{url}: {why}")
+        report(f"{url}: {why}")
     if published(given.event, found.amendments, []):
         saved.add(found.amendments)
     return amended(given.event, published(given.event, saved.amendments, []))

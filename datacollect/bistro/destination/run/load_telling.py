@@ -81,7 +81,7 @@ class LoadTelling:
     network : Problem or None
     tls : ssl.SSLContext
         For the services.
-    say : function
+    report : function
     every_s : float
     heard_s : dict of str to int
         By bistro: when it has last answered, seconds since 1970.
@@ -91,7 +91,7 @@ class LoadTelling:
     asking: BistroAsking
     network: Problem | None
     tls: ssl.SSLContext
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     every_s: float
     heard_s: dict[str, int] = field(default_factory=dict)
 
@@ -127,7 +127,7 @@ class LoadTelling:
             try:
                 self.tell_once(time.time())
             except Exception as error:  # noqa: BLE001 - said; without tables people go on, too
-                self.say(f"the table of loads: {type(error).__name__}: {error}")
+                self.report(f"the table of loads: {type(error).__name__}: {error}")
             self._is_over.wait(max(self.every_s - (time.monotonic() - began_s), 1.0))
 
     def tell_once(self, now_s: float) -> None:
@@ -151,6 +151,6 @@ class LoadTelling:
 
         for url, outcome in fan_out(services, tell).items():
             if isinstance(outcome.error, DatacollectError):
-                self.say(f"{url}: {outcome.error}")
+                self.report(f"{url}: {outcome.error}")
             else:
                 self.log_sizes[url] = outcome.result()

@@ -1,4 +1,4 @@
-"""By when entries stood in the logs of an event, as its services prove it."""
+"""Times by which entries stood in the logs of an event, as its services prove them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LogTimes:
         As amendments have left it.
     services : mapping of str to Service
         By URL.
-    say : function
+    report : function
         Takes lines that somebody would want to know at once.
     most_asked : int
         Where times of so many entries are asked for, logs are read whole.
@@ -70,7 +70,7 @@ class LogTimes:
 
     event: Event
     services: Mapping[str, Service]
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     most_asked: int = MOST_ASKED
     left: dict[bytes, frozenset[str]] = field(default_factory=dict, init=False)
     _reading: _Reading = field(default_factory=_Reading, init=False)
@@ -140,7 +140,7 @@ class LogTimes:
                         service, self.event, self.services[service.url]
                     )
                 except (TransferError, ProblemError) as error:
-                    self.say(f"{service.url}: {error}")
+                    self.report(f"{service.url}: {error}")
                     answering.discard(service.url)
         self._reading.took(time.monotonic() - began_s)
         return tables
@@ -164,7 +164,7 @@ class LogTimes:
                     else table.time_of(entry)
                 )
             except (TransferError, ProblemError) as error:
-                self.say(f"{url}: {error}")
+                self.report(f"{url}: {error}")
                 answering.discard(url)
                 silent.add(url)
                 continue

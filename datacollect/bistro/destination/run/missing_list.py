@@ -1,4 +1,4 @@
-"""What should be here and is not: by batches, by receipts that people have shown, by the logs."""
+"""List of what is missing: by batches, by receipts that people have shown, by the logs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class LoggedEntries:
     ----------
     event_data : bytes
     tls : ssl.SSLContext
-    say : function
+    report : function
     """
 
     tls: ssl.SSLContext
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     _of_log: dict[str, frozenset[bytes]] = field(default_factory=dict)
     _latest_s: int = -1
     _again_s: float = 0.0
@@ -70,7 +70,7 @@ class LoggedEntries:
                 if outcome.error is None:
                     self._of_log[url] = outcome.result()
                 elif isinstance(outcome.error, DatacollectError):
-                    self.say(f"{url}: {outcome.error}")
+                    self.report(f"{url}: {outcome.error}")
                 else:
                     raise outcome.error
         return frozenset().union(*self._of_log.values())
@@ -90,11 +90,13 @@ class ShownReceipts:
         None: people have shown none.
     event_data : bytes
         The event's file.
-    say : function
+    report : function
     """
 
-    def __init__(self, folder: Path | None, event_data: bytes, say: Callable[[str], None]) -> None:
-        self._folder, self._event_data, self._say = folder, event_data, say
+    def __init__(
+        self, folder: Path | None, event_data: bytes, report: Callable[[str], None]
+    ) -> None:
+        self._folder, self._event_data, self._report = folder, event_data, report
         self._read: dict[Path, tuple[int, Receipt | None]] = {}
 
     def of(self, event: Event) -> dict[bytes, tuple[BistroReceipt, ...]]:
@@ -115,7 +117,7 @@ class ShownReceipts:
         if self._folder is None:
             return
         if not self._folder.is_dir():
-            self._say(f"{document_name(self._folder)}: no such folder, so no receipts are read")
+            self._report(f"{document_name(self._folder)}: no such folder, so no receipts are read")
         for path in sorted(self._folder.rglob(f"*{RECEIPT_SUFFIX}")):
             written = self._stamp(path)
             if self._read.get(path, (-2, None))[0] != written:
@@ -135,13 +137,13 @@ class ShownReceipts:
 
     def _taken(self, path: Path, event: Event, written: int) -> Receipt | None:
         if written < 0:
-            self._say(f"{document_name(path)}: is no file that could be a receipt; remove it")
+            self._report(f"{document_name(path)}: is no file that could be a receipt; remove it")
             return None
         try:
             receipt = read_receipt(read_bytes(path), document_name(path))
             require_receipt_of(receipt, event, self._event_data)
         except ProblemError as error:
-            self._say(str(error))
+            self._report(str(error))
             return None
         return receipt
 

@@ -1,4 +1,4 @@
-"""How far an event is, as the destination leaves it in its folder for whoever asks."""
+"""Status of an event, which the destination leaves in its folder for whoever asks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""To which bistro something goes, and what is to be collected from them: rules and tables."""
+"""Assignment of uploads to bistros, and the problem of collecting them: rules and tables."""

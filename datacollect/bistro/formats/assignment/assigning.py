@@ -1,4 +1,4 @@
-"""Where something is pushed: the rule, and what stands in for it where no table is known."""
+"""Rule of assignment: the bistros for an upload, with a table of loads or without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From receipts to the problem of collecting: what each bistro holds, and from when on."""
+"""Problem of collecting, from receipts: what each bistro holds, and from when on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How loaded each bistro is, as the destination signs it every few seconds and services pass on.
+"""Loads of bistros, as the destination signs them every few seconds and services pass on.
 
 The table is static: who reads it chooses alone, and tells nobody. It says what lies behind each
 bottleneck, not what a byte costs there: at the optimum all bistros in use have the same price, so

@@ -1,1 +1,1 @@
-"""What bistros and the destination sign about uploads: receipts, batches, segments, verdicts."""
+"""Signed statements about uploads: receipts and batches of bistros, segments, verdicts."""

@@ -1,4 +1,4 @@
-"""What a bistro reports to the destination: rows of uploads in numbered, chained, signed batches.
+"""Reports of a bistro to the destination: rows of uploads in numbered, chained, signed batches.
 
 A batch is a signed note and, after it, its rows, whose hash is in the note. Each note names the
 hash of the note before it, so that a bistro can neither hide a batch nor put another in its place

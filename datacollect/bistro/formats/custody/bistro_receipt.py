@@ -1,4 +1,4 @@
-"""A bistro's word that it holds sealed bytes: a token for the person, repeated in a batch."""
+"""Signed statement of a bistro that it holds sealed bytes: a person's token, also in a batch."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.log.checkpoints import TIME_STOP
 from datacollect.bistro.formats.log.entry import SIZE_STOP
-from datacollect.errors import ProblemError, TicketError
+from datacollect.errors import TicketError
 from datacollect.files.kinds import Flag, Text, Whole
 from datacollect.net.keys import sign_token, unverified_payload, verify_token
-from datacollect.net.tickets import read_claims
+from datacollect.net.tickets import read_values
 
 if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
@@ -100,10 +100,4 @@ def read_bistro_receipt(token: str, event: Event) -> BistroReceipt:
 
 
 def _claims(payload: bytes) -> BistroReceipt:
-    claims = read_claims(payload)
-    if claims.keys() != {"v", *_KINDS} or claims["v"] != 1:
-        raise TicketError("its fields are not those of a bistro's receipt")
-    try:
-        return BistroReceipt(**{k: kind.read(claims[k], k) for k, kind in _KINDS.items()})
-    except ProblemError as error:
-        raise TicketError(f"the bistro's receipt does not count: {error}") from None
+    return BistroReceipt(**read_values(payload, _KINDS, "bistro's receipt"))

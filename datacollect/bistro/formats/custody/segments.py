@@ -1,4 +1,4 @@
-"""Where uploads lie in a bistro's segments: a file of at most 64 MiB and, beside it, its index.
+"""Segments of a bistro: a file of at most 64 MiB and, beside it, the index of its uploads.
 
 Only closed segments are served: a segment and its index never change. An upload may span several.
 """

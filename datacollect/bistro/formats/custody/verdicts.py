@@ -1,4 +1,4 @@
-"""What the destination says of an entry, as a plain entry of its own log, and to bistros.
+"""Verdicts of the destination on entries: plain entries of its own log, and notes to bistros.
 
 An entry may be refused and, sealed anew, be collected later: the last verdict counts. No log has an
 entry twice: of one that was superseded and counts again, its new verdict says so.

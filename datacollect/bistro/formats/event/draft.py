@@ -1,4 +1,4 @@
-"""From a draft to an event: what nobody should have to write by hand is filled in."""
+"""Fills in a draft of an event: what nobody should have to write by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event: what its file says, and what was changed since."""
+"""Event: what its file says, and what was changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event's file may say: its tables of fields."""
+"""Tables of fields of an event's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event's logs and witnesses as a policy that other verifiers take (c2sp.org/tlog-policy)."""
+"""Policy for other verifiers, of an event's logs and witnesses (c2sp.org/tlog-policy)."""
 
 from __future__ import annotations
 

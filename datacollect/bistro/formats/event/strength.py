@@ -1,4 +1,4 @@
-"""What an event withstands, in words: who would have to lie together for what."""
+"""Strength of an event, in words: who would have to lie together for what."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ cannot hand in in its owner's name: the destination refuses what lacks the secre
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +17,28 @@ from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import Text, Whole
 from datacollect.files.toml_tables import toml_of
-from datacollect.net.keys import sign_token, verify_token
-from datacollect.net.tickets import read_claims
+from datacollect.net.keys import verify_token
+from datacollect.net.tickets import read_values, sign_claims
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.files.kinds import Kind
     from datacollect.net.keys import PrivateKey
 
 ASSERTION = "datacollect-event-ticket/1"
-TICKET_FORMAT = "datacollect-ticket/1"
+TICKET_FORMAT, TICKET_SUFFIX = "datacollect-ticket/1", ".ticket"
 ID_BYTES = 16
 SECRET_BYTES = 32
+
+# What a token says.
+_CLAIMS: dict[str, Kind] = {
+    "event": Hex(),
+    "id": Hex(ID_BYTES),
+    "secret_sha256": Hex(),
+    "exp": Whole(),
+}
 
 TICKET = Document(
     "the ticket",
@@ -125,8 +133,7 @@ def new_ticket(event: Event, number: bytes, secret: bytes, key: PrivateKey) -> T
         "secret_sha256": hashlib.sha256(secret).hexdigest(),
         "exp": event.collect_until_s,
     }
-    payload = json.dumps(claims, separators=(",", ":")).encode()
-    return Ticket(event.id, sign_token(key, payload, ASSERTION), secret)
+    return Ticket(event.id, sign_claims(key, claims, ASSERTION), secret)
 
 
 def admitted(token: str, event: Event, now_s: float) -> Admitted:
@@ -145,24 +152,21 @@ def admitted(token: str, event: Event, now_s: float) -> Admitted:
     TicketError
         It is of another event or organiser, has expired, or is revoked.
     """
-    claims = read_claims(verify_token(token, event.organiser, ASSERTION))
-    try:
-        if claims.keys() != {"v", "event", "id", "secret_sha256", "exp"} or claims["v"] != 1:
-            raise ProblemError("its fields are not those of a ticket")
-        of_event = Hex().read(claims["event"], "event")
-        number = Hex(ID_BYTES).read(claims["id"], "id")
-        secret_sha256 = Hex().read(claims["secret_sha256"], "secret_sha256")
-        expires_s = Whole().read(claims["exp"], "exp")
-    except ProblemError as error:
-        raise TicketError(f"the ticket does not count: {error}") from None
-    if of_event != event.id:
-        raise TicketError(f"the ticket is for another event, {of_event.hex()[:16]}…")
-    if now_s >= expires_s:
-        raise TicketError(f"the ticket has expired {now_s - expires_s:.0f} s ago")
-    token_sha256 = hashlib.sha256(token.encode()).digest()
+    payload = verify_token(token, event.organiser, ASSERTION)
+    claims = read_values(payload, _CLAIMS, "ticket")
+    if claims["event"] != event.id:
+        raise TicketError(f"the ticket is for another event, {claims['event'].hex()[:16]}…")
+    if now_s >= claims["exp"]:
+        raise TicketError(f"the ticket has expired {now_s - claims['exp']:.0f} s ago")
+    token_sha256 = token_hash(token)
     if token_sha256 in event.revoked:
         raise TicketError("the ticket is revoked; ask the organiser for the new one")
-    return Admitted(number.hex(), secret_sha256, token_sha256)
+    return Admitted(claims["id"].hex(), claims["secret_sha256"], token_sha256)
+
+
+def token_hash(token: str) -> bytes:
+    """Return the hash by which a ticket is revoked, of its token."""
+    return hashlib.sha256(token.encode()).digest()
 
 
 def owned(ticket: Ticket, event: Event) -> Admitted:
@@ -179,3 +183,20 @@ def owned(ticket: Ticket, event: Event) -> Admitted:
     if hashlib.sha256(ticket.secret).digest() != found.secret_sha256:
         raise TicketError("the ticket is damaged: its secret is not that of its token")
     return found
+
+
+def read_owned(
+    path: str | PathLike[str], event: Event, remedy: str = ""
+) -> tuple[Ticket, Admitted]:
+    """Read a ticket's file; return it, and what its token says for an event.
+
+    Raises
+    ------
+    ProblemError
+        It is no ticket, or does not count; `remedy` ends the message.
+    """
+    ticket = Ticket.from_file(path)
+    try:
+        return ticket, owned(ticket, event)
+    except TicketError as error:
+        raise ProblemError(f"{document_name(path)}: {error}{remedy}") from None

@@ -1,4 +1,4 @@
-"""A service's word that it holds an entry: where in its log, and when by its own clock."""
+"""Acknowledgement of an entry by a service: where in its log, and when by its own clock."""
 
 from __future__ import annotations
 

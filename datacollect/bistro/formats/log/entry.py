@@ -1,4 +1,4 @@
-"""What a log holds for what somebody hands in: 32 bytes that bind it and tell nothing of it.
+"""Entries of a log: 32 bytes that bind what somebody hands in, and tell nothing of it.
 
 An entry commits to the sealed bytes, which bistros and auditors can check, and by `ContentDigest`
 to what lies inside the seal, which only the destination and the person can: it is keyed by a secret

@@ -1,4 +1,4 @@
-"""What a log sends to a witness (c2sp.org/tlog-witness, 2025): POST /add-checkpoint."""
+"""Request of a log to a witness (c2sp.org/tlog-witness, 2025): POST /add-checkpoint."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a person keeps: the receipt, the time that it proves, and who has lied by it."""
+"""Receipts of a person: the file, the time that it proves, and evidence of misbehaviour."""

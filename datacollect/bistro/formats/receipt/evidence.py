@@ -1,4 +1,4 @@
-"""Who has lied, shown by what they have signed: receipts held against a log that all can read.
+"""Evidence of misbehaviour: signed statements held against a log that all can read.
 
 Whoever reads a log whole, as an auditor does, compares with it every checkpoint and every word of a
 service that people hold. What is found here is evidence, for its signatures cannot be denied.

@@ -1,4 +1,4 @@
-"""Whether an upload may begin: it opens an entry that a log of the event has held in time."""
+"""Admission of an upload: it opens an entry that a log of the event has held in time."""
 
 from __future__ import annotations
 

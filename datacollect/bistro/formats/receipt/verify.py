@@ -1,4 +1,4 @@
-"""Whether a receipt proves that something was handed in in time: without network, without clock."""
+"""Verifies a receipt: handed in, and in time, without network and without clock."""
 
 from __future__ import annotations
 

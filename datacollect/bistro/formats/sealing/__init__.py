@@ -1,1 +1,1 @@
-"""What a person hands in, sealed for its recipients, and what the person keeps of it."""
+"""Sealing of what a person hands in for its recipients, and what the person keeps of it."""

@@ -1,4 +1,4 @@
-r"""What a person keeps: ``NAME.keep``, the ciphertext and all that proves whose it is.
+r"""Keep of a person, ``NAME.keep``: the ciphertext and all that proves whose it is.
 
 It is written, and on the disk, before anything is committed. Who loses the ciphertext alone can
 seal the file anew: the secrets that stand behind it bind the content. The ciphertext comes first,

@@ -1,4 +1,4 @@
-"""Who speaks HTTP with people: requests read and bounded, answers written."""
+"""HTTP front end: reads requests within limits and writes responses."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def _serve(
     config: ServiceConfig,
     bound: CountingListener,
     channel: socket.socket,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     reader, writer = await asyncio.open_unix_connection(sock=channel)
     remote = Remote(config.event, writer)
@@ -164,7 +164,7 @@ async def _serve(
             # Answers to what is under way still come.
             stopping = asyncio.create_task(_stop(server, writer))
         elif head == ["reread"]:
-            saying(server.reread_certificate, say)
+            saying(server.reread_certificate, report)
         else:
             remote.answered(head, body)
     if stopping is not None:
@@ -180,7 +180,7 @@ def run_front(
     config: ServiceConfig,
     bound: CountingListener,
     channel: socket.socket,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Serve people in a process of its own, until who keeps the log says so, or is gone.
 
@@ -191,10 +191,10 @@ def run_front(
         Where to listen.
     channel : socket
         Leads to who keeps the log.
-    say : function
+    report : function
         Takes each line of the log, in words.
     """
     # Signals are for who keeps the log.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    asyncio.run(_serve(config, bound, channel, say))
+    asyncio.run(_serve(config, bound, channel, report))

@@ -1,4 +1,4 @@
-"""The one who keeps a log: tells its core what happens, and does what that asks for.
+"""Runs a log: passes events to its core and carries out the actions it returns.
 
 What cannot be written is tried again each second, and meanwhile all who ask for something to be
 kept are told so, with a time: nothing is acknowledged that is not on the disk, and nobody waits
@@ -64,7 +64,7 @@ class Sequencer:
     store : LogStore
     ask_url : coroutine function
         Sends a body to a witness's URL; returns status and body, status None: no answer.
-    say : function
+    report : function
         Takes each line of the log, in words.
 
     Raises
@@ -78,10 +78,10 @@ class Sequencer:
         config: ServiceConfig,
         store: LogStore,
         ask_url: Callable[[str, bytes], Awaitable[tuple[int | None, bytes]]],
-        say: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
         self._event_data, self._store = config.event_data, store
-        self._ask_url, self._say = ask_url, say
+        self._ask_url, self._report = ask_url, report
         self._core = ServiceCore(config.event, config.key, store.kept(), store)
         # Of the destination: what is asked for by an entry is the word that it was collected.
         self._is_verdicts = self._core.log == config.event.verdicts
@@ -143,7 +143,7 @@ class Sequencer:
             return _trouble_reply(error)
         except ProblemError as error:
             # A tile is missing: whoever runs it must know.
-            self._say(str(error))
+            self._report(str(error))
             return Reply.words(503, "the log's folder is damaged; ask another service", 60)
 
     async def record(self, entries: Sequence[bytes]) -> Reply:
@@ -209,7 +209,7 @@ class Sequencer:
             case messages.Refuse(request, status, text, again_s):
                 self._answer(request, Reply.refusing(status, text, again_s))
             case messages.Warn(text):
-                self._say(text)
+                self._report(text)
             case messages.AskWitness():
                 self._begin(self._ask_witness(action))
             case messages.Store():
@@ -270,13 +270,13 @@ class Sequencer:
                     await writing
             except StoreError as error:
                 if what not in self._troubles:
-                    self._say(f"{what} cannot be kept, and nothing is taken: {error}")
+                    self._report(f"{what} cannot be kept, and nothing is taken: {error}")
                 self._troubles[what] = error
                 self._answer_all(_trouble_reply(error))
                 await asyncio.sleep(RETRY_S)
             else:
                 if self._troubles.pop(what, None) is not None and not self._troubles:
-                    self._say("the disk takes it again; the service goes on")
+                    self._report("the disk takes it again; the service goes on")
                 return
 
     # What is published ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A service from its file to its end: one process keeps the log, and may have others in front."""
+"""Runs a service from its file to its end: a log owner, and front ends if it has any."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENDS_WITHIN_S = 10.0
 
 
 def run_service(
-    config: ServiceConfig, ready: Callable[[str], None], say: Callable[[str], None]
+    config: ServiceConfig, ready: Callable[[str], None], report: Callable[[str], None]
 ) -> None:
     """Run a service in the main thread until SIGTERM or SIGINT; SIGHUP rereads its certificate.
 
@@ -42,7 +42,7 @@ def run_service(
     config : ServiceConfig
     ready : function
         Told its URL when it takes requests.
-    say : function
+    report : function
         Takes each line of the log, in words.
 
     Raises
@@ -58,7 +58,7 @@ def run_service(
     tls_context(config.listening)
     with ExitStack() as closing:
         if few := few_connections_text():
-            say(few)
+            report(few)
         if config.workers:
             # Who shares a port is not told that another service shares it, too.
             bound_socket(config.listening).close()
@@ -68,18 +68,18 @@ def run_service(
         bound = bound_socket(config.listening, is_shared=config.workers > 0)
         closing.callback(bound.close)
         # Before the store and the loop are there: a copy of the process must have neither.
-        channels = _fork_fronts(config, bound, held, say)
+        channels = _fork_fronts(config, bound, held, report)
         for channel in channels:
             closing.callback(channel.close)
 
         store = LogStore(held, log.text)
         closing.callback(store.close)
         with given_back():
-            asyncio.run(_serve(config, store, bound, channels, ready, say))
+            asyncio.run(_serve(config, store, bound, channels, ready, report))
 
 
 def _fork_fronts(
-    config: ServiceConfig, bound: CountingListener, held: Held, say: Callable[[str], None]
+    config: ServiceConfig, bound: CountingListener, held: Held, report: Callable[[str], None]
 ) -> list[socket.socket]:
     """Make the processes in front; each has a socket of its own at the same place."""
     import aiohttp.web  # noqa: F401 - once, for all copies
@@ -93,7 +93,7 @@ def _fork_fronts(
             held.close()
             for other in (ours, bound, *channels):
                 other.close()
-            _be_front(config, own, theirs, say)
+            _be_front(config, own, theirs, report)
         own.close()
         theirs.close()
         channels.append(ours)
@@ -104,11 +104,11 @@ def _be_front(
     config: ServiceConfig,
     own: CountingListener,
     channel: socket.socket,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> NoReturn:
     code = 1
     try:
-        run_front(config, own, channel, say)
+        run_front(config, own, channel, report)
         code = 0
     finally:
         # Nothing of what the parent has begun is this one's to end.
@@ -121,17 +121,17 @@ async def _serve(
     bound: CountingListener,
     channels: list[socket.socket],
     ready: Callable[[str], None],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     async with WitnessClient() as client:
-        sequencer = Sequencer(config, store, client.ask, say)
+        sequencer = Sequencer(config, store, client.ask, report)
         server: WebServer | _Fronts
         if channels:
             server = _Fronts(channels, sequencer)
         else:
             front = Front(config, sequencer)
             server = WebServer(config.listening, front.handle, config.behind)
-        told = Told(server.reread_certificate, say)
+        told = Told(server.reread_certificate, report)
         sequencer.start()
         await server.start(bound)
         ready(url_of(config.listening, bound))

@@ -1,4 +1,4 @@
-"""The log of verdicts in a thread of its own: a destination writes into it, people read it."""
+"""Log of verdicts in a thread of its own: a destination writes into it, people read it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class VerdictLog:
     ----------
     config : ServiceConfig
         Whose key is that of the event's log of verdicts.
-    say : function
+    report : function
         Takes each line of the log, in words; from another thread.
     is_served : bool
         Whether people may read it where the config listens.
@@ -62,9 +62,9 @@ class VerdictLog:
     """
 
     def __init__(
-        self, config: ServiceConfig, say: Callable[[str], None], *, is_served: bool = False
+        self, config: ServiceConfig, report: Callable[[str], None], *, is_served: bool = False
     ) -> None:
-        self._config, self._say = config, say
+        self._config, self._report = config, report
         log = log_of(config.event, config.key)
         self._bound: CountingListener | None = None
         self._server: WebServer | None = None
@@ -123,7 +123,7 @@ class VerdictLog:
         server = self._server
         with self._lock:
             if server is not None and not self._is_over:
-                self._loop.call_soon_threadsafe(saying, server.reread_certificate, self._say)
+                self._loop.call_soon_threadsafe(saying, server.reread_certificate, self._report)
 
     def record(self, entries: Sequence[bytes], within_s: float = PUBLISHED_WITHIN_S) -> int | None:
         """Have entries logged; return the size of a published log that holds them.
@@ -167,7 +167,7 @@ class VerdictLog:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         try:
             async with WitnessClient() as client:
-                self._sequencer = Sequencer(self._config, self._store, client.ask, self._say)
+                self._sequencer = Sequencer(self._config, self._store, client.ask, self._report)
                 self._sequencer.start()
                 if self._bound is not None:
                     front = Front(self._config, self._sequencer)

@@ -81,12 +81,12 @@ class AgentTable:
 AGENT_TABLES = Registry("table of agents' files", "datacollect.agent_tables", AgentTable, OWN)
 
 
-def usable_tables(tell: Callable[[str], None]) -> list[AgentTable]:
-    """Return the tables that can be had; `tell` gets why others cannot."""
+def usable_tables(report: Callable[[str], None]) -> list[AgentTable]:
+    """Return the tables that can be had; `report` gets why others cannot."""
     found = []
-    for name in AGENT_TABLES.usable_names(tell):
+    for name in AGENT_TABLES.usable_names(report):
         try:
             found.append(AGENT_TABLES.get(name))
         except ProblemError as error:
-            tell(str(error))
+            report(str(error))
     return found

@@ -244,7 +244,7 @@ class CollectorCore:
     def _no_good(self, event: Answered, session: Session | None) -> None:
         source, piece = event.source, event.piece
         # A source itself counts how often it asks for another time.
-        is_hopeless = self.todo.came_in_vain(
+        is_hopeless = self.todo.count_failed(
             source, piece, counts=event.verdict is not Verdict.LATER
         )
         about = {"source": source, "why": event.why or event.verdict.value}

@@ -133,8 +133,8 @@ class Todo:
         self.pieces[source] -= pieces
         self.refused[source] |= pieces
 
-    def came_in_vain(self, source: str, piece: int, *, counts: bool) -> bool:
-        """A piece's answer is no good; whether that was so too often.
+    def count_failed(self, source: str, piece: int, *, counts: bool) -> bool:
+        """Count a failed answer for a piece; return whether too many have failed.
 
         Where a source itself counts how often it is asked again it does not count here.
         """

@@ -16,6 +16,7 @@ from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import REFUSAL_BYTES, as_failure, naming_peer, open_route, start_tls
 from datacollect.net.http_client import HttpChannel
+from datacollect.net.http_heads import request_head
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tls import require_fingerprint
 from datacollect.transfer.protocol import messages
@@ -285,12 +286,11 @@ class SourceSession:
 
     def _send(self, method: str, target: str, ticket: str | None, body: bytes | None) -> int:
         """Send a request; return its bytes."""
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {re.sub(_NOT_IN_HOSTS, '-', self.name)}"]
-        if ticket is not None:
-            lines.append(f"Authorization: Bearer {ticket}")
+        headers = [] if ticket is None else [("Authorization", f"Bearer {ticket}")]
         if body is not None:
-            lines.append(f"Content-Length: {len(body)}")
-        raw = "\r\n".join([*lines, "", ""]).encode("ascii") + (body or b"")
+            headers.append(("Content-Length", str(len(body))))
+        host = re.sub(_NOT_IN_HOSTS, "-", self.name)
+        raw = request_head(method, target, host, headers) + (body or b"")
         self._channel.send(raw)
         return len(raw)
 

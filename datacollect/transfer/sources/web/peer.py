@@ -240,10 +240,10 @@ class WebPeer:
             return self._fetched(span, file)
         talk = self._talk
         self._is_left_alone = True
-        with self._standing.lanes.lane(file.path, lambda: talk.is_aborted) as was_in_vain:
+        with self._standing.lanes.lane(file.path, lambda: talk.is_aborted) as has_other_failed:
             self._is_left_alone = False
             failures = self._standing.failures(file.path)
-            if was_in_vain and failures.n:
+            if has_other_failed and failures.n:
                 return messages.FileAnswer(Worth.LATER, failures.why)
             talk.on_bytes = lambda: self._standing.lanes.proved(file.path)
             try:
@@ -251,7 +251,7 @@ class WebPeer:
             finally:
                 talk.on_bytes = None
             if answer.worth is Worth.REFUSED:
-                self._standing.refuse(file.path, answer.why)  # no other is to ask for it in vain
+                self._standing.refuse(file.path, answer.why)  # no other asks, and fails
             return answer
 
     def _fetched(self, span: Span, file: Listed) -> messages.FileAnswer:

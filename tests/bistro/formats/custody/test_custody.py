@@ -16,7 +16,11 @@ from datacollect.bistro.formats.custody.batches import (
     row_of,
     sign_batch,
 )
-from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt, read_bistro_receipt
+from datacollect.bistro.formats.custody.bistro_receipt import (
+    ASSERTION,
+    BistroReceipt,
+    read_bistro_receipt,
+)
 from datacollect.bistro.formats.custody.segments import PIECE, number_of, read_index, segment_name
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
@@ -33,7 +37,7 @@ from datacollect.bistro.formats.event.event import Bistro, Event
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.errors import ProblemError, TicketError
-from datacollect.net.keys import PrivateKey
+from datacollect.net.keys import PrivateKey, sign_token
 
 KEY, OTHER, VERDICTS = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3))
 EVENT = Event(
@@ -84,6 +88,19 @@ def test_a_receipt_is_read_back():
 def test_a_receipt_of_somebody_or_something_else_is_refused(receipt, key):
     with pytest.raises(TicketError):
         read_bistro_receipt(receipt.signed(key), EVENT)
+
+
+@pytest.mark.parametrize(
+    ("payload", "rule"),
+    [
+        (b'{"v": 1}', "fields are not those of a bistro's receipt"),
+        (b"[]", "not a JSON object"),
+        (b"noise", "not a JSON object"),
+    ],
+)
+def test_a_token_that_says_something_else_is_no_receipt(payload, rule):
+    with pytest.raises(TicketError, match=rule):
+        read_bistro_receipt(sign_token(KEY, payload, ASSERTION), EVENT)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 3])

@@ -32,7 +32,7 @@ def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
         answer = pulled(tiny, paths_of(tiny), connections=2, patience_s=3.6)
         assert arrived() == GOOD
         assert whys(answer).keys() == STALLS.keys()
-        # Four times in vain, or until patience ended: whichever is first.
+        # Failed four times, or patience ended: whichever is first.
         assert all(
             re.match("no data, or too little, (comes|came) on request", why)
             for why in whys(answer).values()
