@@ -47,24 +47,24 @@ def addressed(kind, own=(), relayed=(), size=1_000_000):
 
 
 @cache
-def planned(n_mb, storage_bytes, direct, **options):
-    """Plan what goes over K, at 10 MB/s for 100 s, then nothing until 1000 s."""
+def planned(n_bytes, storage_bytes, direct, **options):
+    """Plan what goes over K, at 10 MB/s for 10 000 s, then nothing until 100 000 s."""
     rate = [10.0 * MB, 0.0, 10.0 * MB]
     hosts = [
-        dc.Host("S", round(n_mb * MB)),
+        dc.Host("S", n_bytes),
         dc.Host("K", storage_bytes=storage_bytes),
         dc.Host("D"),
     ]
     links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate), dc.Link("S", "D", direct)]
-    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 100.0, 1000.0])
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 10_000.0, 100_000.0])
     return problem, dc.coordinated(problem, **options)
 
 
-def fitted(kind="curl", deadline_s=100.0, storage_bytes=np.inf, direct=0.0, n_mb=998, **options):
+def fitted(kind="curl", deadline_s=10_000.0, storage_bytes=np.inf, direct=0.0, **options):
     """Export such a plan; without a choice of chunks where relays are to keep what they pass on."""
     asked = {key: options.pop(key) for key in ("keep_relayed",) if key in options}
-    asked = asked or {"chunk_s": 0.1}
-    problem, plan = planned(n_mb, storage_bytes, direct, deadline_s=deadline_s, **asked)
+    asked = asked or {"chunk_s": 10.0}
+    problem, plan = planned(98_000 * MB, storage_bytes, direct, deadline_s=deadline_s, **asked)
     url = ["{host}:/{source}/{path}"] if kind in ("rsync", "rclone") else URLS
     templates = read_templates(url, [], problem.names, is_url=kind == "curl")
     files = {"S": Files(("a",), np.array([problem.total_bytes]), ("",))}
@@ -72,7 +72,7 @@ def fitted(kind="curl", deadline_s=100.0, storage_bytes=np.inf, direct=0.0, n_mb
 
 
 def too_large():
-    return fitted(piece_bytes=19_960_000)
+    return fitted(piece_bytes=1960 * MB)
 
 
 def in_small_pieces():
@@ -93,12 +93,12 @@ def jobs(more="", url=WEB, files=FILES):
 def beside_much(**options):
     """Export what goes over K, and much beside it, which is many pieces where K has small ones."""
     rate = [10.0 * MB, 0.0, 10.0 * MB]
-    backlogs = {"S": 998 * MB, "T": 50_000 * MB, "K": 0, "J": 0, "D": 0}
+    backlogs = {"S": 98_000 * MB, "T": 5_000_000 * MB, "K": 0, "J": 0, "D": 0}
     hosts = [dc.Host(name, n_bytes) for name, n_bytes in backlogs.items()]
     links = [dc.Link("S", "K", rate), dc.Link("K", "D", rate)]
     links += [dc.Link("T", "J", 900.0 * MB), dc.Link("J", "D", 900.0 * MB)]
-    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 100.0, 1000.0])
-    plan = dc.coordinated(problem, deadline_s=100.0, chunk_s=0.1)
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 10_000.0, 100_000.0])
+    plan = dc.coordinated(problem, deadline_s=10_000.0, chunk_s=10.0)
     files = {
         name: Files(("a",), np.array([n_bytes]), ("",))
         for name, n_bytes in backlogs.items()
@@ -192,13 +192,13 @@ EXAMPLES = [
     ),
     Example(
         "plan with --keep-relayed, which lets no more pass than each relay can keep",
-        lambda: fitted(deadline_s=None, storage_bytes=500e6, direct=1e6),
-        lambda: fitted(deadline_s=None, storage_bytes=500e6, direct=1e6, keep_relayed=True),
+        lambda: fitted(deadline_s=None, storage_bytes=50e9, direct=1e6),
+        lambda: fitted(deadline_s=None, storage_bytes=50e9, direct=1e6, keep_relayed=True),
     ),
     Example(
         "nothing deletes at {} what has been forwarded: {} needs {} there, its storage_bytes is",
-        lambda: fitted(deadline_s=None, storage_bytes=500e6, direct=1e6),
-        lambda: fitted(deadline_s=None, storage_bytes=2000e6, direct=1e6),
+        lambda: fitted(deadline_s=None, storage_bytes=50e9, direct=1e6),
+        lambda: fitted(deadline_s=None, storage_bytes=200e9, direct=1e6),
     ),
     Example(
         "is for --as {}; {}",
@@ -258,7 +258,7 @@ EXAMPLES = [
     ),
     Example(
         "leave --piece-bytes out: then it holds",
-        lambda: beside_much(piece_bytes=19_960_000),
+        lambda: beside_much(piece_bytes=1960 * MB),
         beside_much,
     ),
 ]
