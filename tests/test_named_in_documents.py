@@ -20,7 +20,7 @@ FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs|packaging"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*")
 MODULE = re.compile(r"(?<![\w./-])datacollect(?:\.\w+)+")
 # Scripts that have done what they were for.
-EARLIER = re.compile(r"`experiments/\w+\.py` of\s+commit `?[0-9a-f]{7,}")
+EARLIER = re.compile(r"`experiments/\w+\.py`\s+of\s+commit\s+`?[0-9a-f]{7,}")
 OWN_NAME = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
 
 # Of entry points that other packages bring.

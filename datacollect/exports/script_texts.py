@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from datacollect.files.clock import Clock
     from datacollect.problem.manifest import Files
 
-# Scripts of version 1 kept no proof of what they fetched.
 FORMAT = "datacollect-export/2"
 # What a destination has not whole yet; a relay's folder is all of this kind, and what it serves.
 PARTIAL = ".datacollect/partial"

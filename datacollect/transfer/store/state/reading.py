@@ -306,11 +306,6 @@ class Reading:
             )
         )
 
-    def piece_hash(self, source: int, piece: int) -> bytes | None:
-        """Return the hash of a piece; None where it is not recorded."""
-        rows = self._rows("SELECT hash FROM pieces WHERE source = ? AND piece = ?", (source, piece))
-        return rows[0][0] if rows else None
-
     def hashes_of(self, file: int) -> list[tuple[int, int, bytes]]:
         """Return the hashes of a file's parts: offset, bytes, hash; empty for nothing but zeros."""
         return self._rows(

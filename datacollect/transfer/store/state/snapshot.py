@@ -30,12 +30,10 @@ _READ_BYTES = 2**20
 def snapshot_of(path: Path) -> Reading | None:
     """Return what a state says now; None: nothing was ever noted in it.
 
-    States of older versions are brought up, in memory.
-
     Raises
     ------
     ProblemError
-        It is damaged, cannot be read, or is of a newer version.
+        It is damaged, cannot be read, or is of another version.
     StoreError
         The disk fails.
     """
@@ -68,13 +66,13 @@ def snapshot_of(path: Path) -> Reading | None:
     if not isinstance(version, int):
         raise errors.damaged("it holds no collection")
     raise ProblemError(
-        f"{path}: must be state of version {VERSION} or before, got {version!r}; ask the "
+        f"{path}: must be state of version {VERSION}, got {version!r}; ask the "
         "datacollect that began it"
     )
 
 
 def _brought_up(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, object]:
-    """Return whether anything was ever noted, and the version that the state has then.
+    """Return whether anything was ever noted, and the state's version.
 
     `errors`: for a state with a log, which may be of another instant.
     """
