@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from datacollect.exports.formats import Written
 from datacollect.exports.templates import folder_of_host
 from datacollect.files.media import documents_pattern
-from datacollect.files.units import counted, format_bytes, format_duration, format_rate
+from datacollect.files.units import counted, format_bytes, format_rate
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.problem.manifest import MARK
 
@@ -305,8 +305,3 @@ def _most_bytes_per_s(jobs: Sequence[FetchJob]) -> float:
         ),
     ]
     return max(accumulate(change for _, change in sorted(changes)), default=0.0)
-
-
-def planned_start(jobs: Sequence[FetchJob]) -> str:
-    """Return when the first job begins, in words."""
-    return format_duration(min((job.start_s for job in jobs), default=0.0))

@@ -29,7 +29,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.documents import write_atomically, written_durably
 from datacollect.scenario.outcome_files import plain_tree
-from datacollect.study.columns import COLUMNS, LATER
+from datacollect.study.columns import COLUMNS
 from datacollect.study.folded import (
     DOCUMENTS_FILE,
     ROWS_FILE,
@@ -51,7 +51,7 @@ from datacollect.study.kept_runs import (
     parts_of,
 )
 from datacollect.study.parts import Record, append, part_file, read_line, records_of, remove
-from datacollect.study.rows import RUN_FORMAT, table_of, with_later
+from datacollect.study.rows import RUN_FORMAT, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -174,13 +174,12 @@ class RunStore:
         import pandas as pd
 
         columns = [*(axis for axis in self.axes if axis not in COLUMNS), *COLUMNS]
-        needed = set(columns) - set(LATER)
         added, unreadable = self._records()  # before the file into which they may be folded
         tables = []
         if (self.folder / ROWS_FILE).exists():
             table = read_table(self.folder / ROWS_FILE)
-            if table is not None and needed <= set(table.columns):
-                tables.append(with_later(table)[columns])
+            if table is not None and set(columns) <= set(table.columns):
+                tables.append(table[columns])
             else:
                 unreadable.append(ROWS_FILE)
         rows = [json.loads(record.text) for record in added if record.name == ROW]

@@ -158,7 +158,7 @@ class Reading:
         return dict(self._rows("SELECT id, name FROM sources"))
 
     def n_starts(self) -> int:
-        """Return how often a pull was started; states of old versions did not count."""
+        """Return how often a pull was started."""
         with self._errors.interpreting():
             return int(self.fact("starts") or 0)
 
