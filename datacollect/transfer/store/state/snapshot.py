@@ -16,7 +16,7 @@ import apsw
 from datacollect.errors import FULL, ProblemError, StoreError
 from datacollect.transfer.store.state.failures import StateErrors
 from datacollect.transfer.store.state.reading import Reading
-from datacollect.transfer.store.state.schema import VERSION, bring_up
+from datacollect.transfer.store.state.schema import VERSION, version_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def snapshot_of(path: Path) -> Reading | None:
         finally:
             vfs.unregister()
         try:
-            is_begun, version = _brought_up(db, errors if copies["-wal"] else None)
+            is_begun, version = _begun(db, errors if copies["-wal"] else None)
         except BaseException:
             db.close()
             raise
@@ -71,7 +71,7 @@ def snapshot_of(path: Path) -> Reading | None:
     )
 
 
-def _brought_up(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, object]:
+def _begun(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, object]:
     """Return whether anything was ever noted, and the state's version.
 
     `errors`: for a state with a log, which may be of another instant.
@@ -84,9 +84,7 @@ def _brought_up(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, 
         return False, None
     if errors is not None:
         errors.require_whole(db)
-    with db:
-        version = bring_up(db)
-    return True, version
+    return True, version_of(db)
 
 
 def _copies(path: Path) -> dict[str, bytearray]:
