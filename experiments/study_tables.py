@@ -40,13 +40,13 @@ from adaptive_texts import (
     reference_text,
     settings_text,
 )
-from control_variate import table as control_text
 from shown_tables import TABLES
 from study_texts import (
     beside_base,
     by_packets,
     claims,
     comparisons,
+    controls,
     makespans,
     predictions,
     readings,
@@ -182,7 +182,7 @@ def table_of(name: str, report: Path) -> str | None:
         "reference": ("reference", reference_text),
         "begins": ("begins", begins_text),
         "coverage": ("coverage", coverage_text),
-        "control": ("control", control_text),
+        "control": ("control", controls),
     }
     if kind not in makers:
         sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")

@@ -284,6 +284,12 @@ def predictions(table: pd.DataFrame) -> str:
     return markdown([*head, *ends], rows)
 
 
+def controls(means: pd.DataFrame) -> str:
+    """Return means without and with a control variate, in Markdown."""
+    names = {"plain_s": "mean, s", "controlled_s": "with control, s", "cut": "variance taken away"}
+    return markdown([names.get(name, name) for name in means], means.to_numpy().tolist())
+
+
 def interval(row: dict[str, str], name: str, low: str, high: str) -> str:
     """Return a value and its interval."""
     ends = f" [{short(row[low])}, {short(row[high])}]" if row[low] else ""

@@ -6,7 +6,6 @@ import shlex
 import tomllib
 
 import pytest
-from conftest import REPOSITORY
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -173,10 +172,3 @@ def test_the_papers_motivating_size_is_planned_explained_and_carried_out(read):
         assert run_.complete
         assert run_.collected_bytes == 10**13
         assert run_.makespan_s == pytest.approx(predicted_s, rel=2e-3)
-
-
-def test_the_motivating_example_is_what_its_script_writes(monkeypatch):
-    monkeypatch.syspath_prepend(str(REPOSITORY / "experiments"))
-    import returns_example
-
-    assert returns_example.example_texts() == example_files("returns")

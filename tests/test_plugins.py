@@ -62,18 +62,6 @@ def example(tmp_path, find):
     return folder
 
 
-@pytest.fixture
-def call(capsys):
-    """Run a command; return exit code, standard output and standard error."""
-
-    def call(*arguments):
-        capsys.readouterr()
-        code = run(arguments)
-        return code, *capsys.readouterr()
-
-    return call
-
-
 @pytest.mark.usefixtures("here", "example")
 def test_a_plan_is_exported_by_a_format_of_another_package(call):
     """Whole files, each over K or directly: to D comes one of each source."""

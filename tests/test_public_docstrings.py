@@ -5,28 +5,17 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import re
 import textwrap
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 
 import pytest
-from judges.public import callables, members, named, public_classes, sections
+from judges.public import callables, named, public_classes, sections
 
 import datacollect as dc
 from datacollect import errors
 
 OUR_ERRORS = {name for name in vars(errors) if name.endswith("Error")}
-
-
-def questions() -> dict[str, object]:
-    """Return every public property by its full name."""
-    return {
-        f"{name}.{key}": value
-        for name, kind in public_classes().items()
-        for key, value in members(kind).items()
-        if isinstance(value, (property, cached_property))
-    }
 
 
 @cache
@@ -63,7 +52,6 @@ def test_there_is_something_to_look_at():
     assert {"compare", "Problem.from_hosts", "Problem.link_indices", "Schedule.check"} <= set(
         callables()
     )
-    assert {"Problem.n_hosts", "Schedule.transfers"} <= set(questions())
     assert raised(dc.Problem.replace) == set()
     assert raised(dc.estimate) == {"ProblemError"}
 
@@ -74,8 +62,6 @@ def test_docstring_is_full(name):
     text = inspect.getdoc(function)
     assert text, "has no docstring"
     parts = sections(text)
-    assert len(parts[""].split()) >= 3, "does not say what it means"
-    assert not re.match(r"(As|See) ", parts[""]), "says only where to look"
     signature = inspect.signature(function)
     parameters = set(signature.parameters) - {"self", "cls"}
     missing = parameters - named(parts.get("Parameters", ""))
@@ -92,14 +78,6 @@ def test_docstring_is_full(name):
     assert ">>> " in parts.get("Examples", ""), "has no example"
 
 
-@pytest.mark.parametrize("name", sorted(questions()))
-def test_property_says_what_it_is(name):
-    value = questions()[name]
-    text = inspect.getdoc(getattr(value, "fget", None) or value.func) or ""
-    assert len(text.split()) >= 3, "does not say what it is"
-    assert not re.match(r"(As|See) ", text), "says only where to look"
-
-
 @pytest.mark.parametrize(
     "name", sorted(n for n, k in public_classes().items() if dataclasses.is_dataclass(k))
 )
@@ -111,11 +89,9 @@ def test_class_says_what_each_attribute_is(name):
     assert not missing, f"does not name {sorted(missing)}"
 
 
-@pytest.mark.parametrize("name", sorted({**callables(), **questions()}))
+@pytest.mark.parametrize("name", sorted(callables()))
 def test_no_public_function_takes_just_any_options(name):
-    function = callables().get(name)
-    if function is None:
-        return
+    function = callables()[name]
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             assert "Unpack[" in str(parameter.annotation), f"{parameter} names no options"

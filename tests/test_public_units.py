@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 import pandas as pd
 import pytest
-from judges.public import callables, public_classes, sections
+from judges.public import callables, public_classes
 
 import datacollect as dc
 from datacollect.measuring.plan.hosts_file import HostsFile
@@ -244,25 +244,6 @@ def test_a_text_that_says_nothing_is_refused_in_place_with_a_remedy(function, ar
     assert re.search(rf"\b{argument}(\[\d+\])* must be a (finite|whole) number of ", message)
     assert "got '5 parsecs'; 'parsecs' is no unit of " in message
     assert "write it like" in message
-
-
-@pytest.mark.parametrize(("function", "argument"), CASES)
-def test_docstrings_say_in_the_type_that_texts_are_taken(function, argument):
-    taker = callables().get(function) or public_classes()[function]
-    parts = sections(inspect.getdoc(taker))
-    lines = (parts.get("Parameters", "") + "\n" + parts.get("Attributes", "")).splitlines()
-    kinds = {
-        name.strip(): line.partition(" : ")[2]
-        for line in lines
-        if line and not line[0].isspace()
-        for name in line.partition(" : ")[0].split(",")
-    }
-    kind = kinds.get(argument)
-    if kind is None:  # one of the keywords, whose types the table of types says
-        assert "**" in "".join(kinds)
-        assert "texts with" in parts["Parameters"]
-    else:
-        assert re.search(r"\bstr\b|array_like", kind)
 
 
 def test_deadlines_may_be_clock_times():

@@ -92,10 +92,6 @@ begin() {
         exec 9>.datacollect/lock
         flock -n 9 || leave 1 "another start is still at work in this folder; wait until it has ended"
     fi
-    if grep -q datacollect-export/1 .datacollect/export.json 2>/dev/null; then
-        say 'an earlier version left no proof of what it fetched: what is not complete is given up'
-        find "$partial" -depth -name '*.datacollect-*' -exec rm -rf {} +
-    fi
     mkdir -p "$partial" && printf '%s\n' "$about" >.datacollect/export.json || leave 3 "cannot write here"
     is_again=yes
     if [ "$(cat .datacollect/plan 2>/dev/null)" != "$plan" ]; then

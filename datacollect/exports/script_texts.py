@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from datacollect.exports.formats import Written
 from datacollect.exports.templates import folder_of_host
 from datacollect.files.media import documents_pattern
-from datacollect.files.units import counted, format_bytes, format_duration, format_rate
+from datacollect.files.units import counted, format_bytes, format_rate
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.problem.manifest import MARK
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from datacollect.files.clock import Clock
     from datacollect.problem.manifest import Files
 
-# Scripts of version 1 kept no proof of what they fetched.
 FORMAT = "datacollect-export/2"
 # What a destination has not whole yet; a relay's folder is all of this kind, and what it serves.
 PARTIAL = ".datacollect/partial"
@@ -306,8 +305,3 @@ def _most_bytes_per_s(jobs: Sequence[FetchJob]) -> float:
         ),
     ]
     return max(accumulate(change for _, change in sorted(changes)), default=0.0)
-
-
-def planned_start(jobs: Sequence[FetchJob]) -> str:
-    """Return when the first job begins, in words."""
-    return format_duration(min((job.start_s for job in jobs), default=0.0))

@@ -261,9 +261,3 @@ def _element(document: bytes, names: str) -> str | None:
         re.IGNORECASE,
     )
     return None if found is None else found[1]
-
-
-def pointed_sha256(begins: bytes) -> str | None:
-    """Return the SHA-256 of the file that a git-lfs pointer stands for; None where it is none."""
-    found = _POINTER.match(begins)
-    return None if found is None else found[1].decode()

@@ -45,18 +45,6 @@ COLUMNS = {
     "finished_at": TEXT,
 }
 
-# Columns that results made before them lack: there they are empty.
-LATER = (
-    "reference_s",
-    "predicted_low_s",
-    "predicted_high_s",
-    "storage_bytes",
-    "peering_bytes",
-    "planned_peering_bytes",
-    "tcp_loss",
-    "tcp_lost_bytes",
-)
-
 # Columns that a precision can be asked of, and that the report can draw.
 MEASURES = (
     "makespan_s",

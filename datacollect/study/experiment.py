@@ -18,7 +18,6 @@ from datacollect.files.kinds import wrong
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.units import counted
 from datacollect.problem.with_units import in_whole
-from datacollect.renamed import Renamed, renamed_argument
 from datacollect.scenario.scenario import Scenario
 from datacollect.study.axes import (
     Axis,
@@ -194,9 +193,6 @@ class Experiment:
         """
         return combinations(self.paired_axes())
 
-    ways = Renamed("treatments")
-
-    @renamed_argument("way", "treatment")
     def labels(self, setting: Sequence[str], treatment: Sequence[str]) -> dict[str, str]:
         """Return the label of every axis.
 
@@ -224,7 +220,6 @@ class Experiment:
         """
         return labels_by_axis(self.axes, setting, treatment)
 
-    @renamed_argument("way", "treatment")
     def scenario_of(self, setting: Sequence[str], treatment: Sequence[str], seed: int) -> Scenario:
         """Return the scenario of one run.
 

@@ -9,7 +9,6 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from datacollect.study import earlier_folders
 from datacollect.study.folded import DOCUMENTS_FILE, ROWS_FILE, read_document, read_table
 from datacollect.study.parts import RecordLine, read_line, records_of
 from datacollect.study.rows import rows_by_key
@@ -38,10 +37,7 @@ def kept_row(folder: Path, key: str) -> dict[str, Any] | None:
         if row := _rows_of_part(file, _version_of(file)).get(key):
             return row
     file = folder / ROWS_FILE
-    found = _rows_of_table(file, _version_of(file)).get(key)
-    return (
-        found or earlier_folders.row_in(folder, key) or earlier_folders.published_row(folder, key)
-    )
+    return _rows_of_table(file, _version_of(file)).get(key)
 
 
 def kept_document(folder: Path, key: str) -> dict[str, Any] | None:
@@ -53,7 +49,7 @@ def kept_document(folder: Path, key: str) -> dict[str, Any] | None:
         if record is not None:
             return _tree(record.text)
     text = read_document(folder / DOCUMENTS_FILE, name)
-    return earlier_folders.document_in(folder, key) if text is None else _tree(text)
+    return None if text is None else _tree(text)
 
 
 def _tree(text: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from datacollect.methods.choice import spec_of
 from datacollect.methods.options.spec import IN_ALL
 from datacollect.schedule.data.transfers import UNKNOWN
-from datacollect.study.columns import BACKGROUND, COLUMNS, LATER, REAL, TEXT
+from datacollect.study.columns import BACKGROUND, COLUMNS, REAL, TEXT
 from datacollect.study.peering import moved_bytes, planned_bytes
 
 if TYPE_CHECKING:
@@ -109,31 +109,17 @@ def table_of(rows: Iterable[Mapping[str, Any]], axes: Sequence[str]) -> pd.DataF
 
     kinds = {axis: TEXT for axis in axes if axis not in COLUMNS} | COLUMNS
     table = pd.DataFrame(list(rows))
-    table = with_later(table).reindex(columns=list(kinds))
+    table = table.reindex(columns=list(kinds))
     numbers = [column for column, kind in kinds.items() if kind == REAL]
     table[numbers] = table[numbers].apply(pd.to_numeric)
     return table.astype(kinds).sort_values("key", ignore_index=True)
 
 
-def with_later(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of results with all columns that older ones lack, empty there.
-
-    >>> import pandas as pd
-    >>> found = with_later(pd.DataFrame({"seed": [1]}))
-    >>> found[["storage_bytes", "peering_bytes"]].to_dict("records")
-    [{'storage_bytes': nan, 'peering_bytes': ''}]
-    """
-    empty = {column: "" if COLUMNS[column] == TEXT else math.nan for column in LATER}
-    missing = {column: value for column, value in empty.items() if column not in table}
-    texts = {column: "" for column in LATER if COLUMNS[column] == TEXT}
-    return table.assign(**missing).fillna(texts)
-
-
 def rows_by_key(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Return the rows of a table by their keys; none where columns are missing."""
-    if not set(COLUMNS) - set(LATER) <= set(table.columns):
+    if not set(COLUMNS) <= set(table.columns):
         return {}
-    rows = with_later(table).to_dict("records")
+    rows = table.to_dict("records")
     return {row["key"]: {str(name): value for name, value in row.items()} for row in rows}
 
 

@@ -14,8 +14,7 @@
 Parts and measurements are folded into the files below them when a sweep ends. Each of these is
 written beside its place, and then moved there; only then goes what it was made of. Whoever is
 killed in between leaves rows twice, never lost: each key counts once. Whoever reads opens the parts
-before the files, so that what is folded meanwhile is seen. Folders of earlier versions are read,
-too (`datacollect.study.earlier_folders`).
+before the files, so that what is folded meanwhile is seen.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.documents import write_atomically, written_durably
 from datacollect.scenario.outcome_files import plain_tree
-from datacollect.study import earlier_folders
-from datacollect.study.columns import COLUMNS, LATER
+from datacollect.study.columns import COLUMNS
 from datacollect.study.folded import (
     DOCUMENTS_FILE,
     ROWS_FILE,
@@ -53,7 +51,7 @@ from datacollect.study.kept_runs import (
     parts_of,
 )
 from datacollect.study.parts import Record, append, part_file, read_line, records_of, remove
-from datacollect.study.rows import RUN_FORMAT, table_of, with_later
+from datacollect.study.rows import RUN_FORMAT, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -176,23 +174,15 @@ class RunStore:
         import pandas as pd
 
         columns = [*(axis for axis in self.axes if axis not in COLUMNS), *COLUMNS]
-        needed = set(columns) - set(LATER)
         added, unreadable = self._records()  # before the file into which they may be folded
-        tables, rows = [], []
-        for name, table in self._tables():
-            if table is not None and needed <= set(table.columns):
-                tables.append(with_later(table)[columns])
+        tables = []
+        if (self.folder / ROWS_FILE).exists():
+            table = read_table(self.folder / ROWS_FILE)
+            if table is not None and set(columns) <= set(table.columns):
+                tables.append(table[columns])
             else:
-                unreadable.append(name)
-        known = {key for table in tables for key in table["key"]}
-        for name, row in (
-            *((ROW, json.loads(record.text)) for record in added if record.name == ROW),
-            *earlier_folders.rows_in(self.folder, known),
-        ):
-            if row is not None and needed <= set(row):
-                rows.append(row)
-            else:
-                unreadable.append(name)
+                unreadable.append(ROWS_FILE)
+        rows = [json.loads(record.text) for record in added if record.name == ROW]
         if rows or not tables:
             tables.append(table_of(rows, self.axes))
         found = pd.concat(tables) if len(tables) > 1 else tables[0]
@@ -274,18 +264,15 @@ class RunStore:
                     records.append(record)
         return records, damaged
 
-    def _tables(self) -> Iterator[tuple[str, pd.DataFrame | None]]:
-        if (self.folder / ROWS_FILE).exists():
-            yield ROWS_FILE, read_table(self.folder / ROWS_FILE)
-        yield from earlier_folders.tables_in(self.folder)
-
     def _failures(self, added: Iterable[Record], table: pd.DataFrame) -> tuple[dict[str, Any], ...]:
         file = self.folder / FAILED_FILE
         texts = file.read_text("utf-8").splitlines() if file.exists() else []
         texts += [record.text for record in added if record.name == FAILURE]
-        found = [*earlier_folders.failures_in(self.folder), *map(json.loads, texts)]
         made = set(table[[*self.axes, "seed"]].itertuples(index=False, name=None))
-        runs = {(*(one["labels"].get(a) for a in self.axes), one["seed"]): one for one in found}
+        runs = {
+            (*(one["labels"].get(a) for a in self.axes), one["seed"]): one
+            for one in map(json.loads, texts)
+        }
         return tuple(one for run, one in runs.items() if run not in made)
 
 
@@ -314,7 +301,6 @@ def measurements_in(folder: Path) -> Iterator[tuple[str, str]]:
     for file in (folder / "probes").glob("*.json"):
         with suppress(FileNotFoundError):  # folded meanwhile into the file below
             yield file.name, file.read_text("utf-8")
-    yield from earlier_folders.measurements_in(folder)
     file = folder / DOCUMENTS_FILE
     if any(name.startswith("probes/") for name in names_of(file)):
         for name, text in read_documents(file):

@@ -26,19 +26,13 @@ ANSWERS = [
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
+def call(tmp_path, monkeypatch, call):
     """Run a command among two examples and a plan; return its exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     for prepare in (["example", "figure1"], ["example", "upload"]):
         assert run(prepare) == 0
     assert run(["plan", "upload.toml", "-o", "plan.json"]) == 0
-
-    def call(*arguments):
-        capsys.readouterr()
-        code = run(arguments)
-        return code, *capsys.readouterr()
-
     return call
 
 

@@ -45,10 +45,6 @@ def shipped():
 SHIPPED = dict(shipped())
 
 
-def test_the_schema_is_one():
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-
-
 def test_the_docs_scenarios_are_found():
     assert {"base", "scenario_small"} < SHIPPED.keys()
     pages = {name.split()[0] for name in SHIPPED}
@@ -105,16 +101,6 @@ def test_schema_and_reader_agree_on_each_value(data):
     assume(is_exact(value))
     tree = with_value(tree, place, value)
     assert FIELDS.is_valid(tree) == is_read(tree)
-
-
-@given(st.sampled_from(list(places(PAPER))), values)
-def test_what_the_reader_accepts_the_schema_accepts(place, value):
-    tree = with_value(PAPER, place, value)
-    try:
-        dc.Scenario.from_dict(tree)
-    except dc.ProblemError:
-        return
-    VALIDATOR.validate(tree)
 
 
 def test_messages_speak_of_the_kind_that_is_named():

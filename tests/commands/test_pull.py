@@ -195,11 +195,6 @@ def test_verbose_says_what_the_log_has(slow, capsys):
     ]
 
 
-def test_quiet_and_verbose_exclude_each_other(slow, capsys):
-    assert run(["pull", str(slow / "c.toml"), "--into", "into", "--quiet", "-v"]) == 2
-    assert "-v and --quiet exclude each other" in capsys.readouterr().err
-
-
 # Verified again ---------------------------------------------------------------------------------
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -39,18 +38,3 @@ def relay_problem():
     """S holds 12 MB; 1 MB/s to D, 2 MB/s to K and on to D: 3 MB/s in all, 4 s."""
     rates = [[0, 2e6, 1e6], [0, 0, 2e6], [0, 0, 0]]
     return dc.Problem.from_matrix(["S", "K", "D"], rates, [12_000_000, 0, 0], "D")
-
-
-@pytest.fixture(scope="module")
-def rows(experiment, scripts):
-    """Rows of a module's results in the repository; `experiment` is the module's own."""
-    return scripts("cloud_grids").read_rows(experiment.Row, experiment.RESULTS)
-
-
-@pytest.fixture(scope="module")
-def published(rows):
-    """The same by workload and limits."""
-    cases = defaultdict(list)
-    for row in rows:
-        cases[row.workload, row.limits].append(row)
-    return cases

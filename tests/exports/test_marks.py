@@ -104,17 +104,6 @@ def test_data_that_are_wrong_from_the_first_are_given_up_and_starting_again_help
     assert scripts.has_arrived()
 
 
-def test_what_a_script_of_the_first_version_left_is_fetched_again(begun):
-    scripts, _ = begun
-    about = scripts.folder / "into/.datacollect/export.json"
-    about.write_text(about.read_text().replace("datacollect-export/2", "datacollect-export/1"))
-    (scripts.folder / PARTIAL / f"f.datacollect-0-{HALF}").write_text("ok\n")
-    code, said = scripts.start()
-    assert code == 0
-    assert "an earlier version left no proof of what it fetched" in said
-    assert scripts.has_arrived()
-
-
 # Relays ----------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from datacollect.study.experiment import Experiment
+from datacollect.study.folded import write_documents
 from datacollect.study.rows import RUN_FORMAT, table_of
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
@@ -42,8 +43,7 @@ def write_sweep(
     """
     experiment = shipped(name).with_scale(scale).only(only or {})
     tree = {**experiment.to_dict(), "engine": engine, "versions": {"numpy": numpy}}
-    for part in ("runs", "shards", "failed", "probes"):
-        (folder / part).mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "experiment.json").write_text(json.dumps({**tree, "sha256": experiment.sha256}))
     rows = [
         row_of(experiment.labels(setting, treatment), seed, truth, noise, engine, scale, numpy)
@@ -54,9 +54,8 @@ def write_sweep(
     table = table_of(rows, [axis.name for axis in experiment.axes])
     table.to_parquet(folder / "results.parquet", index=False)
     if documents:
-        for row in table.to_dict("records"):
-            text = json.dumps(document_of(row))
-            (folder / "runs" / f"{row['key']}.json").write_text(text)
+        kept = [(f"runs/{row['key']}.json", json.dumps(document_of(row))) for row in rows]
+        write_documents(folder / "documents.parquet", kept)
     return table
 
 

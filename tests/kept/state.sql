@@ -3,7 +3,7 @@ CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 INSERT INTO "facts" VALUES('number','8878a3a7ba393b10');
 INSERT INTO "facts" VALUES('serves W',1);
 INSERT INTO "facts" VALUES('starts',1);
-INSERT INTO "facts" VALUES('version',2);
+INSERT INTO "facts" VALUES('version',3);
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,
     mtime_s INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, tag TEXT,
@@ -51,7 +51,8 @@ CREATE TABLE rates (
 CREATE TABLE sources (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, is_wanted INTEGER NOT NULL DEFAULT 0,
     is_listed INTEGER NOT NULL DEFAULT 0, why TEXT
-);
-INSERT INTO "sources" VALUES(1,'W',1,1,NULL);
+, is_viewed INTEGER NOT NULL DEFAULT 0, wants TEXT);
+INSERT INTO "sources" VALUES(1,'W',1,0,NULL,1,NULL);
+CREATE TABLE unfinished (file INTEGER PRIMARY KEY, looks TEXT NOT NULL);
 CREATE INDEX files_by_path ON files (source, path);
 COMMIT;

@@ -1,11 +1,9 @@
-"""Files of an earlier version are still read, and go on: a pull, a sweep, plans.
+"""Files that were written once are still read, and go on: a pull, a sweep, plans.
 
-The files beside this one were written by the code of 25 November 2026, before its modules moved;
-the pull was killed (SIGKILL) when half of its bytes had come, and its state made text by SQLite.
+The files beside this one were written by the code of November 2026; the pull was killed (SIGKILL)
+when half of its bytes had come, and its state made text by SQLite.
 """
 
-import gzip
-import io
 import json
 import shutil
 from pathlib import Path
@@ -18,10 +16,6 @@ from instances.range_server import Valve, serving
 
 import datacollect as dc
 from datacollect.net.keys import write_private_key
-from datacollect.study.kept_runs import kept_row
-from datacollect.study.report.folders import read_sweeps
-from datacollect.study.report.published import publish
-from datacollect.study.store import RunStore
 
 HERE = Path(__file__).parent
 SIZES = {"a.bin": 300_000, "b.bin": 200_000, "c.bin": 100_000}
@@ -83,42 +77,15 @@ def test_a_sweep_is_reported_and_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.study.jobs.versions", lambda: kept)
     assert dc.report(folder).n_runs == 6
     experiment = dc.Experiment.from_file(tmp_path / "sweep.toml")
-    shards = {path: path.read_bytes() for path in (folder / "shards").iterdir()}
-    rows = pd.concat(map(pd.read_parquet, shards)).sort_values("key", ignore_index=True)
+    rows = pd.read_parquet(folder / "results.parquet")
     with monkeypatch.context() as nothing_is_run:
         nothing_is_run.setattr("datacollect.study.jobs.carry_out", None)
         table = dc.sweep(experiment, folder, workers=0)
     pd.testing.assert_frame_equal(table[list(rows)], rows, check_exact=True)
-    assert {path: path.read_bytes() for path in shards} == shards
-    # It goes on: the rows of before are the same, and stand in one file now.
+    # It goes on: the rows of before are the same.
     more = dc.sweep(experiment, folder, workers=0, seeds_most=4).set_index("key")
     assert len(more) > 6
     pd.testing.assert_frame_equal(more.loc[rows["key"]].reset_index()[list(rows)], rows)
-
-
-def test_rows_that_a_repository_kept_as_text_are_the_same_to_the_last_digit(tmp_path, monkeypatch):
-    """Runs in ns-3, the text of which pandas reads without us, and a measurement."""
-    (sweep,) = read_sweeps(HERE / "published")
-    text = pd.read_csv(HERE / "published/results.csv.gz", dtype=str, keep_default_na=False)
-    (again,) = read_sweeps(publish(sweep, tmp_path / "rows"))
-    for one in (sweep, again):
-        written = io.StringIO(one.table.to_csv(index=False))
-        cells = pd.read_csv(written, dtype=str, keep_default_na=False)
-        pd.testing.assert_frame_equal(cells[list(text)], text)
-    (measured,) = (HERE / "published/probes").iterdir()
-    assert again.store.measurements() == {
-        measured.name.removesuffix(".gz"): gzip.decompress(measured.read_bytes()).decode()
-    }
-    assert again.tree == sweep.tree
-    # Either is what another sweep takes from.
-    for folder in (HERE / "published", tmp_path / "rows"):
-        row = kept_row(folder, text["key"][0])
-        assert row["makespan_s"] == float(text["makespan_s"][0])
-        (tmp_path / folder.name / "probes").mkdir(parents=True)
-        RunStore(tmp_path / folder.name, "any", ()).borrow_probes([folder])
-        assert [file.name for file in (tmp_path / folder.name / "probes").iterdir()] == [
-            measured.name.removesuffix(".gz")
-        ]
 
 
 @pytest.mark.parametrize("name", ["schedule.json", "schedule.parquet"])

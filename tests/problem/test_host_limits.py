@@ -19,7 +19,6 @@ from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import Number
 from datacollect.problem.hourly_rates import hourly_rate
-from datacollect.schedule.data.use import utilisation
 from datacollect.simulation.fluid.engine import simulate_problem
 
 DAY_S = 86_400.0
@@ -302,12 +301,6 @@ def test_a_summer_night_that_skips_an_hour_goes_on_at_the_later_rate():
     problem = dc.Problem.from_dict(said)
     assert (problem.periods_s[:3] / 3600).tolist() == [0.0, 1.0, 2.0]
     assert problem.uplink_bytes_per_s[:3, 0].tolist() == [3e6, 1e6, 3e6]
-
-
-def test_utilisation_counts_what_the_limit_carries_in_each_period():
-    table = utilisation(pair(), dc.direct(pair()))
-    row = table[table["kind"] == "uplink"].iloc[0]
-    assert row["capacity_bytes"] == pytest.approx(100.0, rel=1e-5)
 
 
 def test_explain_tells_the_period_that_binds_and_widens_all():

@@ -20,25 +20,6 @@ PLAIN = dc.Problem.from_hosts(
 )
 
 
-def test_hosts_and_links_take_texts_with_units():
-    host = dc.Host(
-        "S", "6 TB", release_s="30 min", storage_bytes="1 TiB", uplink_bytes_per_s="8 Gbit/s"
-    )
-    link = dc.Link("S", "D", "10 Gbit/s", price_per_gb="20 per TB")
-    assert dc.Problem.from_hosts([host, dc.Host("D")], [link], "D") == PLAIN
-
-
-def test_periods_take_texts_and_numbers_side_by_side():
-    made = dc.Problem.from_hosts(
-        [dc.Host("S", 10), dc.Host("D")],
-        [dc.Link("S", "D", ["8 kbit/s", 2000.0])],
-        "D",
-        periods_s=[0, "1.5 h"],
-    )
-    assert made.bandwidth_bytes_per_s.tolist() == [[1000.0], [2000.0]]
-    assert made.periods_s.tolist() == [0.0, 5400.0]
-
-
 @pytest.mark.parametrize("kind", [list, np.array], ids=["lists", "array of texts"])
 def test_matrices_take_texts(kind):
     rates = kind([["0 B/s", "10 Gbit/s"], ["0 B/s", "0 B/s"]])
@@ -148,24 +129,6 @@ def test_what_a_graph_does_not_have_is_named(options, message):
     graph = nx.DiGraph([("S", "D", {"bandwidth_bytes_per_s": 5.0})])
     with pytest.raises(dc.ProblemError, match=message):
         dc.Problem.from_networkx(graph, "D", **options)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: [dc.Host("S", "6 Tb")], r"host 'S': backlog_bytes must .* may be bits or bytes"),
-        (lambda: [dc.Host("S", "6")], r"host 'S': backlog_bytes must .* leave out the quotes"),
-        (lambda: [dc.Host("S", release_s="1 GB")], r"release_s must be a finite number of seconds"),
-        (
-            lambda: [dc.Host("S", "0.3 B")],
-            r"backlog_bytes must be a whole .* got '0.3 B'; .* round it",
-        ),
-    ],
-    ids=["bits or bytes", "no unit", "another kind", "part of a byte"],
-)
-def test_texts_that_are_none_are_refused_in_place(make, message):
-    with pytest.raises(dc.ProblemError, match=message):
-        dc.Problem.from_hosts([*make(), dc.Host("D")], [], "D")
 
 
 def test_the_place_in_a_matrix_is_told():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import datacollect as dc
-from datacollect.schedule.data.use import plan_money, utilisation
+from datacollect.schedule.data.use import plan_money
 
 
 def problem_of(source="S", relay="K", n_bytes=30, destination="D"):
@@ -26,7 +26,6 @@ FOREIGN = [
 USES = {
     "plot_schedule": lambda problem: dc.plot_schedule(problem, PLAN),
     "replan": lambda problem: dc.replan(problem, PLAN, PROGRESS),
-    "utilisation": lambda problem: utilisation(problem, PLAN),
     "plan_money": lambda problem: plan_money(
         problem.replace(price_per_gb=np.ones(problem.n_links)), PLAN
     ),

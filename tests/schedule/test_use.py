@@ -7,17 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from instances.hand_made import PIPELINE, direct, links, pipeline_problem, plan
+from instances.hand_made import PIPELINE, direct, plan
 from instances.random_schedules import cases
 from judges.contract_check import judge
 
-from datacollect import Host, Problem
 from datacollect.schedule.data.use import (
     link_use,
     peak_storage_bytes,
     source_completion_s,
     storage,
-    utilisation,
 )
 
 
@@ -189,33 +187,7 @@ def test_source_is_complete_when_its_last_byte_is_at_the_destination():
     assert source_completion_s(plan(rows)) == {"T": 10.0, "S": 5.0}
 
 
-def test_utilisation_names_the_busiest_first():
-    """In 7 s: S -> K 600 of 700 bytes, K -> D too, S -> D 350 of 350; wire 950 of 1050."""
-    problem = pipeline_problem(S={"uplink_bytes_per_s": 200.0}, D={"downlink_bytes_per_s": 190.0})
-    table = utilisation(problem, plan(PIPELINE, chunk_s=1.0))
-    assert rows_of(table[["kind", "name", "bytes", "capacity_bytes"]]) == [
-        ("link", "S -> D", 350, 350.0),
-        ("shared", "wire", 950, 1050.0),
-        ("link", "S -> K", 600, 700.0),
-        ("link", "K -> D", 600, 700.0),
-        ("downlink", "D", 950, 1330.0),
-        ("uplink", "S", 950, 1400.0),
-    ]
-    assert table["share"].tolist() == [1.0, 950 / 1050, 6 / 7, 6 / 7, 95 / 133, 19 / 28]
-
-
-def test_utilisation_adds_up_the_forecast_until_the_makespan():
-    """10 bytes/s for 2 s, then 4 bytes/s for 1 of 5 s: 24 bytes."""
-    problem = Problem.from_hosts(
-        [Host("S", 24), Host("D")], links("S -> D 10 4 9"), "D", periods_s=[0.0, 2.0, 7.0]
-    )
-    table = utilisation(problem, direct((20, 0.0, 2.0), (4, 2.0, 3.0)))
-    assert rows_of(table) == [("link", "S -> D", 24, 24.0, 1.0)]
-
-
 def test_empty_schedule_has_empty_answers():
     nothing = plan([])
     assert rows_of(storage(nothing)) == rows_of(link_use(nothing)) == []
     assert peak_storage_bytes(nothing) == source_completion_s(nothing) == {}
-    problem = Problem.from_hosts([Host("S"), Host("D")], links("S -> D 1"), "D")
-    assert rows_of(utilisation(problem, nothing)) == []

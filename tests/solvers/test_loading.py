@@ -31,13 +31,6 @@ def raising(error):
     return import_module
 
 
-def test_a_package_that_is_absent_is_named_with_its_remedy(monkeypatch):
-    error = ModuleNotFoundError("No module named 'package'", name="package")
-    monkeypatch.setattr(importlib, "import_module", raising(error))
-    with pytest.raises(SolverUnavailableError, match=r"needs the package package.*pip install"):
-        _load("solver", BACKEND)
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
     [

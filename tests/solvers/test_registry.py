@@ -6,11 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
-from datacollect.errors import ProblemError
 from datacollect.solvers import registry
-from datacollect.solvers.choice import load_flow_solver, load_linear_solver
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = [
@@ -46,13 +42,3 @@ def test_no_other_file_decides_by_a_name():
         if isinstance(part, ast.Constant) and part.value in registry.FLOW_BACKENDS
     ]
     assert not decides, "make it a field of Backend"
-
-
-def test_what_is_refused_is_told_all_names():
-    for load, known in (
-        (load_flow_solver, registry.FLOW_BACKENDS),
-        (load_linear_solver, registry.LINEAR_BACKENDS),
-    ):
-        with pytest.raises(ProblemError) as refused:
-            load("none-such")
-        assert all(name in str(refused.value) for name in known)

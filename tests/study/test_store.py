@@ -19,11 +19,11 @@ from datacollect.study.store import RunStore
 
 def test_half_written_and_foreign_files_are_named_and_made_again(tmp_path, serial):
     dc.sweep(experiment_of(), tmp_path, workers=0, seeds_most=2)
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "abc.json").write_text('{"format": "datacollect-sweep-run/1", "row": ')
-    (tmp_path / "runs" / "abd.json").write_text('{"format": "datacollect-sweep-run/1", "row": {}}')
+    (tmp_path / "parts" / "abc.rows").write_text('{"row": \nno line of ours\n')
     (tmp_path / ".results.parquet.1.tmp").write_text("{")
-    with pytest.warns(dc.DatacollectWarning, match="runs/abc.json, runs/abd.json: damaged"):
+    with pytest.warns(
+        dc.DatacollectWarning, match=r"abc.rows, line 1, .*abc.rows, line 2: damaged"
+    ):
         again = dc.sweep(experiment_of(), tmp_path, workers=0)
     pd.testing.assert_frame_equal(without_times(again), without_times(serial))
     assert not list(tmp_path.glob(".*.tmp"))

@@ -20,19 +20,16 @@ if TYPE_CHECKING:
     from datacollect.bistro.folder import Held
     from datacollect.bistro.formats.log.tiles import Tile
 
+# earliest_heads: published checkpoints, without those of which a larger one proves less: times rise
+# with sizes.
 SCHEMA = f"""
 CREATE TABLE entries (position INTEGER PRIMARY KEY, entry BLOB NOT NULL UNIQUE);
 CREATE INDEX long_entries ON entries (position) WHERE length(entry) > {ENTRY_BYTES};
 CREATE TABLE tickets (number TEXT PRIMARY KEY, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE heads (size INTEGER PRIMARY KEY, note BLOB NOT NULL, is_published INTEGER NOT NULL);
 CREATE INDEX published ON heads (size) WHERE is_published;
-"""
-# Published checkpoints, without those of which a larger one proves less: times rise with sizes.
-# In a folder of before they were kept, the smallest one of all counts, as it did.
-EARLIEST = """
 CREATE TABLE earliest_heads (size INTEGER PRIMARY KEY, time_s INTEGER NOT NULL);
 CREATE INDEX times_of_heads ON earliest_heads (time_s);
-INSERT INTO earliest_heads SELECT size, 0 FROM heads WHERE is_published;
 """
 
 
@@ -59,9 +56,6 @@ class LogStore:
             undo.callback(held.close)
             self._db = Database(held.folder, "log.sqlite", SCHEMA, log)
             undo.callback(self._db.close)
-            if not self._db.rows("SELECT 1 FROM sqlite_schema WHERE name = 'earliest_heads'"):
-                with self._db.transaction():
-                    self._db.rows(EARLIEST)
             self._tiles = TileFiles(held.folder)
             self._closing = undo.pop_all()
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 ALL_ARCS = 20_000
 # With LEMON so many; and more where hosts have few links: up to so many links per host of 100 hosts
 # in one slot, and fewer the more slots and the more hosts there are. Fitted to 77 networks, as
-# those of `experiments/slotted_choice.py`: on 5 of them the other way takes less than 1 / 1.1.
+# those of `experiments/slotted_choice.py` of commit 0c77f48f: on 5 of them the other way takes less
+# than 1 / 1.1.
 ALL_ARCS_LEMON = 8_000
 LINKS_PER_HOST = 120
 FEWER_BY_SLOTS = 0.5

@@ -386,49 +386,6 @@ def source_completion_s(schedule: ScheduleContents) -> dict[str, float]:
     return {name: float(done[index[name]]) for name in sources if done[index[name]] >= 0}
 
 
-def utilisation(problem: Problem, schedule: ScheduleContents) -> pd.DataFrame:
-    """Return what share of each used capacity the schedule needs, until its makespan.
-
-    Returns
-    -------
-    DataFrame
-        Columns kind (``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``), name, bytes,
-        capacity_bytes (what it could carry until the makespan), share; the busiest first.
-    """
-    import pandas as pd
-
-    require_belonging(problem, schedule)
-    where, until_s = legs(schedule, problem.names), schedule.makespan_s
-    problem = problem.until(until_s)
-    n_bytes, n = schedule.columns.n_bytes, problem.n_hosts
-    link = problem.link_indices(where.tail, where.head)
-    carried = np.bincount(link, weights=n_bytes, minlength=problem.n_links)
-    period_s = np.diff(np.minimum(problem.periods_s, until_s), append=until_s)
-    rows = [
-        (
-            "link",
-            f"{problem.names[problem.link_from[i]]} -> {problem.names[problem.link_to[i]]}",
-            carried[i],
-            float(period_s @ problem.bandwidth_bytes_per_s[:, i]),
-        )
-        for i in np.flatnonzero(carried).tolist()
-    ]
-    for kind, end, limit in (
-        ("uplink", where.tail, problem.uplink_bytes_per_s),
-        ("downlink", where.head, problem.downlink_bytes_per_s),
-    ):
-        passed = np.bincount(end, weights=n_bytes, minlength=n)
-        used = np.flatnonzero((passed > 0) & np.isfinite(limit[0])).tolist()
-        rows += [(kind, problem.names[i], passed[i], float(period_s @ limit[:, i])) for i in used]
-    for bottleneck, links in zip(problem.shared, problem.shared_links, strict=True):
-        if passed_bytes := float(carried[links].sum()):
-            capacity_bytes = bottleneck.bandwidth_bytes_per_s * until_s
-            rows.append(("shared", bottleneck.name, passed_bytes, capacity_bytes))
-    table = pd.DataFrame(rows, columns=["kind", "name", "bytes", "capacity_bytes"])
-    table["share"] = table["bytes"] / table["capacity_bytes"]
-    return table.sort_values("share", ascending=False, ignore_index=True, kind="stable")
-
-
 def _named(where: Legs, host: IntArray) -> npt.NDArray[np.object_]:
     return np.array(where.names, dtype=object)[host]
 

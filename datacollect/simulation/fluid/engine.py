@@ -13,7 +13,6 @@ import time
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from datacollect.errors import ProblemError
-from datacollect.renamed import renamed_argument
 from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.fluid.driver import FluidDriver
 from datacollect.simulation.fluid.problem_network import ProblemNetwork
@@ -51,7 +50,6 @@ class FluidOptions(TypedDict, total=False):
     progress: OnProgress
 
 
-@renamed_argument("plan_rest", "plan_remaining")
 def simulate_fluid(
     network: SimulatedNetwork | ProblemNetwork,
     backlog_bytes: Mapping[str, int],
@@ -201,7 +199,6 @@ def simulate_fluid(
     )
 
 
-@renamed_argument("plan_rest", "plan_remaining")
 def simulate_problem(
     problem: Problem,
     controller: Controller,

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.renamed import renamed_argument
 from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.ns3.messages import RunRequest
 from datacollect.simulation.ns3.network_text import (
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from datacollect.simulation.run import OnProgress, Run
 
 
-@renamed_argument("plan_rest", "plan_remaining")
 def simulate_ns3(
     network: SimulatedNetwork,
     backlog_bytes: Mapping[str, int],

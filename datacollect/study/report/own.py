@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.kinds import shown_text
 from datacollect.numbers.intervals import mean_interval
-from datacollect.renamed import Renamed
 from datacollect.study.axes import paired, unpaired
 from datacollect.study.chance import Chance, chance_in
 from datacollect.study.cpu_cost import ProcessorTime, processor_time
@@ -79,8 +78,6 @@ class SweepReport:
     chance: Chance
     cpu_cost: ProcessorTime
     n_runs: int
-
-    spent = Renamed("cpu_cost")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it but the results, which `rows` has."""

@@ -8,8 +8,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from blake3 import blake3
-
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.store.comparing import open_placed
 from datacollect.transfer.store.folder.looks import looks_of
@@ -22,13 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-    from datacollect.transfer.store.state.pieces import Layout
     from datacollect.transfer.store.state.reading import Reading
 
 NOTED_IN = "verified.jsonl"
 # How often progress is reported, and what was read is put on disk.
 REPORT_S = 0.2
-_READ_BYTES = 2**20
 
 
 class VerifyProgress(NamedTuple):
@@ -130,10 +126,8 @@ class _Verifying:
     def run(self) -> Verified:
         try:
             for number, name in self._state.source_names().items():
-                rows = self._state.placed(number)
-                by_piece = [row for row in rows if not self._verify(name, row)]
-                if by_piece:
-                    self._verify_by_pieces(number, name, by_piece)
+                for row in self._state.placed(number):
+                    self._verify(name, row)
         finally:
             self._folders.close()
             self._notes.close()
@@ -141,18 +135,20 @@ class _Verifying:
         self._progress(0, 0, at_once=True)
         return self._found._replace(n_files=self._sound_files, n_bytes=self._sound_bytes)
 
-    def _verify(self, name: str, row: PlacedRow) -> bool:
-        """Verify a file by its own hashes; False: it has none."""
+    def _verify(self, name: str, row: PlacedRow) -> None:
+        """Verify a file by the hashes of its parts."""
         try:
             with open_placed(self._folders, name, row.listed.path) as fd:
                 if self._notes.has(row.number, fd):
                     self._sound(row, None)
-                    return True
+                    return
                 hashes = self._state.hashes_of(row.number)
                 verdict = is_as_recorded(fd, row.listed.n_bytes, hashes)
                 if verdict is None and os.fstat(fd).st_size == row.listed.n_bytes:
-                    return False
-                if verdict:
+                    why = "not all of its hashes are known"
+                    self._found.unverifiable.append(Unsound(row.number, name, row.listed.path, why))
+                    self._progress(1, row.listed.n_bytes)
+                elif verdict:
                     self._sound(row, fd)
                 else:
                     self._altered(name, row)
@@ -161,49 +157,6 @@ class _Verifying:
             self._progress(1, row.listed.n_bytes)
         except OSError as error:
             self._unreadable(name, row, error)
-        return True
-
-    def _verify_by_pieces(self, number: int, name: str, rows: Sequence[PlacedRow]) -> None:
-        """Verify files of old states by the hashes of pieces, which may be of several files."""
-        layout = self._state.layout(number)
-        row_of = {file: row for row, file in enumerate(layout.files.tolist())}
-        done = {row.number: row for row in self._state.placed(number)}
-        verdicts: dict[int, bool | None] = {}
-        for row in rows:
-            at = row_of.get(row.number)
-            pieces = () if at is None else layout.pieces_of(at)
-            found = []
-            for piece in pieces:
-                if piece not in verdicts:
-                    verdicts[piece] = self._is_piece(number, name, layout, piece, done)
-                found.append(verdicts[piece])
-            if row.listed.n_bytes == 0 or (found and all(found)):
-                self._sound(row, None)
-            elif False in found:
-                self._altered(name, row)
-            else:
-                why = "it has no hash of its own: an older version fetched it"
-                self._found.unverifiable.append(Unsound(row.number, name, row.listed.path, why))
-                self._progress(1, row.listed.n_bytes)
-
-    def _is_piece(
-        self, number: int, name: str, layout: Layout, piece: int, done: dict[int, PlacedRow]
-    ) -> bool | None:
-        """Whether a piece is as it came; None: not all of it is of files that are done."""
-        digest = self._state.piece_hash(number, piece)
-        spans = list(layout.spans(piece))
-        if not digest or any(span.file not in done for span in spans):
-            return None
-        hasher = blake3()
-        for span in spans:
-            try:
-                path = done[span.file].listed.path
-                with open_placed(self._folders, name, path) as fd:
-                    if not _feed(hasher, fd, span.offset_bytes, span.n_bytes):
-                        return False
-            except OSError:
-                return None
-        return bool(hasher.digest() == digest)
 
     def _sound(self, row: PlacedRow, fd: int | None) -> None:
         if fd is not None:
@@ -277,13 +230,3 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, ...]]]:
             with suppress(ValueError, TypeError):
                 number, *looks = json.loads(line)
                 yield number, tuple(looks)
-
-
-def _feed(hasher: Any, fd: int, offset: int, n_bytes: int) -> bool:
-    while n_bytes:
-        data = os.pread(fd, min(n_bytes, _READ_BYTES), offset)
-        if not data:
-            return False
-        hasher.update(data)
-        offset, n_bytes = offset + len(data), n_bytes - len(data)
-    return True

@@ -59,16 +59,3 @@ def test_an_entry_is_proved_by_the_published_checkpoint_of_the_least_time(publis
             found = store.earliest_head(index)
             expected = b"%d" % min(holding)[1] if holding else None
             assert (found and found[:1]) == expected
-
-
-def test_in_a_folder_of_before_times_were_kept_the_first_checkpoint_proves(tmp_path):
-    with closing(LogStore(Held(tmp_path / "log"), EVENT.verdicts.text)) as store:
-        for size in (2, 4):
-            store.store_head(StoreHead(size, b"%d" % size, ()))
-            store.publish(Publish(size, b"%d" % size, 100 - size))
-        store._db.rows("DROP TABLE earliest_heads")
-    with closing(LogStore(Held(tmp_path / "log"), EVENT.verdicts.text)) as store:
-        assert [store.earliest_head(i) for i in (0, 1, 2, 3, 4)] == [b"2", b"2", b"4", b"4", None]
-        store.store_head(StoreHead(5, b"5", ()))
-        store.publish(Publish(5, b"5", 90))
-        assert [store.earliest_head(i) for i in (3, 4)] == [b"4", b"5"]

@@ -33,20 +33,6 @@ def test_the_command_that_adds_seeds_can_be_typed(tmp_path, cloud_grids):
     assert len(pd.read_parquet(tmp_path / "a b" / "results.parquet")) == 3 * 4
 
 
-def test_runs_that_the_table_lacks_are_read_from_their_files(sweep_folder):
-    """A sweep that was killed: no table of all yet, one file cut short."""
-    (whole,) = read_sweeps(sweep_folder)
-    table = pd.read_parquet(sweep_folder / "results.parquet")
-    table.iloc[:50].to_parquet(sweep_folder / "results.parquet", index=False)
-    (sweep,) = read_sweeps(sweep_folder)
-    assert (len(sweep.table), sweep.n_unreadable) == (144, 0)
-    pd.testing.assert_frame_equal(sweep.table, whole.table)
-    broken = sweep_folder / "runs" / f"{table['key'].iloc[90]}.json"
-    broken.write_text(broken.read_text()[:100])
-    found = dc.report(sweep_folder)
-    assert (found.n_runs, found.n_unreadable) == (143, 1)
-
-
 def test_a_folder_that_begins_with_its_experiment_s_name_has_its_own(tmp_path):
     """So that what was run with other probes, say, is told apart also where it stands alone."""
     only = {**SMALL, "ratio": ["1:1"], "flows": ["60"]}

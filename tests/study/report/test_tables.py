@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from instances.made_sweeps import SMALL, gains, write_sweep
 
-from datacollect.study.columns import LATER
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.panels import panels_of
 from datacollect.study.report.tables import prediction_table, summary_table
@@ -81,15 +80,3 @@ def test_ours_is_a_reference_of_its_own_beside_the_first_coordinated(tmp_path):
     (sweep,) = read_sweeps(tmp_path)
     row = summary_table(sweep).set_index(["method", "flows", "ratio"]).loc["direct", "60", "1:1"]
     assert (row["over_coordinated"], row["over_ours"]) == pytest.approx((2.0, 4.0))
-
-
-def test_rows_of_before_bytes_were_kept_are_read_and_have_none(tmp_path):
-    write_sweep(tmp_path / "a", "figure3", only=SMALL)
-    file = tmp_path / "a" / "results.parquet"
-    pd.read_parquet(file).drop(columns=list(LATER)).to_parquet(file, index=False)
-    (sweep,) = read_sweeps(tmp_path)
-    assert (len(sweep.table), sweep.n_unreadable) == (144, 0)
-    assert sweep.table["storage_bytes"].isna().all()
-    assert set(sweep.table["peering_bytes"]) == {""}
-    # The mean of ratios stands in: 1 over 1.
-    assert (summary_table(sweep)["storage_over_direct"] == 1.0).all()

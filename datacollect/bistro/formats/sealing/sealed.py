@@ -146,18 +146,6 @@ def _refused(error: Exception) -> Exception:
     return ProblemError(f"the ciphertext is damaged or cut off: {safe_text(str(error))}")
 
 
-def require_recipient(recipient: str) -> None:
-    """Reject a text that is no public key of age (X25519).
-
-    Examples
-    --------
-    >>> require_recipient("age1")  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    datacollect.errors.ProblemError: 'age1' is no recipient of age…
-    """
-    _recipients([recipient])
-
-
 def _recipients(texts: Sequence[str]) -> list[Any]:
     import pyrage
 

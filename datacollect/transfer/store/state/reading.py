@@ -158,7 +158,7 @@ class Reading:
         return dict(self._rows("SELECT id, name FROM sources"))
 
     def n_starts(self) -> int:
-        """Return how often a pull was started; states of old versions did not count."""
+        """Return how often a pull was started."""
         with self._errors.interpreting():
             return int(self.fact("starts") or 0)
 
@@ -305,11 +305,6 @@ class Reading:
                 (source,),
             )
         )
-
-    def piece_hash(self, source: int, piece: int) -> bytes | None:
-        """Return the hash of a piece; None where it is not recorded."""
-        rows = self._rows("SELECT hash FROM pieces WHERE source = ? AND piece = ?", (source, piece))
-        return rows[0][0] if rows else None
 
     def hashes_of(self, file: int) -> list[tuple[int, int, bytes]]:
         """Return the hashes of a file's parts: offset, bytes, hash; empty for nothing but zeros."""

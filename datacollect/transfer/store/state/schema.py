@@ -1,4 +1,4 @@
-"""Schema of a state, and migrations of older ones."""
+"""Schema of a state."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     import apsw
 
 VERSION = 3
-
-_FACTS = "CREATE TABLE IF NOT EXISTS facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
 
 # Times are two integers, seconds and the nanoseconds beyond: SQLite's have 64 bits.
 # placed_*: size and time of a file when it got its name: it is ours, and unaltered, as long as it
@@ -46,6 +44,7 @@ _UNFINISHED = "CREATE TABLE unfinished (file INTEGER PRIMARY KEY, looks TEXT NOT
 # is_listed: all that the collection wants of it was listed to its end, in the last start that asked
 # for all of it; wants: what that was. is_viewed: what the last start asked for was.
 _NEW = f"""
+CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE sources (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, is_wanted INTEGER NOT NULL DEFAULT 0,
     is_listed INTEGER NOT NULL DEFAULT 0, why TEXT,
@@ -62,38 +61,6 @@ CREATE TABLE rates (
 {_REST}
 {_UNFINISHED}
 INSERT INTO facts VALUES ('version', {VERSION});
-"""
-
-# SQLite divides towards zero, and times before 1970 are negative.
-_FROM_1 = f"""
-ALTER TABLE sources ADD COLUMN is_wanted INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sources ADD COLUMN is_listed INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sources ADD COLUMN why TEXT;
-DROP INDEX files_by_path;
-ALTER TABLE files RENAME TO files_1;
-{_FILES}
-INSERT INTO files (id, source, path, bytes, mtime_s, mtime_ns, inode, tag, data_bytes, offset,
-    state, why, placed_bytes)
-SELECT id, source, path, bytes,
-    (mtime_ns - (mtime_ns % 1000000000 + 1000000000) % 1000000000) / 1000000000,
-    (mtime_ns % 1000000000 + 1000000000) % 1000000000, inode, tag, bytes, offset, state, why,
-    CASE state WHEN 1 THEN bytes END
-FROM files_1;
-DROP TABLE files_1;
-ALTER TABLE left_out RENAME TO left_out_1;
-{_REST}
-INSERT INTO left_out (source, path, why) SELECT source, path, why FROM left_out_1;
-DROP TABLE left_out_1;
-UPDATE facts SET value = 2 WHERE key = 'version';
-"""
-
-# Version 2 did not tell a part of a collection that was listed from the whole.
-_FROM_2 = f"""
-ALTER TABLE sources ADD COLUMN is_viewed INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sources ADD COLUMN wants TEXT;
-UPDATE sources SET is_viewed = is_listed, is_listed = 0;
-{_UNFINISHED}
-UPDATE facts SET value = {VERSION} WHERE key = 'version';
 """
 
 # What a listing says until it has come to its end.
@@ -115,8 +82,6 @@ CREATE TEMP TABLE listed_folders (
 ) WITHOUT ROWID;
 """
 
-_OF_1 = {"facts", "sources", "files", "files_by_path", "pieces", "left_out", "rates"}
-
 
 def version_of(db: apsw.Connection) -> object:
     """Return the version of an open state; None: there are no tables in it."""
@@ -127,19 +92,11 @@ def version_of(db: apsw.Connection) -> object:
 
 
 def bring_up(db: apsw.Connection) -> object:
-    """Make the tables, or bring older ones up, in the caller's transaction; return the version."""
+    """Make the tables where there are none, in the caller's transaction; return the version."""
     version = version_of(db)
     if version is None:
-        # A start that ended before its version was written has left tables without a row.
-        there = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
-        if not there <= _OF_1:
+        if db.execute("SELECT 1 FROM sqlite_master").fetchall():
             return "of another program"
-        for name in there - {"files_by_path"}:
-            db.execute(f"DROP TABLE {name}")
-        db.execute(_FACTS + _NEW)
-        return VERSION
-    if version in (1, 2):
-        for script in (_FROM_1, _FROM_2)[version - 1 :]:
-            db.execute(script)
+        db.execute(_NEW)
         return VERSION
     return version

@@ -16,7 +16,7 @@ import apsw
 from datacollect.errors import FULL, ProblemError, StoreError
 from datacollect.transfer.store.state.failures import StateErrors
 from datacollect.transfer.store.state.reading import Reading
-from datacollect.transfer.store.state.schema import VERSION, bring_up
+from datacollect.transfer.store.state.schema import VERSION, version_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,12 +30,10 @@ _READ_BYTES = 2**20
 def snapshot_of(path: Path) -> Reading | None:
     """Return what a state says now; None: nothing was ever noted in it.
 
-    States of older versions are brought up, in memory.
-
     Raises
     ------
     ProblemError
-        It is damaged, cannot be read, or is of a newer version.
+        It is damaged, cannot be read, or is of another version.
     StoreError
         The disk fails.
     """
@@ -55,7 +53,7 @@ def snapshot_of(path: Path) -> Reading | None:
         finally:
             vfs.unregister()
         try:
-            is_begun, version = _brought_up(db, errors if copies["-wal"] else None)
+            is_begun, version = _begun(db, errors if copies["-wal"] else None)
         except BaseException:
             db.close()
             raise
@@ -68,13 +66,13 @@ def snapshot_of(path: Path) -> Reading | None:
     if not isinstance(version, int):
         raise errors.damaged("it holds no collection")
     raise ProblemError(
-        f"{path}: must be state of version {VERSION} or before, got {version!r}; ask the "
+        f"{path}: must be state of version {VERSION}, got {version!r}; ask the "
         "datacollect that began it"
     )
 
 
-def _brought_up(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, object]:
-    """Return whether anything was ever noted, and the version that the state has then.
+def _begun(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, object]:
+    """Return whether anything was ever noted, and the state's version.
 
     `errors`: for a state with a log, which may be of another instant.
     """
@@ -86,9 +84,7 @@ def _brought_up(db: apsw.Connection, errors: StateErrors | None) -> tuple[bool, 
         return False, None
     if errors is not None:
         errors.require_whole(db)
-    with db:
-        version = bring_up(db)
-    return True, version
+    return True, version_of(db)
 
 
 def _copies(path: Path) -> dict[str, bytearray]:

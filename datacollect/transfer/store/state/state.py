@@ -80,7 +80,7 @@ class State(Reading):
     Raises
     ------
     ProblemError
-        The file is no state of a collection, or of a newer version.
+        The file is no state of a collection, or of another version.
     StoreError
         The disk is full, or fails.
     """
@@ -116,7 +116,7 @@ class State(Reading):
             raise self._errors.damaged("it holds no collection")
         if version != VERSION:
             raise ProblemError(
-                f"{path}: must be state of version {VERSION} or before, got {version!r}; go on "
+                f"{path}: must be state of version {VERSION}, got {version!r}; go on "
                 "with the datacollect that began it"
             )
         self._db.execute(LISTED)

@@ -83,14 +83,6 @@ def test_a_bistro_is_silent_that_has_not_answered_for_long_or_never():
     assert found.to_dict()["silent"] == ["south", "west"]
 
 
-def test_what_an_earlier_version_has_written_is_read(tmp_path):
-    write_standing(ALL, [], tmp_path)
-    tree = json.loads((tmp_path / STANDING_FILE).read_text())
-    del tree["contacts"], tree["silent"]
-    (tmp_path / STANDING_FILE).write_text(json.dumps(tree))
-    assert read_standing(tmp_path) == ALL
-
-
 def test_when_bistros_have_answered_is_known_after_a_new_start(tmp_path):
     assert contacts_before(tmp_path, ALL.event) == {}
     write_standing(replace(ALL, contacts={"north": 7, "south": None}), [], tmp_path)

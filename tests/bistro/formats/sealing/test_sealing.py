@@ -20,7 +20,7 @@ from datacollect.bistro.formats.sealing.keep import (
     read_keep,
     sealed_bytes,
 )
-from datacollect.bistro.formats.sealing.sealed import Inner, open_sealed, require_recipient, seal
+from datacollect.bistro.formats.sealing.sealed import Inner, open_sealed, seal
 from datacollect.errors import IdentityError, NotWrittenError, ProblemError
 
 FIRST, SECOND, STRANGER = (pyrage.x25519.Identity.generate() for _ in range(3))
@@ -144,7 +144,7 @@ def test_bytes_may_come_in_any_pieces():
 @pytest.mark.parametrize("recipient", ["", "age1", "AGE-SECRET-KEY-1", "ssh-ed25519 AAAA"])
 def test_a_recipient_that_is_none_is_refused(recipient):
     with pytest.raises(ProblemError, match="is no recipient of age: it must begin with age1"):
-        require_recipient(recipient)
+        seal(io.BytesIO(DATA), io.BytesIO(), INNER, [recipient])
 
 
 def test_an_identity_that_is_none_is_not_shown():

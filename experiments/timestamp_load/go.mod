@@ -1,3 +1,0 @@
-module datacollect/timestamp_load
-
-go 1.22
