@@ -117,6 +117,7 @@ earliest_s_of = cache(fluid_makespan_s)
 fewest_slots_of = cache(lambda problem: slotted_makespan_slots(problem, SLOT_S, 30))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_deadline", [False, True], ids=["fastest", "deadline"])
 @pytest.mark.parametrize("wish", PREFERENCES)
 @pytest.mark.parametrize("shape", SHAPES)

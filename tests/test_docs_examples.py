@@ -124,6 +124,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return run_document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_examples_of_document_run(document, run):
     run(DOCUMENTS[document])

@@ -38,6 +38,7 @@ def test_every_method_plans_it_validly(name, read):
         assert plan.makespan_s >= plan.lower_bound_s * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", example_names())
 def test_the_commands_in_its_comment_run(name, tmp_path, monkeypatch, capsys):
     text = example_files(name)[f"{name}.toml"]

@@ -106,6 +106,7 @@ def test_plans_are_valid_at_any_scale_in_many_cases():
         plan_and_judge(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [821, 2937, 3001, 6141, 9297])
 def test_plans_that_were_not_valid_once(seed):
     """Parts of a byte in each of many periods; routes that cross a shared bottleneck twice."""

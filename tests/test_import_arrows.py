@@ -11,6 +11,7 @@ from collections import Counter
 from configparser import ConfigParser
 from importlib.metadata import packages_distributions
 
+import pytest
 from judges.imports import REPOSITORY, packages_imported, read_modules
 
 CONFIG = ConfigParser()
@@ -69,6 +70,7 @@ def test_each_room_has_a_storey():
     assert {"datacollect", "datacollect.bistro", "datacollect.measuring"} <= found
 
 
+@pytest.mark.slow
 def test_every_package_imported_is_a_declared_dependency():
     extras = CONFIG["options.extras_require"]
     of_users = "".join(extras[name] for name in extras if name not in OF_DEVELOPERS)

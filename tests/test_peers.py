@@ -115,6 +115,7 @@ manifest = "files.csv"
     return folder / "collection.toml"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["apache", "nginx", "rclone http", "rclone webdav"])
 def test_pulls_move_every_name(tmp_path, peer):
     need_peers(peer)
@@ -126,6 +127,7 @@ def test_pulls_move_every_name(tmp_path, peer):
     assert arrived(tmp_path / "into") == files
 
 
+@pytest.mark.slow
 def test_a_killed_pull_goes_on(tmp_path):
     need("apache")
     files = files_for("apache", tmp_path)
@@ -215,6 +217,7 @@ def move(folder, tool, peer):
     assert arrived(folder / "into") == files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["apache", "nginx"])
 def test_curl_moves_every_name(tmp_path, peer):
     move(tmp_path, "curl", peer)

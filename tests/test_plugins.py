@@ -169,6 +169,7 @@ def collection(tmp_path, monkeypatch):
 PULL = ("pull", "collection.toml", "--into", "into", "--json")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example")
 def test_a_kind_of_source_of_another_package_is_pulled_from(collection, call):
     """Started again, what has come is not fetched; `status` needs the package no more."""

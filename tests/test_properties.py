@@ -33,6 +33,7 @@ def plan_or_none(method, problem, solver="auto"):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(problem=problems())
 @LIBERAL
@@ -48,6 +49,7 @@ def test_every_schedule_is_valid_and_no_faster_than_the_lower_bound(method, prob
         assert plan.makespan_s >= plan.lower_bound_s * (1 - 1e-6)
 
 
+@pytest.mark.slow
 @given(problem=problems(features=FEATURES - {"shared"}, most_hosts=3))
 @settings(LIBERAL, max_examples=10)
 def test_backends_agree_on_makespans_and_stay_valid(solver, problem):
@@ -64,6 +66,7 @@ def test_backends_agree_on_makespans_and_stay_valid(solver, problem):
             )
 
 
+@pytest.mark.slow
 @given(problem=problems(most_hosts=3))
 @settings(LIBERAL, max_examples=10)
 def test_linear_backends_agree(linear_solver, problem):
@@ -74,6 +77,7 @@ def test_linear_backends_agree(linear_solver, problem):
             assert plan.lower_bound_s == pytest.approx(dc.lower_bound(problem)[0], rel=1e-6)
 
 
+@pytest.mark.slow
 @given(problem=problems(features=CONSTANT))
 @LIBERAL
 def test_pipelined_coordinated_is_within_a_chunk_per_hop_of_the_bound_and_of_any_method(problem):
@@ -89,6 +93,7 @@ def test_pipelined_coordinated_is_within_a_chunk_per_hop_of_the_bound_and_of_any
             assert plan.makespan_s <= other.makespan_s * (1 + 1e-6) + slack
 
 
+@pytest.mark.slow
 @given(problem=problems(), factor=st.sampled_from([1.5, 2.0, 10.0]), data=st.data())
 @LIBERAL
 def test_more_bandwidth_never_delays_the_optima(problem, factor, data):
@@ -105,6 +110,7 @@ def test_more_bandwidth_never_delays_the_optima(problem, factor, data):
     assert faster.makespan_s <= slower.makespan_s
 
 
+@pytest.mark.slow
 @given(problem=problems(features=FEATURES - {"forecast", "release"}))
 @LIBERAL
 def test_units_scale(problem):

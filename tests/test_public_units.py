@@ -227,6 +227,7 @@ def test_every_taker_of_numbers_with_units_is_called_here_or_excused():
     assert len(CASES) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "argument"), CASES)
 def test_a_text_says_what_a_number_says(function, argument):
     text, number = said(function, argument)

@@ -76,6 +76,7 @@ def known_keys() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_option_and_command_that_a_text_names_is_there():
     lines = command_line()
     known = set().union(*lines.values()) | OF_OTHERS
@@ -145,7 +146,17 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+# Those that start processes, or plan much; the others are together as fast as one of these.
+SLOW_ROOMS = {"bistros", "commands", "exports", "pages", "servers", "studies"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.split()[0] in SLOW_ROOMS else ())
+        for name in EXAMPLES
+    ],
+)
 def test_carried_out_a_remedy_helps(name):
     example = EXAMPLES[name]
     assert is_in(example.says, told(example.bad))

@@ -53,6 +53,7 @@ def needed(done):
     return found[1], found[2]
 
 
+@pytest.mark.slow
 def test_the_core_plans_and_simulates_by_itself(tmp_path):
     for example in ("figure1", "scenario_small"):
         assert bare("example", example, cwd=tmp_path).returncode == 0

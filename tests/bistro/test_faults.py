@@ -12,6 +12,7 @@ FAULTS = Path(__file__).parents[1] / "faults"
 
 
 # Of some 650, 250 and 480 experiments each so manieth; numbers are prime, so that all kinds come.
+@pytest.mark.slow
 @pytest.mark.parametrize(("run", "each"), [("destination", 53), ("log", 31), ("bistro", 53)])
 def test_what_was_promised_holds_whichever_call_fails(run, each):
     done = subprocess.run(

@@ -313,6 +313,7 @@ def in_shell(line, folder):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [

@@ -97,6 +97,7 @@ def slow(tmp_path):
     agent.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "code", "said"),
     [
@@ -338,6 +339,7 @@ def test_what_was_altered_has_its_own_remedy(pulled, capsys):
     assert run(["status", str(into), "--verify"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
 def test_with_standard_error_closed_it_ends_as_otherwise(slow, closed):
     command = f'"{sys.executable}" -m datacollect pull c.toml --into into {closed}'

@@ -37,6 +37,7 @@ for name in names:
 """
 
 
+@pytest.mark.slow
 def test_every_script_can_be_loaded():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LOAD, str(EXPERIMENTS), *SCRIPTS],

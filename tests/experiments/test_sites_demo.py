@@ -41,6 +41,7 @@ def test_the_samples_give_the_rates_by_night_that_the_example_has(demo):
     assert found.sort_index().index.tolist() == expected.sort_index().index.tolist()
 
 
+@pytest.mark.slow
 def test_the_scripts_that_it_shows_keep_the_deadline_of_their_plan(demo, capsys):
     """06:00 is 10 h after the start; a relay's window closes then, until 20:00."""
     assert run(["example", "sites"]) == 0
@@ -65,6 +66,7 @@ def test_files_of_twelve_sites_arrive_as_they_are(demo, capsys):
     assert len([path for path in Path("collected").rglob("*.tar") if path.is_file()]) == 12
 
 
+@pytest.mark.slow
 def test_without_rclone_the_script_is_shown_and_what_to_install(demo, capsys, monkeypatch):
     monkeypatch.setattr(demo.shutil, "which", lambda _: None)
     monkeypatch.setattr("sys.argv", ["sites_demo.py", "here"])

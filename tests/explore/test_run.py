@@ -82,6 +82,7 @@ def test_a_family_that_is_not_there_is_named(capsys, tmp_path):
     assert "no family nothing; there are bistro_words, built_programs, " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [name for name in run.families() if name not in ("properties", "scripts_for_real")],

@@ -106,6 +106,7 @@ def arrived_bytes(folder, into):
     return sum(each.total_bytes for each in ranges.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["curl", "aria2", "rclone", "rsync"])
 def test_all_files_arrive_as_they_are(files, kind):
     need(kind)

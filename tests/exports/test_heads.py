@@ -18,6 +18,7 @@ MOST_BYTES = {
 DATA = data_of("f")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", HEADS_WITHOUT_END)
 @pytest.mark.parametrize("tool", MOST_BYTES)
 def test_a_head_without_end_is_given_up_at_once(tmp_path, tool, words):

@@ -62,6 +62,7 @@ def served(handler=Handler):
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knows_hashes", [False, True])
 @pytest.mark.parametrize("tool", ["aria2", "curl"])
 def test_files_arrive_however_long_their_headers_are(tmp_path, tool, knows_hashes):
@@ -76,6 +77,7 @@ def test_files_arrive_however_long_their_headers_are(tmp_path, tool, knows_hashe
     assert scripts.has_arrived()
 
 
+@pytest.mark.slow
 def test_wherever_the_log_ends_within_the_headers_that_prove_something(tmp_path):
     """Each byte of the length's line may be the last that is shown."""
     need("aria2")

@@ -67,6 +67,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "why"), REFUSED)
 @pytest.mark.parametrize("n_ranges", [1, 2])
 def test_what_an_answer_does_not_prove_is_named_and_nothing_of_it_stays(

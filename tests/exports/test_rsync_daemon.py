@@ -10,6 +10,7 @@ from instances.peers import rsync_daemon
 NAMES = ("two words/ü漢", "#comment", "[a-z]*?", "-v")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("use_chroot", "below"),
     [

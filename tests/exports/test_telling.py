@@ -284,6 +284,7 @@ def said_until(scripts, *words, **environment):
 A_TRY = "tried again after 20 s without a connection or 120 s without a byte"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "is_full"), [("curl", True), ("aria2", False), ("rclone", True), ("rsync", False)]
 )
@@ -324,6 +325,7 @@ def test_a_relay_that_swallows_packets_is_named(tmp_path):
     assert re.fullmatch(f"{wanted}, given up after 3600 s\n", said), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["curl", "aria2", "rclone"])
 def test_who_has_answered_is_not_named(tmp_path, kind):
     """T sends the head of its answer alone, S nothing; a line of how far it is ends each look."""
@@ -382,6 +384,7 @@ def test_a_mark_is_lacking_since_the_first_of_answers_that_say_so(tmp_path):
     assert part("tell", settings + steps, tmp_path) == "5 k\na\n7 k\nc\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(PARTS))
 def test_a_relay_that_has_no_mark_is_told_with_what_may_be_the_matter(tmp_path, kind):
     """Its script never runs; the minute is over at once."""

@@ -167,6 +167,7 @@ def test_adaptive_keeps_its_budget_in_the_fluid_engine(control):
     assert outcome.run.settings["replanning"] is None
 
 
+@pytest.mark.slow
 @needs_ns3
 def test_adaptive_runs_packet_by_packet():
     outcome = carry_out(line_of(method={"name": "adaptive", "connections": 3}), engine="ns3")

@@ -43,6 +43,7 @@ PAGES = (
 )
 
 
+@pytest.mark.slow
 def test_some_of_all_behaviours_in_one_pull():
     chosen = [(FAILING[n % len(FAILING)], VARIANTS[n % 4]) for n in range(2 * len(FAILING))]
     chosen += [(page, Known()) for page in PAGES for _ in range(4)]
@@ -59,6 +60,7 @@ def test_some_of_all_behaviours_in_one_pull():
     assert all(found == {"identical"} for found in beside)
 
 
+@pytest.mark.slow
 def test_what_was_verified_stays_where_one_answer_comes_for_all():
     cases = [Case(page, Known(), n) for n, page in enumerate(PAGES)]
     results = carry_out(PULL, Starts.GOOD_BAD, cases)

@@ -156,6 +156,7 @@ def test_a_plan_of_a_thousand_hosts_fits_in_few_megabytes():
     assert "more than 20,000 transfers" in " ".join(data_of(html)["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["nothing", "a byte", "most bytes", "late"])
 def test_whatever_can_be_planned_has_a_page_and_a_picture(case, tmp_path):
     n_bytes, release_s = {
@@ -248,6 +249,7 @@ def test_the_cursor_shows_who_sends_what_to_whom(opened):
     assert "At 19.98 s" in shown.inner_text("#instant")
 
 
+@pytest.mark.slow
 def test_time_is_zoomed_with_wheel_drag_keys_and_buttons_and_has_exact_values(opened):
     shown = opened(*relayed())
     chart = shown.locator("#chart")

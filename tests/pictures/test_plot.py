@@ -305,6 +305,7 @@ def test_names_are_written_as_they_are():
     assert "has 1 kB from 2 s on" in texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["relayed", "odd", 2, 9, 11, 40])
 def test_nothing_is_cut_off_and_no_texts_overlap(case, relayed):
     plan = {"relayed": relayed, "odd": odd_names()}.get(case) or star(case, size=10**9)
@@ -340,6 +341,7 @@ def test_nothing_to_move_is_a_picture_too(tmp_path):
 # Files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "start"), [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("a.pdf", b"%PDF")]
 )
@@ -368,6 +370,7 @@ def test_drawing_leaves_matplotlibs_global_state_alone(relayed):
     assert (dict(mpl.rcParams), plt.get_fignums()) == before
 
 
+@pytest.mark.slow
 def test_threads_draw_at_the_same_time(tmp_path):
     """Three pictures drawn at once are those drawn one after another."""
     plans = [star(n) for n in (2, 3, 4)]

@@ -112,6 +112,7 @@ def test_link_in_csv_and_in_links_names_both_places(complain_csv):
     assert "grid.csv, line 3: link 'S1' -> 'D' given twice, also in links[0]" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", NOISE)
 def test_ten_megabytes_of_noise_fail_fast(case, complain_csv):
     csv = noise(case)
@@ -249,6 +250,7 @@ def refuses(read, *arguments):
     return True
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(places(TREE))), values)
 @example(place=("hosts", "S", "storage_bytes"), value=10**400)
 def test_any_value_anywhere_in_a_problem_is_read_or_refused(place, value):

@@ -292,6 +292,7 @@ def test_windows_need_a_clock_and_no_other_periods() -> None:
 _NIGHTS = st.sampled_from([None, (20, 6), (12, 23), (0, 9), (22, 3)])
 
 
+@pytest.mark.slow
 @settings(max_examples=many(40))  # the judge's linear programs have 192 periods
 @given(
     st.lists(st.integers(1, 9), min_size=4, max_size=4),

@@ -205,6 +205,7 @@ def scenario_of(tmp_path):
     return lambda *args, **sections: dc.Scenario.from_dict(detour(*args, **sections), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_with_an_interval_longer_than_the_run_it_is_the_blind_plan(engine, scenario_of):
     blind = dc.simulate(scenario_of(), engine=engine)
@@ -220,6 +221,7 @@ def test_with_an_interval_longer_than_the_run_it_is_the_blind_plan(engine, scena
     assert run.settings["connections"] == blind.settings["connections"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_planned_anew_data_leave_a_link_that_turns_out_slow(engine, scenario_of):
     """4 MB: blind two thirds go straight, at 0.12 instead of 0.48 MB/s: 22 s. With what is observed
@@ -241,6 +243,7 @@ def test_planned_anew_data_leave_a_link_that_turns_out_slow(engine, scenario_of)
     assert (again.makespan_s, again.events) == (run.makespan_s, run.events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("control", "more"), [("free", 1), ("delayed", 1448)])
 def test_planned_anew_a_relay_stores_no_more_than_it_may(engine, control, more, scenario_of):

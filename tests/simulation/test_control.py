@@ -51,6 +51,7 @@ class OneByOne(Controller):
         return [Send(0, "S", event.offset_bytes + event.n_bytes, 1000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("control", "message_s"), [("free", 0.0), ("delayed", 0.2)])
 def test_each_decision_has_a_way_to_go(engine, control, message_s):
@@ -77,6 +78,7 @@ KNOW_BEFOREHAND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", KNOW_BEFOREHAND)
 def test_nothing_changes_where_hosts_know_beforehand_what_to_do(engine, name):
@@ -93,6 +95,7 @@ def test_nothing_changes_where_hosts_know_beforehand_what_to_do(engine, name):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_planning_anew_from_afar_takes_longer_and_loses_nothing(engine):
     """A piece that has come to K goes on after 0.1 s to D and 0.1 s back."""

@@ -39,6 +39,7 @@ def test_digests_are_compared_to_the_last_digit(engine):
         pytest.skip(OTHER_PLATFORM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "name"), EVERY_RUN)
 def test_a_run_is_what_was_recorded(engine, name):
     recorded = digests.read(engine)
@@ -68,6 +69,7 @@ def controllers():
     return {name: kind for name, kind in found.items() if kind.__module__.startswith(room)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_controller_carries_some_run_out(engine, monkeypatch, tmp_path):
     wanted = {name for name in controllers() if name[0] != "_"} - LEFT_OUT[engine]

@@ -180,6 +180,7 @@ def expected():
     return told([(None, story.start()), *((event, story.handle(event)) for event in events)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_each_driver_tells_the_same_story(driver):
     transcript = carried_out(driver, Story())
@@ -198,6 +199,7 @@ def test_each_driver_tells_the_same_story(driver):
     assert instants == sorted(instants)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_each_driver_tells_a_watching_controller_what_has_arrived(driver):
     """Never less than before, and no more than was sent."""
@@ -226,6 +228,7 @@ def moves(transcript):
     return [one for _, decisions in transcript for one in decisions if isinstance(one, kinds)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", DRIVERS[1:])
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_each_driver_has_a_controller_decide_the_same(driver, name):

@@ -43,6 +43,7 @@ def random_problem(seed: int) -> Problem:
             continue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("failing", "proving"), FAILING)
 @pytest.mark.parametrize("slot_s", [None, 1.0])

@@ -134,6 +134,7 @@ def test_children_end_with_the_solver():
     assert process.returncode is not None
 
 
+@pytest.mark.slow
 def test_what_the_child_started_dies_with_it(tmp_path, monkeypatch):
     """CBC runs as a child of the child. Here that is a process that writes for a minute."""
     signs_of_life = tmp_path / "signs of life"

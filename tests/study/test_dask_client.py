@@ -23,6 +23,7 @@ def client():
         yield found
 
 
+@pytest.mark.slow
 def test_a_client_carries_a_sweep_out_and_stays_open(client, tmp_path, monkeypatch):
     set_small_jobs(monkeypatch)
     there = dc.sweep(many_seeds(), tmp_path / "there", client=client)

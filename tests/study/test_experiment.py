@@ -100,6 +100,7 @@ def test_messages_begin_with_the_file(tmp_path):
         dc.Experiment.from_file(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_the_shipped_experiments_are_valid(path):
     experiment = dc.Experiment.from_file(path)
@@ -157,6 +158,7 @@ def test_seeds_chosen_twice_or_too_few_are_refused(seeds, message):
         experiment_of(seeds=seeds)
 
 
+@pytest.mark.slow
 def test_the_halves_are_the_first_ten_seeds_of_which_that_holds():
     """Direct's planned bytes over the two wires, from places, backlogs and routes alone."""
     experiment = dc.Experiment.from_file(EXPERIMENTS[0].parent / "halves.toml")

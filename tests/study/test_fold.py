@@ -89,6 +89,7 @@ def dying_at(step, monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 def test_wherever_a_fold_is_killed_nothing_is_lost_or_twice(store, monkeypatch):
     wanted, step = content_of(store), 0
     assert (len(wanted[0]), len(wanted[1]), len(wanted[2]), len(wanted[3])) == (6, 1, 6, 2)

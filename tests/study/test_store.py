@@ -120,6 +120,7 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
         dc.sweep(experiment_of(), tmp_path / "file" / "out", workers=0)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_sweep_and_leaves_earlier_results(tmp_path):
     """Files of more than 6 kB cannot be written, as if the disk were full."""
     first = dc.sweep(experiment_of(), tmp_path, workers=0, seeds_most=1)

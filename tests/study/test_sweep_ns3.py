@@ -36,6 +36,7 @@ def experiment(**changes):
     return experiment_of(**tree | changes, scenario=SCENARIO)
 
 
+@pytest.mark.slow
 def test_all_that_made_each_run_is_kept_with_its_row(tmp_path):
     table = dc.sweep(experiment(), tmp_path, workers=0)
     assert len(table) == 4
@@ -57,6 +58,7 @@ def test_all_that_made_each_run_is_kept_with_its_row(tmp_path):
             assert len(curve["time_s"]) == len(curve["others_bytes"]) <= MOST_POINTS
 
 
+@pytest.mark.slow
 def test_runs_that_are_damaged_are_made_again_alone(tmp_path, monkeypatch):
     """A sweep that was killed before it folded: one row torn, one with a bit turned over."""
     with monkeypatch.context() as killed:
@@ -74,6 +76,7 @@ def test_runs_that_are_damaged_are_made_again_alone(tmp_path, monkeypatch):
         assert times[row["key"]] == row["cpu_s"]
 
 
+@pytest.mark.slow
 def test_the_same_runs_are_taken_from_another_sweep_and_from_published_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "datacollect.scenario.probe_cache._KNOWN", {}

@@ -37,6 +37,7 @@ def test_runs_are_counted_as_they_end_not_job_by_job(tmp_path, monkeypatch):
     assert {now.done + now.to_do for now in reports} == {len(table)}
 
 
+@pytest.mark.slow
 def test_a_process_counts_the_runs_of_its_job_and_makes_the_same_table(
     tmp_path, monkeypatch, serial
 ):
@@ -90,6 +91,7 @@ dc.sweep(many_seeds(), sys.argv[1], workers=2, progress=wait)
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NO_PROC)
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many, monkeypatch):
     set_small_jobs(monkeypatch)
@@ -106,6 +108,7 @@ def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many, monkeypa
     assert not failures_of(tmp_path)
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_is_killed_or_interrupted_goes_on_at_the_next_start(

@@ -42,6 +42,7 @@ def test_a_flood_finds_the_wire_of_its_host(tmp_path):
     assert json.loads(at_once["samples"][0]["settings"])["host"] == "M"
 
 
+@pytest.mark.slow
 def test_pairs_find_the_capacity_of_a_wire(tmp_path):
     """5 Mbit/s, of frames of 1514 bytes that carry packets of 1500."""
     with Bed(one_wire(5 * MBIT, delay_s=0.01)) as bed:

@@ -140,6 +140,7 @@ def test_of_a_file_that_is_adopted_nothing_unfinished_is_left(tmp_path):
         world.kill_all()
 
 
+@pytest.mark.slow
 def test_what_is_found_lost_after_a_round_is_fetched_in_the_same_start(tmp_path, monkeypatch):
     """What had come is cut off; before that is read, all that was missing has come."""
     files = {"S1": {"large": random.Random(1).randbytes(2_000_000)}}
@@ -165,6 +166,7 @@ def test_what_is_found_lost_after_a_round_is_fetched_in_the_same_start(tmp_path,
         world.kill_all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cp", "tar"])
 def test_a_copy_of_a_pull_at_work_goes_on(tmp_path, how):
     if shutil.which(COPIES[how][0]) is None:

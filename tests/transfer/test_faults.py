@@ -48,6 +48,7 @@ def carried_out(benches, found, until_s=float("inf")):
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLE)
 def test_whatever_fails_a_pull_is_right_and_goes_on(name, laboratory, benches, experiments):
     group = SAMPLE[name]

@@ -70,6 +70,7 @@ def test_clocks_are_set_and_first_bytes_are_late_and_all_comes():
     assert slow.count(19.0) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [1000, 1050])
 def test_every_file_comes_whole_and_once_where_there_are_few(first):
     """Few files of few pieces, in many more collections."""

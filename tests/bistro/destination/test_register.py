@@ -552,6 +552,7 @@ print(register.counts())
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_call_it_goes_on_to_the_same_end(tmp_path):
     """Each start is killed one call of the database later; the next one goes on in its folder."""
     data = event_file()

@@ -502,6 +502,7 @@ def test_a_quota_counts_what_is_on_its_way_and_what_was_before_a_start():
     assert [answer.words[0].index for answer in again.take(Acknowledge)] == [0]
 
 
+@pytest.mark.slow
 def test_ten_thousand_drafts_of_one_person_are_taken_and_not_one_more():
     bench = started(event=event_of(limits={"commitments_per_ticket": 10_000}))
     drafts = [n.to_bytes(32, "big") for n in range(10_001)]

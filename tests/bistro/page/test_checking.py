@@ -139,6 +139,7 @@ def checked(page, receipt: bytes, shown: bytes | None = SEALED, name="a.age") ->
     return page.eval_on_selector_all("#verdict p", "all => all.map(each => each.textContent)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_page_says_of_a_receipt_what_python_says(page, case):
     receipt = CASES[case]
@@ -207,6 +208,7 @@ def test_what_is_no_receipt_is_said_to_be_none(page, text):
     assert line.startswith("This is no receipt: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_published", [True, False])
 def test_a_later_deadline_counts_once_a_log_has_published_it(browser, tmp_path, is_published):
     """The receipt is a second late; the amendment moves the deadline by a day."""

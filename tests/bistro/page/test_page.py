@@ -171,6 +171,7 @@ def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, 
     assert not any("ticket" in url for url in context.asked[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ticket", "said"),
     [
@@ -471,6 +472,7 @@ def test_what_is_collected_is_said_to_be_and_stands_in_the_receipt(
     leave(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("why", "said"),
     [("is late", "is late"), ("lacks the ticket's secret", "lacks the ticket's secret")],
@@ -483,6 +485,7 @@ def test_what_is_refused_is_said_with_its_reason(context, world, both_bistros, p
     leave(page)
 
 
+@pytest.mark.slow
 def test_what_does_not_open_is_sealed_anew_from_the_same_file(context, world, both_bistros, person):
     say_verdict(context, world, "refused", "does not open")
     page = opened(context, world)
@@ -525,6 +528,7 @@ def break_words(context, world, i, indices, late_s=None):
     context.route(f"{service.url}/proof/*", prove)
 
 
+@pytest.mark.slow
 def test_a_receipt_stays_short_where_services_give_their_word_and_break_it_again_and_again(
     context, world, person
 ):
@@ -551,6 +555,7 @@ def test_a_receipt_stays_short_where_services_give_their_word_and_break_it_again
     leave(page)
 
 
+@pytest.mark.slow
 def test_services_that_break_their_words_once_a_late_time_is_proved_are_left_alone(
     context, world, person
 ):

@@ -102,6 +102,7 @@ def port_of(world, name: str) -> int:
     return next(int(b.url.rpartition(":")[2]) for b in world.event.bistros if b.name == name)
 
 
+@pytest.mark.slow
 def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(
     world, person, capsys, dialled
 ):
@@ -127,6 +128,7 @@ def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(
     assert "held by south since" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["", "ab" * 32])
 def test_the_receipt_of_a_collected_file_proves_it_and_nobody_need_be_asked(
     world, person, capsys, other
@@ -210,6 +212,7 @@ def answering_nothing(*_):
     raise TransferError("the log of verdicts is away")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["changed", "gone"])
 def test_what_is_not_there_as_it_was_cannot_be_sealed_anew(world, person, capsys, how):
     (person / "a.bin").write_bytes(b"income")
@@ -236,6 +239,7 @@ def damage(path):
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_what_another_bistro_is_to_have_is_sealed_anew_where_it_was_damaged_since(
     world, person, capsys
 ):
@@ -251,6 +255,7 @@ def test_what_another_bistro_is_to_have_is_sealed_anew_where_it_was_damaged_sinc
     assert told["troubles"][0].startswith("a.bin.keep: its ciphertext is damaged")
 
 
+@pytest.mark.slow
 def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person, capsys):
     (person / "a.bin").write_bytes(b"income" * 99)
     code, told = uploaded(capsys, "--ticket", "my.ticket", "--commit-only")
@@ -272,6 +277,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
     assert opened(person / "a.bin.keep.anew")[0] == b"income" * 99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "why", "code", "said"),
     [

@@ -40,6 +40,7 @@ def carried_out(first: int, count: int) -> set[str]:
     return happened
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_unnoticed_and_nobody_honest_is_accused():
     """By seed 101 everything has happened once."""
     assert carried_out(0, 150) >= HAPPENS

@@ -44,6 +44,7 @@ def all_carried_out(first: int, count: int) -> set[str]:
     return happened
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named():
     """Of the first 80 seeds already one has each of what must happen."""
     assert all_carried_out(0, 100) >= HAPPENS

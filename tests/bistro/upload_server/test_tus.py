@@ -81,6 +81,7 @@ def held(folder, event):
     return {entry: bytes(data) for entry, data in found.items()}
 
 
+@pytest.mark.slow
 def test_upload_in_one_request_is_receipted_and_leaves_as_segment_and_batch(event, north, tmp_path):
     client, _ = north
     commitment = commitment_to(event, DATA)
@@ -273,6 +274,7 @@ def test_nobody_waits_for_a_disk_that_has_failed(event, north, monkeypatch, erro
     assert client.create(event, commitment, DATA)[0] == (201 if goes_on else 507)
 
 
+@pytest.mark.slow
 def test_destination_says_what_may_go(event, north, tmp_path):
     client, _ = north
     assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201

@@ -150,6 +150,7 @@ def test_folder_of_another_witness_is_refused(file):
     assert f"is that of {KEY.text}, and not of v.example+" in done.stderr
 
 
+@pytest.mark.slow
 def test_body_that_does_not_come_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(web, "BODY_S", 0.05)
     with World(tmp_path) as world:

@@ -87,6 +87,7 @@ def test_wrong_options_are_two(hosts, tmp_path, call, options, expected):
     assert expected in " ".join(err.split())
 
 
+@pytest.mark.slow
 def test_a_cycle_says_what_it_has_done(tmp_path, call, monkeypatch):
     """E, F and S may send to D; without a budget for more only these are asked for."""
     ping = TOOLS["ping"]._replace(settings_for=lambda _: PingSettings(2, 0.2))

@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from instances.agents import write_agent
 from instances.measuring import OPERATOR, measure_table
 
@@ -121,6 +122,7 @@ def test_files_and_help_know_a_new_tool(tmp_path):
     assert '"hello"' in done.stdout
 
 
+@pytest.mark.slow
 def test_a_new_tool_is_asked_for_run_kept_and_taken_by_cycles(tmp_path):
     write_program(tmp_path)
     write_private_key(tmp_path / "operator.key", OPERATOR)

@@ -92,6 +92,7 @@ def test_a_flood_into_a_host(hosts, tmp_path, capsys):
     assert 5 * max(rates) <= enough < 1.1 * 5 * max(rates) + 1
 
 
+@pytest.mark.slow
 def test_a_curve_without_a_capacity_says_why_and_is_in_the_problem(
     hosts, tmp_path, capsys, monkeypatch
 ):

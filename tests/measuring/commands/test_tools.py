@@ -304,6 +304,7 @@ def paired(folder: Path, held: ExitStack):
     return sender, receiver, write_hosts(folder, {"S": entry(at_s), "D": entry(at_d)})
 
 
+@pytest.mark.slow
 def test_pairs_are_announced_refused_and_kept(tmp_path, capsys):
     """Loopback is faster than pairs can tell, or their sender."""
     folder = str(tmp_path / "samples")
@@ -320,6 +321,7 @@ def test_pairs_are_announced_refused_and_kept(tmp_path, capsys):
     assert row["loss"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["D", "S"])
 def test_an_end_that_is_killed_while_pairs_are_sent_is_named(tmp_path, killed):
     """60 packets take some 4 s; who is killed is named, and its bytes stay counted."""
@@ -380,6 +382,7 @@ def test_an_end_that_is_killed_is_named_and_its_bytes_stay_counted(agents, tmp_p
     assert [n_bytes for _, _, n_bytes in used] == [500_000_000]
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_in_a_cycle_costs_its_own_tests_only(tmp_path):
     """S and E send to D, one after the other, 100 MB at 50 MB/s; S is killed while it sends."""
     folder = tmp_path / "samples"

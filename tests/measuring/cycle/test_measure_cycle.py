@@ -82,6 +82,7 @@ def test_a_cycle_tests_each_pair_once_by_each_tool(tmp_path):
     assert said[2].startswith("flood, ")
 
 
+@pytest.mark.slow
 def test_the_next_cycle_changes_partners_and_is_another(tmp_path):
     with star(tmp_path) as agents:
         hosts = write_hosts(tmp_path, agents)
@@ -168,6 +169,7 @@ def test_hosts_in_a_pull_say_so_and_are_not_loaded(tmp_path, monkeypatch):
     assert all(row["beside_pull"] for row in rows)
 
 
+@pytest.mark.slow
 def test_two_operators_with_other_names_for_the_hosts_never_overlap(tmp_path):
     """The second one calls S what the first one calls D; both at once, over the same agents."""
     with star(tmp_path) as agents:

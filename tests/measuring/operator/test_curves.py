@@ -63,6 +63,7 @@ def pairs_row(capacity):
     return {"tool": "pairs", "ended": "done", "capacity_bytes_per_s": capacity}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("capacity", "numbers"), [(1e9, [1, 2, 4]), (None, [1, 2, 4, 8])])
 def test_a_curve_is_measured_test_by_test(tmp_path, monkeypatch, capacity, numbers):
     """Pairs first; where they tell nothing, one more test, and the curve says why it has no m."""

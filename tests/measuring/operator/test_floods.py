@@ -96,6 +96,7 @@ def test_nothing_is_sent_where_one_of_them_is_away_or_refuses(tmp_path):
         assert not (tmp_path / "S/S.measured").exists()
 
 
+@pytest.mark.slow
 def test_a_flood_waits_for_the_test_of_another_operator(tmp_path):
     """F sends to E for a while: nobody of the flood begins before that is over."""
     slow, lines, others = TcpSettings(1, 3.0, 10**8), [], []

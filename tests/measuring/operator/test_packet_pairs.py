@@ -178,6 +178,7 @@ def test_a_sender_that_oversleeps_is_refused_and_its_capacity_kept(tmp_path, mon
         assert "bandwidth_bytes_per_s" not in row
 
 
+@pytest.mark.slow
 def test_lost_packets_are_said_and_their_pairs_left_out(tmp_path, monkeypatch):
     ModelledWire(monkeypatch, 5 * MBIT, is_lost=lambda number: number % 10 == 7)
     with pair(tmp_path) as (by, to):
@@ -495,6 +496,7 @@ def test_strangers_packets_count_for_nothing(tmp_path, monkeypatch):
         assert used_bytes(to) == used_bytes(by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.ENOBUFS, errno.EMSGSIZE, errno.EPERM])
 def test_packets_that_cannot_be_sent_are_lost_packets(tmp_path, monkeypatch, number):
     """Each tenth: a full queue of the sender's host, say."""

@@ -352,6 +352,7 @@ def test_connections_that_were_cut_within_a_record_of_tls_are_no_lie(tmp_path):
         assert row["ended"] == "done"
 
 
+@pytest.mark.slow
 def test_a_sender_that_lies_about_bytes_is_caught_by_the_receiver(tmp_path):
     told = {"ended": "done", "sent_bytes": 10**9, "curve": [[0, 0], [1, 10**9]], "facts": []}
     with pair(tmp_path, {"change": {"/measure/tcp": saying(told)}}) as (by, to):

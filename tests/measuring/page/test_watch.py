@@ -108,6 +108,7 @@ def test_without_plotly_the_remedy_is_named(monkeypatch):
         watch_html("x", a_table())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_draws_on_screens_of_both_widths_and_names_run_nothing(
     width, text, browser, tmp_path

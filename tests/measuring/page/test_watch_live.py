@@ -135,6 +135,7 @@ def page_at(feed, browser):
     assert complaints == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_it_follows_what_is_measured(page_at, tmp_path, width, scheme):
     page = page_at(width, scheme)
@@ -166,6 +167,7 @@ def test_it_follows_what_is_measured(page_at, tmp_path, width, scheme):
     page.screenshot(path=tmp_path / "page.png", full_page=True)
 
 
+@pytest.mark.slow
 def test_all_that_can_be_chosen_is_chosen_by_the_keyboard(page_at, tmp_path):
     write_part(tmp_path, "1", [rate("S", 60.0, 8.0), rate("K", 60.0, 8.0)])
     write_part(tmp_path, "2", [a_row("S", 70.0, tool="trace", routers='["8.0.0.1"]')])
@@ -189,6 +191,7 @@ def test_all_that_can_be_chosen_is_chosen_by_the_keyboard(page_at, tmp_path):
     wait_until(page, "document.querySelector('#rates .gtitle').textContent.startsWith('S → D')")
 
 
+@pytest.mark.slow
 def test_another_scheme_is_drawn_at_once(page_at, tmp_path):
     write_part(tmp_path, "1", [rate("S", 60.0, 8.0)])
     page = page_at()

@@ -9,6 +9,7 @@ from datacollect.measuring.plan.host_lease import Granted, HostLease
 from datacollect.measuring.plan.rounds import Cycle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hundred", range(10))
 def test_random_cycles_never_overlap_and_come_to_their_end(hundred):
     for seed in range(100 * hundred, 100 * hundred + 100):

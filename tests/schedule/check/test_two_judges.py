@@ -45,6 +45,7 @@ def agree(seeds):
         pytest.fail(f"{len(apart)} of {len(seeds)} judged differently:\n{shown}", pytrace=False)
 
 
+@pytest.mark.slow
 def test_the_library_and_the_contract_agree_on_mutated_schedules():
     agree(range(300))
 

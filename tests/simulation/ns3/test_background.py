@@ -30,6 +30,7 @@ from datacollect.simulation.ns3.engine import simulate_ns3
 pytestmark = needs_ns3
 
 
+@pytest.mark.slow
 def test_bytes_are_conserved():
     """Whatever left a host lies at another one, at any time; routes and connections agree."""
     run = simulate_ns3(TWO_HOPS, {"S": MB, "R": MB // 2}, "D", Both(), relay_buffer_bytes=100_000)
@@ -78,6 +79,7 @@ def test_a_relay_stores_no_more_than_its_buffer_under_background_traffic():
     np.testing.assert_allclose(stored_bytes(bound, instants), 2 * MB, atol=8 * 1448)
 
 
+@pytest.mark.slow
 def test_same_seed_same_result_in_any_order_and_process():
     first = straight(BUSY, BACKLOG, seed=3, **OPTIONS)
     straight(LINE, {"S": MB})
@@ -87,6 +89,7 @@ def test_same_seed_same_result_in_any_order_and_process():
     assert first.makespan_s != others[0].makespan_s
 
 
+@pytest.mark.slow
 def test_background_takes_its_share_and_gives_it_back():
     alone = straight(STAR, BACKLOG)
     run = straight(BUSY, BACKLOG, **OPTIONS)

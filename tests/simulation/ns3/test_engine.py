@@ -86,6 +86,7 @@ def in_pieces(n_bytes, number):
     return plan_of([("S", "R", "D")], rows, slot_s)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controller", [PlannedController, AsapController])
 def test_a_plan_of_thousands_of_pieces_costs_no_more_than_one_of_a_single_piece(controller):
     """Store and forward, 2000 pieces of four segments each, on time or as soon as possible.
@@ -144,6 +145,7 @@ class Alarms(Controller):
         return [WakeMe(self.times_s[reached], 0)] if reached < len(self.times_s) else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm_up_s", [0.0, 0.1])
 def test_nobody_is_woken_before_the_time(warm_up_s):
     """ns-3 counts whole nanoseconds: those before 1/3 s, 1/7 s … are too early."""
@@ -183,6 +185,7 @@ def test_pacing_caps_the_rate():
     assert run.makespan_s == pytest.approx(MB / 50_000, rel=0.01)
 
 
+@pytest.mark.slow
 def test_pacing_holds_at_high_rates():
     """100 MB/s on a wire of 1 Gbit/s, which has 120 MB/s for data: a segment every 14.48 µs."""
     network = tree(["SD"], rate_bytes_per_s=1.25e8, delay_s=0.001)
@@ -228,6 +231,7 @@ def relayed_with(variant):
     return simulate_ns3(network, {"S": MB}, "D", Relayed(MB, 4, cut_through=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_of_tcp_collects_each_byte_once(variant):
     run = relayed_with(variant)

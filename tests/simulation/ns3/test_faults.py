@@ -31,6 +31,7 @@ def test_a_controller_that_does_nothing_ends_the_run():
     assert run.settings["stopped"].startswith("nothing left to do")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "words"),
     [

@@ -38,6 +38,7 @@ def test_a_thousand_hosts_at_once_collect_within_memory_and_reason():
     assert run.settings["peak_memory_bytes"] < 500e6
 
 
+@pytest.mark.slow
 def test_as_many_connections_as_the_queue_holds_keep_the_usual_time_out():
     """Then nothing is drawn, and the seed changes nothing; one more draws one."""
     network = star(51, queue_packets=50)
@@ -47,6 +48,7 @@ def test_as_many_connections_as_the_queue_holds_keep_the_usual_time_out():
     assert straight(network, backlog_of(51, 20_000)).settings["drawn_syn_timeouts"] == 1
 
 
+@pytest.mark.slow
 def test_drawn_time_outs_are_once_to_twice_the_usual_one_and_the_seed_s():
     """200 SYNs of 60 to 70 bytes in 20 ms of delay: 150 are lost, and sent again after 1 to 2 s."""
     network, backlog = star(200, queue_packets=50), backlog_of(200, 1)
@@ -80,6 +82,7 @@ class OneAfterTheOther(Straight):
         return self.next() if isinstance(event, RangeArrived) else []
 
 
+@pytest.mark.slow
 def test_connections_that_are_open_or_closed_are_not_opening():
     backlog = backlog_of(20, 5000)
     network = star(20, queue_packets=12)

@@ -11,6 +11,7 @@ from datacollect.simulation.ns3.probe import probe_ns3
 pytestmark = needs_ns3
 
 
+@pytest.mark.slow
 def test_probes_measure_one_pair_at_a_time():
     """Alone on its wires each pair gets 301 kB/s, less a handshake; not a third of that."""
     network = tree(["AX", "BX", "DX"], hosts=["A", "B", "D"])

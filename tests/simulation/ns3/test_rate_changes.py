@@ -15,6 +15,7 @@ pytestmark = needs_ns3
 PAYLOAD = RATE / ON_THE_WIRE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm_up_s", [0.0, 3.0])
 @pytest.mark.parametrize("factor", [4.0, 0.25])
 def test_a_wire_has_the_rate_of_the_moment(factor, warm_up_s):
@@ -52,6 +53,7 @@ bandwidth_bytes_per_s = 3e5
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["coordinated", "direct"])
 def test_a_plan_over_the_night_of_a_host_s_uplink_takes_what_it_predicts(tmp_path, method):
     """20 s of day at 0.2 MB/s are 4 MB; 20 MB at 1.2 MB/s by night take 16.7 s."""

@@ -19,6 +19,7 @@ from datacollect.study.rows import table_of
 pytestmark = pytest.mark.usefixtures("empty_pictures")
 
 
+@pytest.mark.slow
 def test_the_command_that_adds_seeds_can_be_typed(tmp_path, cloud_grids):
     sweep = EXPERIMENTS / "drift.toml"
     part = {"links": ["full"], "planned": ["january"]}

@@ -17,6 +17,7 @@ PATIENCE_MS = 300_000
 OVER_DIRECT = "makespan over that of direct (ratio)"
 
 
+@pytest.mark.slow
 def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_folder, browser):
     folder = dc.report(sweep_folder, verdicts=made_hooks.judge).folder
     page, complaints = browser.new_page(), []
@@ -90,6 +91,7 @@ def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_
     assert set(asked) <= {"file", "data", "blob"}
 
 
+@pytest.mark.slow
 def test_a_sweep_of_ones_own_reads_well_on_a_telephone(tmp_path, browser):
     """390 pixels wide: the page fits, tables have a box of their own, all can be read."""
     scenario = {**SCENARIO, "backlog": {"least_bytes": 4_000_000, "most_bytes": 4_000_000}}

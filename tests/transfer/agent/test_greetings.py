@@ -206,6 +206,7 @@ def test_greetings_pass_however_they_are_cut(ends):
     assert received_whole(near, 9) == SERVER_HELLO[:9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begins", [b"", HELLO[:-1], b"CONNECT T"])
 def test_who_drips_is_let_go(relay, ends, begins):
     near, far = ends

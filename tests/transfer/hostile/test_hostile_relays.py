@@ -115,6 +115,7 @@ def relayed(tmp_path):
 GROUPS = [BEHAVIOURS[i::2] for i in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["adaptive", "coordinated"])
 @pytest.mark.parametrize("behaviours", GROUPS, ids=["one", "two"])
 def test_what_a_relay_spoils_comes_by_the_direct_way(relayed, behaviours, method):
@@ -124,6 +125,7 @@ def test_what_a_relay_spoils_comes_by_the_direct_way(relayed, behaviours, method
     assert answer.complete, answer.missing
 
 
+@pytest.mark.slow
 def test_the_direct_way_is_found_though_no_row_names_it(relayed):
     """Where the links of the file lead over relays alone, the direct one is a last resort."""
     found = relayed(
@@ -134,6 +136,7 @@ def test_the_direct_way_is_found_though_no_row_names_it(relayed):
     assert answer.complete, answer.missing  # and so before patience with it was over
 
 
+@pytest.mark.slow
 def test_behind_a_hostile_relay_is_named_or_there(relayed):
     found = relayed(BEHAVIOURS, direct=False)
     begun_s = time.monotonic()

@@ -25,6 +25,7 @@ def require_none(complaints):
     assert not complaints, "\n\n".join(["complaints:", *complaints])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", in_groups(FIXED_SEEDS, AT_ONCE), ids=group_id)
 def test_hostile_sources_of_fixed_seeds(tmp_path, seeds):
     require_none(complaints_of(tmp_path, map(case_of, seeds)))
@@ -107,6 +108,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 def test_some_that_chance_might_leave_out(tmp_path):
     require_none(complaints_of(tmp_path, itertools.starmap(case_by_words, CASES)))
 
@@ -120,6 +122,7 @@ def test_a_name_that_reads_like_an_escape_may_end_a_page(tmp_path):
     assert trial.answer.complete, trial.answer.missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["coordinated", "best-path", "direct"])
 def test_every_method_stands_them(tmp_path, method):
     require_none(complaints_of(tmp_path, map(case_of, range(1000, 1004)), method))

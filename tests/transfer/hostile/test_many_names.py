@@ -76,6 +76,7 @@ def listed_names(tmp_path, key, n_names):
         many.stop()
 
 
+@pytest.mark.slow
 def test_thirty_thousand_names_are_listed(tmp_path, key):
     found = listed_names(tmp_path, key, 30_000)
     assert found["listed"], found

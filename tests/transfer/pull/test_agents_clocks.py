@@ -70,6 +70,7 @@ def arrived(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nth", [1, 2, 6])
 @pytest.mark.parametrize("step_s", STEPS_S)
 def test_a_source_whose_clock_is_set_is_asked_again_and_all_comes(tmp_path, files, step_s, nth):

@@ -258,6 +258,7 @@ HANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hand", HANDS)
 def test_what_a_hand_takes_away_meanwhile_is_not_complete(agents, collection_of, into, hand):
     """S1 has come while S2 still lists: its file is removed then, and only the disk tells."""

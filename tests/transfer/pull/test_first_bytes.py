@@ -33,6 +33,7 @@ def pulled_from_server(collection_of, tmp_path, slow, files, limits):
         return dc.pull(collection, tmp_path / "into")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_files", [1, 3])
 def test_files_of_a_server_come_whose_first_byte_is_below_the_time_out(
     collection_of, tmp_path, monkeypatch, n_files
@@ -68,6 +69,7 @@ def test_files_of_a_server_come_whose_first_byte_takes_longer_than_ten_seconds(
     assert answer.complete, answer.missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leads_on", [0, 2])
 def test_a_size_comes_by_several_questions_each_below_the_time_out(
     collection_of, tmp_path, leads_on

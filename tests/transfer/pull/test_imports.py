@@ -34,6 +34,7 @@ for method in sys.argv[3:]:
 METHODS = ["adaptive", "coordinated", "best-path", "direct"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knows_links", [False, True])
 def test_nothing_is_imported_once_hosts_are_asked(agents, collection_of, tmp_path, knows_links):
     one, two = agents("S1", {"a": b"a" * 300_000, "b": b""}), agents("S2", {"c": b"c" * 100})

@@ -55,6 +55,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
 def test_each_limit_is_kept(tmp_path, collection_of, limit):
     """Two seconds of data at the rate: in no second much more than it passes."""
@@ -117,6 +118,7 @@ class _Ranges(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_web_servers_keep_to_limits_too(tmp_path, collection_of):
     with ThreadingHTTPServer(("127.0.0.1", 0), _Ranges) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -181,6 +181,7 @@ def test_what_patterns_do_not_fit_any_more_is_not_gone(tmp_path, served, collect
     assert note.startswith("note: S1: no file there fits 'large.*' of sources.S1.files; ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["coordinated", "adaptive", "best-path", "direct"])
 def test_pulls_are_planned_on_limits_of_hosts_by_hours(tmp_path, served, collection_of, method):
     """433 kB at 1 MB/s, whatever the hour: the limit binds, not the link."""

@@ -125,6 +125,7 @@ def pull_beside(agents, collection_of, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_of_descriptors_the_number_is_told_and_each_remedy_works(pull_beside, tmp_path):
     code, said = pull_beside("ulimit -Sn 14; exec")
     assert code == 3
@@ -146,6 +147,7 @@ def test_of_memory_it_is_told_how_much_there_is_and_no_package_is_missing(pull_b
     assert "install" not in said
 
 
+@pytest.mark.slow
 def test_each_remedy_for_memory_works(pull_beside, tmp_path):
     told = pull_beside("ulimit -v 500000; exec")
     assert told[0] == 3
@@ -158,6 +160,7 @@ def test_each_remedy_for_memory_works(pull_beside, tmp_path):
     assert code == 0, said
 
 
+@pytest.mark.slow
 def test_a_mount_that_syncs_nothing_at_all_is_pulled_to(pull_beside, tmp_path):
     """SQLite's own syncs and syncfs, too: the calls themselves are refused."""
     if why_no_tracing() is not None:

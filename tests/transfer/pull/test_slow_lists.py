@@ -1,5 +1,7 @@
 """Lists that dribble: they end after the patience that was told, and those that get on do not."""
 
+import pytest
+
 import datacollect as dc
 
 FILES = {f"f{i}": bytes([i]) * 1000 for i in range(8)}
@@ -10,6 +12,7 @@ def lists_begun(agent):
     return [target for _, target in agent.calls].count("/v1/inventory")
 
 
+@pytest.mark.slow
 def test_a_list_that_gives_a_name_now_and_then_ends_and_others_come(
     agents, collection_of, tmp_path
 ):
@@ -31,6 +34,7 @@ def test_a_list_that_gives_a_name_now_and_then_ends_and_others_come(
     assert all((tmp_path / f"into/S1/{name}").read_bytes() == FILES[name] for name in FILES)
 
 
+@pytest.mark.slow
 def test_the_remedy_works_where_its_disk_needs_more_time(agents, collection_of, tmp_path):
     """Two names, 1.3 s each: a patience of 2 s is not enough for both."""
     files = dict(list(FILES.items())[:2])

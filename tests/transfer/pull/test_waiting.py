@@ -34,6 +34,7 @@ def in_thread(*args, **options):
     return thread, answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["/v1/agent", "/v1/inventory"])
 def test_a_source_that_drips_keeps_no_other_from_its_first_byte(
     agents, collection_of, into, target
@@ -59,6 +60,7 @@ def planned(into) -> int:
     return sum(line["what"] == "planned" for line in log)
 
 
+@pytest.mark.slow
 def test_who_is_ready_a_little_later_is_in_the_first_plan(agents, collection_of, into):
     """S1 needs a second and more, S2 less than twice as long: to plan again would cost seconds."""
     one = agents("S1", {"a": b"a" * 2_000_000}, slow_s=1.0)
@@ -69,6 +71,7 @@ def test_who_is_ready_a_little_later_is_in_the_first_plan(agents, collection_of,
     assert planned(into) == 1
 
 
+@pytest.mark.slow
 def test_what_is_listed_late_joins_what_is_under_way(agents, collection_of, into):
     """S1 has data for a while; S2 tells what it has only after five seconds."""
     one = agents("S1", {f"{i}": bytes([i]) * 2_000_000 for i in range(8)}, slow_s=0.6)
@@ -96,6 +99,7 @@ def test_an_agent_that_comes_late_is_waited_for(collection_of, into, tmp_path):
     assert answers[0].complete
 
 
+@pytest.mark.slow
 def test_a_killed_and_restarted_agent_ends_nothing(collection_of, into, tmp_path):
     """With default patience; many connections, all broken at once."""
     port = free_port()
@@ -114,6 +118,7 @@ def test_a_killed_and_restarted_agent_ends_nothing(collection_of, into, tmp_path
     assert answers[0].complete
 
 
+@pytest.mark.slow
 def test_a_hopeless_source_costs_patience_once(agents, collection_of, into):
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"})
     two.stop()
@@ -127,6 +132,7 @@ def test_a_hopeless_source_costs_patience_once(agents, collection_of, into):
     assert sum(line["what"] == "not reached" for line in log) < 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["fingerprint", "name", "ticket", "unknown host"])
 def test_what_cannot_get_better_is_told_at_once_with_its_remedy(agents, collection_of, into, what):
     one = agents("S1", FILES, slow_s=0.3)
@@ -154,6 +160,7 @@ def test_what_cannot_get_better_is_told_at_once_with_its_remedy(agents, collecti
     assert (into / "S1/b").read_bytes() == FILES["b"]
 
 
+@pytest.mark.slow
 def test_where_no_row_names_a_link_it_is_a_last_resort(agents, collection_of, into):
     """The file names the way over the relay alone; the relay dies, and the source is reached."""
     # So slow that on no machine all is there before the relay dies.
@@ -185,6 +192,7 @@ def test_a_source_without_any_way_in_the_file_is_reached_directly(agents, collec
     assert dc.pull(collection_of(one, two, links=links), into, "coordinated").complete
 
 
+@pytest.mark.slow
 def test_silent_servers_hold_nobody_up(agents, collection_of, into):
     """Somebody accepts connections and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -137,6 +137,7 @@ def small_requests(monkeypatch):
     monkeypatch.setattr(destination_round, "MOST_LOGGED_AT_ONCE", 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=many(300))
 @given(arrivals(), st.sampled_from(["last", "first", "all"]))
 def test_whatever_the_order_in_which_drafts_come_the_same_ones_count(arrivals, counts):

@@ -141,6 +141,7 @@ def once_collected(folder, n: int):
     return until(found, f"{n} collected")
 
 
+@pytest.mark.slow
 def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys):
     """Also where the destination is killed, and where its certificate changes."""
     file, folder = destination_of(world, "whole"), world.folder / "whole"

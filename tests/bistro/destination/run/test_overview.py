@@ -89,6 +89,7 @@ def test_its_address_stays_good_after_a_new_start(tmp_path):
         assert urlsplit(second.url).fragment == parts.fragment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoilt", ["", "x" * 31, "ä" * 32, None])
 def test_a_token_that_is_none_or_that_others_could_read_is_replaced(tmp_path, spoilt):
     with overview_page(tmp_path, 0) as first:

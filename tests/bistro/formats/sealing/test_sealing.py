@@ -291,6 +291,7 @@ def test_a_disk_that_fails_while_the_file_is_read_is_not_said_of_the_keep(tmp_pa
     assert leftovers(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_damage_to_a_keep_is_found_wherever_it_is(tmp_path):
     kept = kept_file(tmp_path, DATA[:300])
     path = tmp_path / "thesis.pdf.keep"

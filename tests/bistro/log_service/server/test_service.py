@@ -70,6 +70,7 @@ def running(tmp_path_factory):
         yield made
 
 
+@pytest.mark.slow
 def test_commit_is_acknowledged_and_proved_with_one_witness_dead(world):
     world.start_witnesses(0, 1, 2)
     service = world.start()
@@ -88,6 +89,7 @@ def test_commit_is_acknowledged_and_proved_with_one_witness_dead(world):
     assert world.kill(service, signal.SIGTERM) == 0
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_outlasts_kills_and_witnesses_agree(world):
     world.start_witnesses()
     acknowledged: dict[bytes, int] = {}
@@ -133,6 +135,7 @@ def commit_until_killed(world, service, first: int, n: int, acknowledged: dict[b
     thread.join()
 
 
+@pytest.mark.slow
 def test_second_process_is_refused(running):
     file = running.folder / "second.toml"
     text = running.services[0].file.read_text()
@@ -145,6 +148,7 @@ def test_second_process_is_refused(running):
     assert "another process is at work there" in done.stderr
 
 
+@pytest.mark.slow
 def test_key_of_no_service_is_refused(running):
     text = running.services[0].file.read_text()
     file = running.folder / "other.toml"
@@ -157,6 +161,7 @@ def test_key_of_no_service_is_refused(running):
     assert "key must be that of one of the event's services" in done.stderr
 
 
+@pytest.mark.slow
 def test_full_disk_is_said_with_a_time_and_it_goes_on_when_there_is_room(world):
     world.start_witnesses()
     service = world.start()
@@ -182,6 +187,7 @@ def test_full_disk_is_said_with_a_time_and_it_goes_on_when_there_is_room(world):
     assert world.proof(service, entry(2)).index == 1
 
 
+@pytest.mark.slow
 def test_log_restored_from_an_old_copy_takes_nothing_and_says_what_is_missing(world, tmp_path):
     world.start_witnesses()
     service = world.start()
@@ -338,6 +344,7 @@ def test_slow_and_broken_clients_hold_nobody_up(running):
     assert is_acknowledged(running, running.commit(service, entry(60_001), 80), entry(60_001))
 
 
+@pytest.mark.slow
 def test_the_destinations_table_of_loads_is_passed_on(tmp_path):
     key = key_of("verdicts")
     verdicts = {"log": log_key("dest.example/0123456789abcdef", key.public).text}
@@ -365,6 +372,7 @@ def test_the_destinations_table_of_loads_is_passed_on(tmp_path):
             assert world.get(service, "/loads").body == second
 
 
+@pytest.mark.slow
 def test_amendments_are_entries_for_all_to_read_and_revoke_tickets(world):
     world.start_witnesses()
     service = world.start()
@@ -391,6 +399,7 @@ def test_amendments_are_entries_for_all_to_read_and_revoke_tickets(world):
     assert world.commit(service, entry(2), 5).status == 403
 
 
+@pytest.mark.slow
 def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
     with World(tmp_path, settings="workers = 2\n") as world:
         world.start_witnesses()
@@ -440,6 +449,7 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         assert "ended by itself" in service.said()
 
 
+@pytest.mark.slow
 def test_of_two_that_start_at_one_moment_with_processes_in_front_one_runs(tmp_path):
     with World(tmp_path, settings="workers = 2\n") as world:
         world.start_witnesses()

@@ -77,6 +77,7 @@ def test_the_last_word_on_an_entry_is_told_with_its_proof(world, log):
         assert abs(time_s - time.time()) < 600
 
 
+@pytest.mark.slow
 def test_a_verdict_without_witnesses_is_told_without_a_proof(world, log):
     for i in range(4):
         world.stop_witness(i)

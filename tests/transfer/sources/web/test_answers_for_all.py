@@ -134,6 +134,7 @@ def many_of(kinds):
     return {f"{n}/{name}": data for n in range(len(kinds)) for name, data in MANY.items()}
 
 
+@pytest.mark.slow
 def test_no_file_becomes_an_answer_for_many_at_a_first_start(pulled_all, arrived_of):
     right = {name: data for name, data in MANY.items() if name not in HALF}
     with tiny_server(many_of(KINDS), respond=each_its_kind(KINDS, is_half=True)) as tiny:
@@ -286,6 +287,7 @@ def changed_each(files):
     return {path: b"\x94" + os.urandom(len(data) - 1) for path, data in files.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "later", "etag"),
     [

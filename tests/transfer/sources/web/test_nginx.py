@@ -151,6 +151,7 @@ def test_a_login_page_is_no_file_and_what_was_collected_stays(tmp_path):
         assert "/login.html for 12 files" in answer.missing[0].why
 
 
+@pytest.mark.slow
 def test_a_server_that_limits_requests_is_listed_and_fetched(tmp_path):
     zone = "limit_req_zone $binary_remote_addr zone=z:1m rate=20r/s; limit_req_status 429;"
     with nginx(tmp_path, http=zone, more="limit_req zone=z burst=2 nodelay;") as server:

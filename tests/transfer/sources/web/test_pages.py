@@ -38,6 +38,7 @@ def whole_page(*_):
 PAGES = [login, page, page_without_etag, whole_page]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", PAGES)
 def test_one_page_for_all_files_is_no_file(pulled, arrived, answers):
     with tiny_server(MANY, respond=answers) as tiny:
@@ -47,6 +48,7 @@ def test_one_page_for_all_files_is_no_file(pulled, arrived, answers):
     assert arrived() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", PAGES)
 def test_what_was_verified_is_not_replaced_by_pages(pulled, arrived, answers):
     for files in (MANY, {"a.bin": DATA}):
@@ -71,6 +73,7 @@ SAME = dict.fromkeys(NAMES, b"the same 26 bytes as others")
 PAGES_BY_NAME = {f"{n}.html": PAGE for n in range(4)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "headers", "etag"),
     [

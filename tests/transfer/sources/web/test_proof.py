@@ -186,6 +186,7 @@ def fail(path, _):
     return FAILURES.get(path)
 
 
+@pytest.mark.slow
 def test_files_that_fail_while_they_are_listed_cost_themselves_alone(pulled, arrived):
     with tiny_server(MANY, respond=fail) as tiny:
         answer = pulled(tiny, paths_of(tiny), patience_s=20.0)
@@ -196,6 +197,7 @@ def test_files_that_fail_while_they_are_listed_cost_themselves_alone(pulled, arr
     assert arrived() == GOOD
 
 
+@pytest.mark.slow
 def test_files_that_fail_while_they_come_cost_themselves_alone(pulled, arrived, tmp_path):
     with tiny_server(MANY, respond=fail) as tiny:
         entry = {"url": tiny.url, "manifest": manifest(tmp_path, MANY)}

@@ -22,6 +22,7 @@ GOOD = {f"z{n}": os.urandom(100_000) for n in range(3)}
 FILES = {name: os.urandom(100_000) for name in STALLS} | GOOD
 
 
+@pytest.mark.slow
 def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
     pulled, arrived, monkeypatch
 ):
@@ -42,6 +43,7 @@ def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
     assert arrived() == FILES
 
 
+@pytest.mark.slow
 def test_files_that_are_silent_before_they_are_listed_are_asked_for_after_all_others(
     pulled, arrived
 ):
@@ -78,6 +80,7 @@ def busy_for(files, status, wait_s):
     return tiny_server(files, respond=respond)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "wait_s"), [(429, 1), (503, 2)])
 def test_a_server_that_says_when_to_come_back_is_waited_for(pulled, arrived, status, wait_s):
     """Below its patience, and as long: what it asks for is no silence."""
