@@ -24,6 +24,7 @@ def read(tmp_path):
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", example_names())
 def test_every_method_plans_it_validly(name, read):
     problem = read(name)

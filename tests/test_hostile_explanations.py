@@ -13,6 +13,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_few_of_each_are_right(family):
     faults = {seed: FAMILIES[family](seed) for seed in range(101, 107)}

@@ -36,6 +36,7 @@ PACKAGES = {
 # What is imported ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_imports_what_three_packages_offer_and_nothing_heavy():
     """In a process of its own: what has been imported here stays."""
     code = (
@@ -85,6 +86,7 @@ def test_what_is_wrong_is_one_line(arguments, message, tmp_path, monkeypatch, ca
     assert message in said.err
 
 
+@pytest.mark.slow
 def test_its_wheel_needs_three_packages():
     """A host that takes uploads has the whole package; a relay needs none of that."""
     code = "import build; modules, others = build.closure(); print(*others, *modules)"

@@ -122,6 +122,7 @@ def test_our_own_names_look_for_no_packages(call, monkeypatch, tmp_path):
     assert Collection.from_file("c.toml").hosts == ["S"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -261,6 +262,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("group", FAULTS)
 @pytest.mark.parametrize("fault", WORDS)

@@ -142,6 +142,7 @@ def _multiplied(value, factor):
     return [item * factor for item in value] if isinstance(value, list) else value * factor
 
 
+@pytest.mark.slow
 @given(problem=problems(features=CONSTANT), seed=st.integers(0, 99))
 @LIBERAL
 def test_the_order_of_hosts_does_not_matter(problem, seed):

@@ -272,6 +272,7 @@ def _containers(numbers):
             yield pd.Series(data, index, dtype="category")
 
 
+@pytest.mark.slow
 def test_numbers_of_hosts_are_the_same_in_every_container():
     for given in _containers([20, 10, 0]):
         assert _matrix(backlog_bytes=given).backlog_bytes.tolist() == [20, 10, 0]
@@ -469,6 +470,7 @@ def test_what_is_no_list_of_names_is_refused(names):
         dc.Problem.from_matrix(names, RATES, [20, 10, 0], "D")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype",
     [

@@ -56,6 +56,7 @@ def test_there_is_something_to_look_at():
     assert raised(dc.estimate) == {"ProblemError"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(callables()))
 def test_docstring_is_full(name):
     function = callables()[name]

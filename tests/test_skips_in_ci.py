@@ -39,16 +39,19 @@ def outcomes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_skip_fails_in_ci_unless_its_reason_is_listed(outcomes):
     # Of the three skips only missing data are listed; a module that skips ends collection.
     options = ("--continue-on-collection-errors",)
     assert outcomes("true", *options) == {"failed": 1, "errors": 1, "skipped": 1, "xfailed": 1}
 
 
+@pytest.mark.slow
 def test_a_skip_is_a_skip_elsewhere(outcomes):
     assert outcomes("") == {"skipped": 3, "xfailed": 1}
 
 
+@pytest.mark.slow
 def test_a_data_folder_that_is_named_must_be_there(outcomes, monkeypatch):
     monkeypatch.setenv("DATACOLLECT_DATA", "/no/such/folder")
     assert outcomes("", "-m", "data") == {"errors": 1, "skipped": 1, "deselected": 2}

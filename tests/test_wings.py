@@ -66,6 +66,7 @@ def test_the_core_plans_and_simulates_by_itself(tmp_path):
     assert json.loads(done.stdout)["complete"]
 
 
+@pytest.mark.slow
 def test_the_core_pulls_from_an_agent_of_the_core(tmp_path):
     agent = write_agent(tmp_path, "S", serve="data")
     (tmp_path / "data" / "file").write_bytes(b"x" * 100_000)
@@ -85,6 +86,7 @@ def test_the_core_pulls_from_an_agent_of_the_core(tmp_path):
     assert (tmp_path / "into/S/file").read_bytes() == b"x" * 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "what", "extra"),
     [

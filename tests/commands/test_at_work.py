@@ -100,6 +100,7 @@ def test_every_command_that_may_take_long_has_both_options():
 # What is said ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AT_WORK)
 def test_verbose_names_stages_and_their_times(name, here, capsys):
     code, _, err = call_in(name, capsys, "-v")

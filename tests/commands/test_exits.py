@@ -46,6 +46,7 @@ def ended_unbuffered(tmp_path_factory):
         yield commands.exit_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 def test_no_full_stream_hides_how_a_command_ended(end, ended):
     ends_by_contract(end, ended, [FULL])

@@ -175,6 +175,7 @@ def test_what_cannot_be_done_is_one(arguments, here, call):
     assert err.startswith("error: ")
 
 
+@pytest.mark.slow
 def test_exit_codes_reach_the_shell(here):
     (here / "bad.toml").write_text("destination = 5\n[hosts.D]\n")
     for arguments, expected in (

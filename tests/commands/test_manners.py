@@ -432,6 +432,7 @@ def interrupted(arguments, after_s, folder):
     return process.returncode, err
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_any_instant_ends_in_one_line(prepared):
     """Three instants, from the first import to the end of planning; fifty: the slow test."""
     at_instants(prepared, 3)
@@ -516,6 +517,7 @@ asked keys ''
 """
 
 
+@pytest.mark.slow
 def test_completion_works_in_bash(tmp_path):
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(

@@ -283,6 +283,7 @@ def test_in_a_pipe_lines_say_how_much_was_read_again(pulled, capsys, monkeypatch
     assert all(re.match(r"\d+ %: [\d.]+ k?M?B of 10 MB, \d+ of 100 files", each) for each in lines)
 
 
+@pytest.mark.slow
 def test_what_is_in_the_way_is_kept_and_named_unless_it_may_be_replaced(slow, capsys):
     into = slow / "into"
     (into / "S1").mkdir(parents=True)

@@ -8,6 +8,7 @@ def losses(scripts):
     return scripts("losses")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(2))
 def test_adaptive_comes_near_who_knew(losses, kind):
     name = (losses.LOST, losses.CUT)[kind]

@@ -26,6 +26,7 @@ def test_the_maximum_flow_sees_every_period(speed, references, relay_problem):
         speed.one_max_flow(problem, 2.49)()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["networkx", "OR-Tools", "max-flow"])
 @pytest.mark.parametrize("prefer", ["relay-bytes", "earliest-arrival"])
 def test_slotted_plans_are_compared_with_the_whole_graph(speed, reference, prefer):

@@ -155,6 +155,7 @@ def test_a_deadline_that_the_file_does_not_hold_is_not_guessed_away():
     assert "with options that the schedule does not hold" in found.advice.why_not
 
 
+@pytest.mark.slow
 @given(problem=problems(large=True))
 def test_causes_of_plans_that_were_asked_for_nothing_are_known(problem):
     """Whatever the problem and the shape, nothing is left unexplained."""

@@ -290,6 +290,7 @@ def test_in_slots_a_step_may_gain_nothing():
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(problem=problems(frozenset({"limits", "release", "storage"}), 3, large=True))
 def test_gains_in_slots_are_those_of_an_independent_program(problem):

@@ -121,6 +121,7 @@ def test_all_files_arrive_as_they_are(files, kind):
     assert {path.name for path in left} <= {"export.json", "lock", "plan", "started"}, left
 
 
+@pytest.mark.slow
 def test_killed_half_way_measured_planned_anew_and_finished(files, capsys):
     """As users do it: the plan, scripts, a break, progress, replan, the rest; in some 4 s.
 
@@ -178,6 +179,7 @@ def json_of(tree):
     return json.dumps(tree)
 
 
+@pytest.mark.slow
 def test_an_interrupted_script_goes_on_within_its_pieces(files):
     problem = problem_of_files()
     plan = dc.direct(problem)

@@ -120,6 +120,7 @@ def arrive(server, copy, tag, *, names=SAYABLE, algorithm="adler32"):
     assert arrived(server, f"{tag}-D") == contents
 
 
+@pytest.mark.slow
 def test_all_files_arrive_under_their_names_directly_and_by_the_relay(server, copy):
     arrive(server, copy, copy.__name__)
 
@@ -139,6 +140,7 @@ def test_gfal2_takes_no_md5_between_xrootds(server):
     assert "checksum error" in copy_by_gfal2_and_a_file(*copy, right, overwrite=True).lower()
 
 
+@pytest.mark.slow
 def test_an_ampersand_begins_an_option_of_copies_from_server_to_server(server):
     require_gfal2()
     write(server, "option-S", "a&tpc.src=x", b"data")

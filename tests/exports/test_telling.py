@@ -316,6 +316,7 @@ def test_ssh_gives_a_connection_up_as_other_tools_do(tmp_path, own):
     assert asked.startswith("h rsync" if own else "-o ConnectTimeout=20 h rsync")
 
 
+@pytest.mark.slow
 def test_a_relay_that_swallows_packets_is_named(tmp_path):
     scripts = Scripts(tmp_path, relay=True, n_ranges=1)
     with listening() as address:

@@ -43,6 +43,7 @@ def test_every_solver_plans_pipelines_of_two_hops(solver):
     assert plan.makespan_s == pytest.approx(plan.lower_bound_s * 1.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ONCE_DIFFERED)
 def test_every_solver_plans_the_same_end(seed):
     assert ties.case(seed) is None

@@ -49,6 +49,7 @@ def compared(seed, most):
         assert later.makespan_s <= fewer.makespan_s * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_no_numbers_are_better_nor_direct_nor_fewer_connections(seed):
     compared(seed, most=1.10)

@@ -155,6 +155,7 @@ def _judge(problem: Problem, wish: str, slack: float, seed: int) -> None:
 SLACKS = st.sampled_from([1.0, 1.0 + 1e-7, 1.003, 1.05, 1.5, 4.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wish", ["relay-bytes", "storage", "money"])
 @given(problem=problems(large=True), slack=SLACKS, seed=st.integers(0, 99))
 def test_no_plan_in_time_is_cheaper(wish, problem, slack, seed):

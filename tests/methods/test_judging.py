@@ -102,6 +102,7 @@ TWO_BYTES = {
 }
 
 
+@pytest.mark.slow
 def test_bytes_too_few_for_any_pipeline_are_planned_in_slots():
     problem = dc.Problem.from_dict(TWO_BYTES)
     plan = dc.coordinated(problem, chunk_s=0.0)

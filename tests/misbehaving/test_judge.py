@@ -197,6 +197,7 @@ def test_the_table_has_a_row_for_each_group_and_their_sum(folder):
     ]
 
 
+@pytest.mark.slow
 def test_each_row_has_its_first_cases_before_any_has_its_next_ones(folder):
     """One row is ahead: the others come first, until they are as far."""
     results = results_in(folder / "results.jsonl")
@@ -229,6 +230,7 @@ def test_what_was_tried_while_the_code_changed_does_not_count(folder, monkeypatc
     assert len(results_in(folder / "results.jsonl").by_key) == 2
 
 
+@pytest.mark.slow
 def test_a_digest_tells_code_and_nothing_else():
     assert code_state("curl") not in (code_state("aria2"), code_state("pull"))
     assert meaning('def f():\n    "It."\n    return 1  # it\n') == meaning("def f(): return 1")

@@ -33,6 +33,7 @@ def test_periods_releases_and_what_binds_are_found():
     assert found.binds_note == ""
 
 
+@pytest.mark.slow
 def test_the_figure_has_them_where_they_are():
     problem = two_phases()
     figure = plot_schedule(problem, dc.direct(problem))

@@ -133,6 +133,7 @@ def test_many_changes_become_means(monkeypatch):
     assert tree["collected_bytes"][-1] == pytest.approx(3000)
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_thousand_hosts_fits_in_few_megabytes():
     """1000 hosts, 100 000 transfers: each host sends its bytes in 100 pieces at changing rates."""
     n, pieces = 1000, 100
@@ -222,6 +223,7 @@ def arrows(shown) -> list:
     )
 
 
+@pytest.mark.slow
 def test_the_cursor_shows_who_sends_what_to_whom(opened):
     """At 5 s and at 10 s, with the slider, the buttons and the keyboard; 8 bits are a byte."""
     shown = opened(*relayed())
@@ -293,6 +295,7 @@ def test_time_is_zoomed_with_wheel_drag_keys_and_buttons_and_has_exact_values(op
     assert re.match(r"At (5|4\.9\d+|5\.0\d+) s", shown.inner_text("#instant"))
 
 
+@pytest.mark.slow
 def test_a_phone_shows_a_map_of_hosts_with_hostile_names(opened):
     """390 pixels wide, nothing beside them; the map has north up and east to the right."""
     evil = "</script><img src=x onerror=alert(1)>\"'" + "W" * 60
@@ -319,6 +322,7 @@ def test_a_phone_shows_a_map_of_hosts_with_hostile_names(opened):
     assert shown.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_nothing_to_move_is_a_page_too(opened):
     problem = dc.Problem.from_hosts([dc.Host("S"), dc.Host("D")], [dc.Link("S", "D", 1)], "D")
     shown = opened(problem, dc.direct(problem))

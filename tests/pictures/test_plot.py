@@ -207,6 +207,7 @@ def test_colours_tell_whose_data_wherever_they_are(relayed):
         assert colour == (PALETTE[0] if gid.split()[2] == "S1" else PALETTE[1])
 
 
+@pytest.mark.slow
 def test_the_ninth_source_is_hatched_in_the_picture_itself():
     """Its area has the first colour again, and ink; the first source's has no ink."""
     figure = plot_schedule(*star(9, size=10**9))
@@ -273,6 +274,7 @@ def test_of_many_hosts_the_picture_says_how_many_it_shows():
     assert "16 other sources" in texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("duration_s", "unit"),
     [(0.02, "ms"), (4, "s"), (200, "s"), (4000, "min"), (1e5, "h"), (1e6, "days"), (1e15, "days")],
@@ -357,6 +359,7 @@ def test_other_suffixes_are_refused(relayed, tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_named(relayed, tmp_path):
     with pytest.raises(ProblemError, match=r"a\.png: cannot be written: No such file"):
         save_plot(*relayed, tmp_path / "no-such-folder" / "a.png")

@@ -122,6 +122,7 @@ def test_ten_megabytes_of_noise_fail_fast(case, complain_csv):
     assert time.process_time() - began_s < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".toml", ".json", ".txt"])
 @pytest.mark.parametrize("kind", ["bytes", "letters"])
 def test_noise_for_a_problem(kind, suffix, tmp_path, capsys):

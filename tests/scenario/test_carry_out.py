@@ -20,6 +20,7 @@ def test_one_transfer_takes_bytes_over_rate():
     assert run.settings["scenario"]["run"]["seed"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["direct", "best-path", "coordinated"])
 @pytest.mark.parametrize("timing", ["asap", "planned"])
 def test_every_method_collects_every_byte(method, timing, paper):
@@ -150,6 +151,7 @@ def test_a_plan_in_slots_needs_room_for_what_it_stores(paper):
     assert carry_out(enough, engine="fluid").schedule.slot_s == 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["fluid", pytest.param("ns3", marks=needs_ns3)])
 def test_a_window_bounds_what_is_on_its_way(engine):
     """20 kB each round trip of 0.2 s are 100 kB/s, whatever the wire carries: 5 s for 500 kB.

@@ -108,6 +108,7 @@ def test_what_rests_is_whole():
     assert peak_storage_bytes(plan(rows)) == {"K": 10**15 + 2}
 
 
+@pytest.mark.slow
 @given(cases())
 def test_storage_at_any_instant_is_what_came_minus_what_went(case):
     problem, schedule = case

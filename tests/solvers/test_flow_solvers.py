@@ -145,6 +145,7 @@ class TestMaxFlow:
         supply.flags.writeable = False
         assert flow_solver.min_cost_flow(network, supply).tolist() == [3, 4, 2, 1, 6]
 
+    @pytest.mark.slow
     @given(network=networks())
     def test_equals_the_smallest_cut(self, flow_solver, network):
         flow = flow_solver.max_flow(network, 0, 1)
@@ -251,6 +252,7 @@ class TestMinCostFlow:
         with pytest.raises(SolverError, match="count costs in larger units"):
             flow_solver.min_cost_flow(network, np.array([12, -12]))
 
+    @pytest.mark.slow
     @given(
         network=networks(largest_capacity=1000),
         supplies=st.lists(st.integers(-30, 30), min_size=5, max_size=5),
@@ -268,6 +270,7 @@ class TestMinCostFlow:
         assert total_cost(network, flow) == pytest.approx(expected, abs=1e-6)
         assert not has_negative_cycle(network, flow)
 
+    @pytest.mark.slow
     @given(network=networks(largest_cost=10**8), share=st.fractions(0, 1, max_denominator=7))
     def test_large_amounts_leave_no_cycle_to_save_on(self, flow_solver, network, share):
         """From 0 to 1 a share of what the smallest cut lets pass."""
@@ -279,6 +282,7 @@ class TestMinCostFlow:
         assert not has_negative_cycle(network, flow)
 
 
+@pytest.mark.slow
 def test_threads_get_the_answers_that_one_thread_gets(flow_solver):
     """8 problems solved one after another, then by 4 threads at once."""
     random = np.random.default_rng(5)

@@ -131,6 +131,7 @@ def test_what_is_added_while_a_fold_goes_on_stays(store, monkeypatch):
     assert not list((store.folder / "parts").iterdir())
 
 
+@pytest.mark.slow
 def test_a_damaged_line_is_named_and_a_torn_one_left_out(tmp_path, monkeypatch, capsys):
     """A sweep of six runs that was killed: one line has another letter, the last lacks its end."""
     folder = tmp_path / "sweep"

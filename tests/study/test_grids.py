@@ -54,6 +54,7 @@ def test_tables_with_too_few_hosts_or_other_columns_are_refused(tmp_path):
             dc.sweep(experiment, tmp_path / f"out of {len(change)}", workers=0)
 
 
+@pytest.mark.slow
 def test_drift_of_the_measured_grids(cloud_grids, tmp_path):
     """Direct plans on nothing; no plan made on what really holds beats its lower bound."""
     path = Path(__file__).resolve().parents[2] / "experiments" / "drift.toml"

@@ -26,6 +26,7 @@ def rows_by_key(table):
     return without_times(table).set_index("key").sort_index()
 
 
+@pytest.mark.slow
 def test_a_value_that_is_added_runs_alone(tmp_path):
     """2 methods, 2 rates, 3 seeds are 12 runs; a third rate adds 6, and 2 more seeds 12."""
     first, kept = swept(tmp_path)
@@ -42,6 +43,7 @@ def test_a_value_that_is_added_runs_alone(tmp_path):
     assert (len(again), kept) == (30, 18)
 
 
+@pytest.mark.slow
 def test_it_ends_as_if_all_had_been_asked_for_at_once(tmp_path):
     swept(tmp_path / "grown")
     grown, _ = swept(tmp_path / "grown", axes=[METHOD, SLOW_RATE])

@@ -73,6 +73,7 @@ def test_failed_runs_are_tried_again_when_asked(tmp_path, monkeypatch):
     assert (tmp_path / "failed.jsonl").read_text() == ""
 
 
+@pytest.mark.slow
 def test_seeds_are_added_until_every_method_is_precise(tmp_path):
     """Backlogs are uniform from 1 to 9 MB, so makespans vary by half of their mean."""
     seeds = {"batch": 4, "least": 4, "most": 40}

@@ -27,6 +27,7 @@ import datacollect as dc
 from datacollect.study.workers import LocalProcesses
 
 
+@pytest.mark.slow
 def test_runs_are_counted_as_they_end_not_job_by_job(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.study.sweep.REPORT_S", 0.0)
     reports = []

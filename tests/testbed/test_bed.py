@@ -64,6 +64,7 @@ def ask(bed, one, other, how, number):
     return said
 
 
+@pytest.mark.slow
 def test_a_wire_has_its_rate_and_its_delay():
     """20 ms there and 20 ms back, never less; 10 Mbit/s of which TCP carries 95 %."""
     with Bed(one_wire(1.25e6, delay_s=0.02, queue_packets=30)) as bed:
@@ -76,6 +77,7 @@ def test_ordinary_users_have_beds_too():
         assert min(answers(bed, "L", "R", 2)) >= 0.040
 
 
+@pytest.mark.slow
 def test_a_wire_without_delay_has_its_rate_too():
     with Bed(one_wire(1.25e6)) as bed:
         assert rate_of(bed, "L", "R", 1.0) == pytest.approx(PAYLOAD * 1.25e6, rel=0.1)
@@ -108,6 +110,7 @@ def test_a_full_queue_drops_what_comes():
         assert dropped == 15
 
 
+@pytest.mark.slow
 def test_two_wires_carry_twice_as_much_through_a_relay(domains):
     """Seven hosts' way to D is one peering wire; by K1 there is another: both are full then."""
     bed, network = domains, domains.network
@@ -138,6 +141,7 @@ def test_background_flows_take_their_part():
         assert 0.1 * 1e6 < rate_of(bed, "L", "R", 1.5) < 0.85 * 1e6
 
 
+@pytest.mark.slow
 def test_a_cable_can_be_cut_and_mended(domains):
     bed = domains
     # Several, of which some may be late on a busy machine.

@@ -284,6 +284,7 @@ def test_a_node_that_is_no_text_is_refused():
         Topology.from_networkx(graph)
 
 
+@pytest.mark.slow
 def test_a_thousand_hosts_attach_in_seconds():
     topology = line(10, rate_bytes_per_s=1.0, delay_s=0.0)
     for i, node in zip(range(1000), itertools.cycle(topology.names), strict=False):

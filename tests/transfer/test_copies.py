@@ -123,6 +123,7 @@ def copied_and_killed(tmp_path, seed, how):
         world.kill_all()
 
 
+@pytest.mark.slow
 def test_of_a_file_that_is_adopted_nothing_unfinished_is_left(tmp_path):
     """A copy may have a file twice: as it came, and under its name."""
     files = {"S1": {"large": random.Random(1).randbytes(2_000_000)}}

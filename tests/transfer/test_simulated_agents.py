@@ -24,6 +24,7 @@ def test_what_once_failed(seed):
     SimulatedAgent(seed).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(1000, 1100, 50))
 def test_only_good_tickets_count_each_as_often_as_it_says(first):
     did = Counter()
@@ -35,6 +36,7 @@ def test_only_good_tickets_count_each_as_often_as_it_says(first):
     assert did["refused"] >= 600
 
 
+@pytest.mark.slow
 def test_only_good_tickets_count_among_few_clients():
     """A third of the clients, three times as many agents."""
     did = Counter()

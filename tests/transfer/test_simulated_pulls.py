@@ -53,6 +53,7 @@ def test_what_once_failed_of_servers(seed):
     carried_out(seed, web=True)
 
 
+@pytest.mark.slow
 def test_every_file_comes_whole_and_once_whatever_happens():
     """Each seed is a collection; of five about three lose their power at least once."""
     pulls = [carried_out(seed) for seed in range(1000, 1025)]
@@ -60,6 +61,7 @@ def test_every_file_comes_whole_and_once_whatever_happens():
     assert sum(pull.n_recorded for pull in pulls) >= 400, "hardly anything moves"
 
 
+@pytest.mark.slow
 def test_clocks_are_set_and_first_bytes_are_late_and_all_comes():
     """Of twenty small collections; tickets are refused in a third of them at least."""
     pulls = [carried_out(seed, is_small=True) for seed in range(1200, 1220)]
@@ -79,6 +81,7 @@ def test_every_file_comes_whole_and_once_where_there_are_few(first):
     assert sum(pull.n_recorded for pull in pulls) >= 100, "hardly anything moves"
 
 
+@pytest.mark.slow
 def test_every_file_of_web_servers_comes_whole_and_once():
     """Some sources are web servers that are busy, fail, cut answers short and change."""
     pulls = [carried_out(seed, web=True) for seed in range(2000, 2020)]

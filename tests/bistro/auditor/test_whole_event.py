@@ -168,6 +168,7 @@ def test_all_ways_give_the_same_answer(case):
     assert case.audit(workers=2).to_dict() == here
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_answer(case, tmp_path_factory):
     pytest.importorskip("distributed", reason=NO_DASK)
     here = case.audit(workers=0).to_dict()

@@ -261,6 +261,7 @@ def test_what_a_killed_process_had_opened_is_removed(opener):
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_processes_open_what_they_are_given_and_stay_for_more(opener, north, tmp_path):
     uploads = [HandedIn(EVENT, number, b"%d" % number) for number in range(5)]
     openings = []

@@ -546,6 +546,7 @@ def test_too_many_are_told_when_to_come_again():
     assert bench.take(Refuse) == []
 
 
+@pytest.mark.slow
 def test_a_campus_behind_one_address_is_served_while_a_stranger_there_is_not():
     """Tickets that count cost an address nothing; 600 that do not are its share."""
     bench = started()

@@ -122,6 +122,7 @@ def test_first_refusal_says_why_the_others_are_refused(services, capsys):
     assert (code, told["troubles"]) == (1, {URLS[1]: "(507) the disk is full"})
 
 
+@pytest.mark.slow
 def test_note_that_nobody_took_keeps_its_number(services, capsys, tmp_path):
     """Else a service that comes back would hold two amendments of one number."""
     services.ill = dict.fromkeys(URLS)
@@ -134,6 +135,7 @@ def test_note_that_nobody_took_keeps_its_number(services, capsys, tmp_path):
     assert (code, told["number"]) == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -152,6 +154,7 @@ def test_service_that_says_nonsense_is_named_and_the_other_counts(services, caps
     assert URLS[0] in told["troubles"]
 
 
+@pytest.mark.slow
 def test_changes_that_are_none_are_refused(services, capsys, tmp_path):
     (tmp_path / "b.toml").write_text("[[services]]\nurl = 'https://x.example'\n")
     for changes, said in (

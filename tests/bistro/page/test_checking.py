@@ -222,6 +222,7 @@ def test_a_later_deadline_counts_once_a_log_has_published_it(browser, tmp_path, 
         assert first.startswith("In time: " if is_published else "Late: ")
 
 
+@pytest.mark.slow
 def test_where_no_service_answers_that_is_said(browser, tmp_path):
     with page_of(browser, tmp_path, None) as page:
         _, *reasons = checked(page, CASES["in time"].data)

@@ -118,6 +118,7 @@ def leave(page):
 # One file, from the click to the end --------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     context, world, both_bistros, person
 ):
@@ -201,6 +202,7 @@ def test_a_ticket_that_does_not_count_is_refused_before_anything_is_sealed(
     assert lines(page) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours", [-2, 2])
 def test_time_left_is_by_the_services_clock(context, world, hours):
     """The deadline is two hours after the start: by this clock it is past, or four hours off."""
@@ -225,6 +227,7 @@ def test_a_file_that_has_gone_is_named_and_nothing_is_kept(context, world, perso
     assert not any(url.endswith("/commit") for url in context.asked)
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_nothing_is_handed_in(context, world, person):
     (person / "large.bin").write_bytes(bytes(10_000_000))
     page = context.new_page()
@@ -250,6 +253,7 @@ def test_german_is_spoken_to_who_speaks_it_and_to_who_chooses_it(browser, world)
         wait_until(page, "document.getElementById('submit').textContent === 'Hand in'")
 
 
+@pytest.mark.slow
 def test_who_closes_the_page_before_the_receipt_is_saved_is_asked(
     context, world, both_bistros, person
 ):
@@ -459,6 +463,7 @@ def say_verdict(context, world, word, why=""):
     context.route(f"{world.event.verdicts_url}/verdict/*", answer)
 
 
+@pytest.mark.slow
 def test_what_is_collected_is_said_to_be_and_stands_in_the_receipt(
     context, world, both_bistros, person
 ):

@@ -120,6 +120,7 @@ def hour_from_now(hours: int) -> int:
     return int(time.time()) + 3600 * hours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

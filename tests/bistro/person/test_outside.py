@@ -48,6 +48,7 @@ def test_two_authorities_prove_that_it_was_ready(person, capsys):
     assert (verdict.outcome, verdict.time_s) == ("in time", told["counted_s"])
 
 
+@pytest.mark.slow
 def test_one_authority_is_not_enough_and_nobody_else_is_there(person, capsys, monkeypatch):
     monkeypatch.setattr("datacollect.bistro.person.upload.PATIENCE_S", 2.0)
     # It answers no more.

@@ -43,6 +43,7 @@ def handed_in(capsys, *arguments: str) -> tuple[int, dict]:
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_file_is_sealed_proved_by_the_service_that_is_there_and_verified_offline(person, capsys):
     code, told = handed_in(capsys, "a.txt", "--ticket", "my.ticket")
     assert (code, told["complete"], told["files"][0]["outcome"]) == (0, True, "in time")
@@ -58,6 +59,7 @@ def test_file_is_sealed_proved_by_the_service_that_is_there_and_verified_offline
     assert (person / "a.txt.receipt.json").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_changed_file_is_said_and_what_was_sealed_can_be_gone_on_with(person, capsys):
     assert handed_in(capsys, "a.txt", "--ticket", "my.ticket")[0] == 0
     kept = (person / "a.txt.keep").read_bytes()
@@ -102,6 +104,7 @@ def test_of_several_files_the_good_ones_are_handed_in_and_the_others_named(perso
     assert "keep None" not in err
 
 
+@pytest.mark.slow
 def test_two_processes_that_hand_in_one_file_make_one_entry(person, running):
     command = running.command(
         *("upload", "a.txt", "--event", "event.toml", "--ticket", "my.ticket", "--json")

@@ -172,6 +172,7 @@ def anew_words(world, person):
     return [word for word in words if word.sealed_anew]
 
 
+@pytest.mark.slow
 def test_what_does_not_open_is_sealed_anew_and_collected(world, person, capsys, monkeypatch):
     (person / "a.bin").write_bytes(content := bytes(range(256)) * 8000)
     with ExitStack() as held, world.verdict_log(DESTINATION) as log:
@@ -307,6 +308,7 @@ def test_other_verdicts_are_said_with_what_can_be_done(
         assert ("show" in shown) == (code != 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bistro_that_the_destinations_table_favours_is_pushed_to(world, person, capsys, name):
     (person / "a.bin").write_bytes(b"income")
@@ -321,6 +323,7 @@ def test_the_bistro_that_the_destinations_table_favours_is_pushed_to(world, pers
     assert (code, told["held_by"]) == (0, name)
 
 
+@pytest.mark.slow
 def test_a_log_of_verdicts_that_is_away_is_asked_once_for_all_files(world, person, capsys, dialled):
     for name in ("a.bin", "b.bin", "c.bin"):
         (person / name).write_bytes(name.encode())

@@ -35,6 +35,7 @@ def carried_out(first: int, count: int) -> set[str]:
     return happened
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_and_every_liar_is_named():
     """By seed 44 everything has happened once."""
     assert carried_out(0, 150) >= HAPPENS

@@ -254,6 +254,7 @@ SMALL_DISK = (
 )
 
 
+@pytest.mark.slow
 def test_full_disk_names_others_and_goes_on_once_there_is_room(event, tmp_path):
     place = tmp_path / "disk"
     place.mkdir()

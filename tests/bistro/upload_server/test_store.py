@@ -119,6 +119,7 @@ def event(tmp_path_factory):
     return bistro_event(tmp_path_factory.mktemp("event"), admission="open")
 
 
+@pytest.mark.slow
 def test_what_was_promised_outlives_a_kill_at_every_step(tmp_path, event):
     n_steps, last = 0, 0
     while last == n_steps:

@@ -84,6 +84,7 @@ def slack_of(problem: Problem, plan: dc.Schedule) -> float:
     return 1.1e-5 if is_twice else 1e-6
 
 
+@pytest.mark.slow
 @example(problem=released_over_a_wire_crossed_twice())
 @given(problem=shared_problems(most_hosts=3))
 @settings(suppress_health_check=list(HealthCheck))

@@ -39,6 +39,7 @@ def test_any_mix_of_constraints_agrees_with_one_commodity_per_source(problem):
     agrees_with_one_commodity_per_source(problem, "ortools")
 
 
+@pytest.mark.slow
 @given(shared_problems())
 def test_cbc_agrees_with_one_commodity_per_source(problem):
     agrees_with_one_commodity_per_source(problem, "pulp")

@@ -139,6 +139,7 @@ def test_a_clock_that_is_set_is_noticed_and_one_that_drifts_is_not():
     assert abs(set_clock_ns() - (time.time_ns() - time.monotonic_ns())) < 1e9
 
 
+@pytest.mark.slow
 def test_calls_that_fail_cost_a_packet_at_most(monkeypatch):
     """The n-th reading fails, for each of the first four: what else comes is kept."""
 

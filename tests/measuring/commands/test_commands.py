@@ -253,6 +253,7 @@ def test_routers_are_coloured_by_a_table_of_providers(samples, call):
     assert "Quad9" in (samples.parent / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_live_page_is_served_until_the_signal(samples):
     """Whoever has its address is told what is there; it ends as other commands do."""
     command = [sys.executable, "-m", "datacollect", "measure", "watch", "samples", "--page", "0"]

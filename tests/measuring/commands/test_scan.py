@@ -27,6 +27,7 @@ def rows(folder) -> list[dict]:
     return found.frame.to_dict("records")
 
 
+@pytest.mark.slow
 def test_a_scan_says_the_fewest_streams_that_get_most(hosts, tmp_path, capsys):
     """The agent's rate holds for all connections together: one gets what two get.
 
@@ -50,6 +51,7 @@ def test_a_scan_says_the_fewest_streams_that_get_most(hosts, tmp_path, capsys):
     assert "of the most" in said[-1] or "no fewer streams" in said[-1]
 
 
+@pytest.mark.slow
 def test_a_flood_says_what_a_host_sends_in_all(hosts, tmp_path, capsys):
     """Its agent shares the rate, so that each gets less at once than alone."""
     folder = str(tmp_path / "samples")

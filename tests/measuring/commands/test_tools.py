@@ -365,6 +365,7 @@ def test_what_pairs_tell_is_a_line(found, said):
     assert PAIRS.line(row) == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["D", "S"])
 def test_an_end_that_is_killed_is_named_and_its_bytes_stay_counted(agents, tmp_path, killed):
     sender, receiver, hosts = agents

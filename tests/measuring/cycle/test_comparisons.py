@@ -82,6 +82,7 @@ def test_the_budget_pays_for_one(tmp_path, hosts, compared):
     assert said[-1] == "left out, the budget does not reach so far"
 
 
+@pytest.mark.slow
 def test_links_of_hosts_whose_agents_have_gone_are_compared_no_more(tmp_path, compared):
     """A and B had agents once, and a router in common with E and F; now A is an iperf3 server."""
     hosts = {
@@ -110,6 +111,7 @@ def test_tests_of_several_links_may_be_all_that_is_asked_for(tmp_path, hosts, to
     assert (planned.flood is None) == ("flood" not in tools)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_runs", [1, 3])
 def test_a_cycle_that_goes_on_has_paid_for_what_was_compared(tmp_path, hosts, compared, n_runs):
     """It is killed within the first comparison, or when it is decided: none is run twice."""

@@ -55,6 +55,7 @@ def overlapping(rows, host_of):
     ]
 
 
+@pytest.mark.slow
 def test_a_cycle_tests_each_pair_once_by_each_tool(tmp_path):
     """Of 12 pairs 6 may send: the others are refused by ping, and not asked for tcp any more."""
     said = []
@@ -96,6 +97,7 @@ def test_the_next_cycle_changes_partners_and_is_another(tmp_path):
     assert rounds[0] != rounds[1] or rounds[1] != rounds[2]
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_there_costs_its_own_tests_only(tmp_path):
     with star(tmp_path) as agents:
         hosts = write_hosts(tmp_path, agents)
@@ -153,6 +155,7 @@ def test_a_budget_ends_with_the_pairs_that_weigh_least(tmp_path):
     assert len(done.left_out) == 9
 
 
+@pytest.mark.slow
 def test_hosts_in_a_pull_say_so_and_are_not_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(handlers, "is_marked", lambda mark: mark == "in-pull")
     with star(tmp_path) as agents:

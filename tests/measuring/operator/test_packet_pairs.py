@@ -189,6 +189,7 @@ def test_lost_packets_are_said_and_their_pairs_left_out(tmp_path, monkeypatch):
         assert row["bandwidth_bytes_per_s"] == pytest.approx(5 * MBIT, rel=0.01)
 
 
+@pytest.mark.slow
 def test_where_large_packets_do_not_arrive_smaller_ones_are_sent(tmp_path, monkeypatch):
     """Greetings are large and small in turn; the model knows no sizes: 1280 bytes take as long."""
     greetings = []
@@ -242,6 +243,7 @@ def test_a_port_that_another_uses_is_named(tmp_path):
         assert came(other) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["socket", "setsockopt", "bind"])
 def test_a_socket_that_cannot_be_opened_is_a_reason(tmp_path, monkeypatch, call):
     """Each call that opens the receiver's fails in turn; TCP's sockets are others."""
@@ -270,6 +272,7 @@ def test_a_socket_that_cannot_be_opened_is_a_reason(tmp_path, monkeypatch, call)
         assert measured(by, to)["loss"] == 0
 
 
+@pytest.mark.slow
 def test_a_firewall_that_drops_all_is_named_after_a_few_packets(tmp_path, monkeypatch):
     wire = ModelledWire(monkeypatch, 5 * MBIT, is_lost=lambda _: True)
     with pair(tmp_path) as (by, to):

@@ -402,6 +402,7 @@ def test_round_trips_that_are_none_are_not_kept(tmp_path, told):
 # Leases --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_who_waits_is_told_and_gets_the_host_when_the_other_has_gone(tmp_path):
     """The other operator vanishes with its connection, long before its lease would have ended."""
     lines = []

@@ -201,6 +201,7 @@ def test_another_scheme_is_drawn_at_once(page_at, tmp_path):
     wait_until(page, f"{fill} === 'rgb(230, 232, 235)'")
 
 
+@pytest.mark.slow
 def test_without_the_token_nothing_is_shown_and_the_remedy_is(page_at, browser):
     page = browser.new_page()
     page.goto(page_at.url.partition("#")[0])
@@ -209,6 +210,7 @@ def test_without_the_token_nothing_is_shown_and_the_remedy_is(page_at, browser):
     page.close()
 
 
+@pytest.mark.slow
 def test_a_page_whose_program_has_ended_says_so(feed, browser):
     page = browser.new_page()
     with LivePage(live_files("x"), feed.news, 0, LIVE_POLICY) as server:

@@ -73,6 +73,7 @@ def test_a_route_counts_once_in_stretches_that_begin_before_its_last_use_ended()
     assert worst([0.75] * 3, [*rows[:2], (2, 2, 3)]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1_000, 200_000])
 def test_a_hostile_row_of_pieces_takes_time_in_proportion(n):
     """200 routes round half a byte each, then many pieces a little more and less, in turns.

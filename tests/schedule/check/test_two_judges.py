@@ -75,6 +75,7 @@ def test_a_byte_too_many_may_end_long_before_the_bound():
     assert library(problem.to_dict(), sooner) is None
 
 
+@pytest.mark.slow
 def test_mutated_schedules_are_the_same_every_time_and_neither_all_valid_nor_all_not():
     cases = [mutated(seed) for seed in range(80)]
     valid = sum(judge(case.problem, case.schedule) is None for case in cases)

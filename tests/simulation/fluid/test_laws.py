@@ -1,5 +1,6 @@
 """Invariants of the fluid engine, for any problem and plan."""
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.small_problems import MB
@@ -38,6 +39,7 @@ def test_any_schedule_is_carried_out_byte_for_byte(case):
         assert run.makespan_s <= 2 * plan.makespan_s + 1e-6
 
 
+@pytest.mark.slow
 @given(
     problems(frozenset({"limits", "shared", "release", "held", "storage"}), most_hosts=5),
     st.booleans(),
@@ -64,6 +66,7 @@ def test_no_pipelined_collection_comes_to_a_standstill_at_storage_limits(problem
                 assert peaks.get(name, 0.0) <= room * (1 + 1e-6) + 1
 
 
+@pytest.mark.slow
 @given(problems(most_hosts=5), st.booleans(), st.sampled_from([0.2, 0.7, 30.0]))
 def test_nothing_is_sent_twice_where_connections_stall(problem, shared, stall_s):
     """Links carry nothing in some periods: connections are replaced, and go on where they were.

@@ -57,6 +57,7 @@ def test_udp_takes_its_mean_first():
     assert goodput(run)[0, "during"] == pytest.approx(20.0)
 
 
+@pytest.mark.slow
 def test_udp_on_and_off_takes_its_mean_in_the_long_run():
     """Over 1000 cycles the share of on-time is within 10 % of a quarter (3 standard deviations)."""
     network = line_network([100.0, 1e6], PLACES, background=[background("udp", **UDP)])

@@ -52,6 +52,7 @@ class Both(Relayed):
         return [*super().start(), *(replace(d, connection=2) for d in own)]
 
 
+@pytest.mark.slow
 def test_a_relay_stores_no_more_than_its_buffer_under_background_traffic():
     """R's way out is half its way in and shared with a TCP flow: what comes has to wait."""
     network = replace(

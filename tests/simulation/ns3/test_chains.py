@@ -113,6 +113,7 @@ class DropsAndGoesOn(Scripted):
         return [Close(0, drop_queue=True), Open(1, ("S", "D")), Send(1, "S", 0, MB)]
 
 
+@pytest.mark.slow
 def test_cut_off_half_way_its_hops_end_and_the_bytes_that_came_count_once():
     script = DropsAndGoesOn(CHAIN, Send(0, "S", 0, MB), WakeMe(1.0, 0))
     run = simulate_ns3(TWO_HOPS, {"S": MB}, "D", script)

@@ -52,6 +52,7 @@ def test_one_transfer_takes_its_bytes_with_headers_and_a_handshake():
     assert run.wires["dropped_packets"].sum() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "seconds"), [(1, 33.3), (5, 20.0), (20, 17.7)])
 def test_store_and_forward_takes_the_time_of_one_piece_more(number, seconds):
     """The second hop ends one piece's time after the first: 16.6 s · (1 + 1/n), slow starts."""
@@ -67,6 +68,7 @@ def test_cut_through_takes_hardly_longer_than_one_hop():
     assert run.peak_storage_bytes().loc["R", "others_bytes"] < 0.1 * MB
 
 
+@pytest.mark.slow
 def test_pieces_cost_next_to_nothing():
     """2500 pieces of 2 kB take the time of one: ranges are counts, not messages."""
     one = simulate_ns3(TWO_HOPS, {"S": 5 * MB}, "D", Relayed(5 * MB, 1, cut_through=True))
@@ -108,6 +110,7 @@ def test_a_plan_of_thousands_of_pieces_costs_no_more_than_one_of_a_single_piece(
     print(cpu)  # noqa: T201 - to be seen with -s; a busy machine makes a bound useless
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controller", [PlannedController, AsapController])
 def test_a_plan_over_disjoint_idle_links_takes_what_it_predicts(controller):
     """Two sources straight to D, one over a relay, on wires of their own: 13.28 s."""
@@ -155,6 +158,7 @@ def test_nobody_is_woken_before_the_time(warm_up_s):
     assert run.settings["end_s"] == pytest.approx(times_s[-1], abs=2e-9)
 
 
+@pytest.mark.slow
 def test_a_relay_stores_no_more_than_its_buffer():
     """The relay's way out is a quarter of its way in: unbounded it stores most of the data."""
     rates = np.array([RATE, RATE, RATE / 4, RATE / 4])

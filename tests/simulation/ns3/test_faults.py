@@ -50,6 +50,7 @@ def test_what_fails_in_the_worker_is_an_error_that_names_the_run(how, words):
     assert straight(LINE, {"S": 10}).complete  # the next one is not affected
 
 
+@pytest.mark.slow
 def test_an_abort_of_ns3_itself_names_the_run_and_tells_its_last_words():
     """A buffer of 4 GiB and more does not fit ns-3's 32 bits."""
     network = replace(LINE, transport=Transport(buffer_bytes=1 << 33))

@@ -24,6 +24,7 @@ def test_probes_measure_one_pair_at_a_time():
     assert list(probes.samples.loc[0, ["from", "to", "streams", "concurrency"]]) == ["A", "B", 1, 0]
 
 
+@pytest.mark.slow
 def test_a_probe_that_takes_too_long_tells_what_had_arrived():
     probes = probe_ns3(LINE, [("S", "D")], 5 * MB, give_up_s=8.0)
     assert probes.samples["bytes"].item() == pytest.approx(8 * RATE / ON_THE_WIRE, rel=0.12)

@@ -82,6 +82,7 @@ def test_runs_that_did_not_end_are_counted_apart(tmp_path):
     assert math.isnan(row["makespan_s"])
 
 
+@pytest.mark.slow
 def test_a_ratio_tells_of_how_many_pairs_it_is(tmp_path, capsys, monkeypatch):
     """Direct did not end for one of three seeds: of coordinated three count, beside two pairs."""
     write_sweep(tmp_path, "figure3", gains, only=SMALL, seeds=3, noise=0.0)
@@ -147,6 +148,7 @@ def test_a_report_without_claims_takes_away_those_of_before(fixed, tmp_path):
     assert list(found.claims.columns)[:2] == ["claim", "part"]
 
 
+@pytest.mark.slow
 def test_processor_times_are_the_same_wherever_they_stand(fixed, tmp_path, capsys):
     """The sweep, its report, its tables: runs, and a measurement for each setting and seed."""
     experiment = tmp_path / "small.json"
@@ -175,6 +177,7 @@ def test_processor_times_are_the_same_wherever_they_stand(fixed, tmp_path, capsy
     assert [row["seeds"] for row in tree["results"]] == [3] * 4
 
 
+@pytest.mark.slow
 def test_more_values_say_what_was_kept(tmp_path, capsys):
     (tmp_path / "line.json").write_text(json.dumps(SCENARIO))
     experiment, out = tmp_path / "small.json", str(tmp_path / "out")

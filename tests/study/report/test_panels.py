@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from instances.made_sweeps import SMALL, write_sweep
 
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.panels import panels_of
 
 
+@pytest.mark.slow
 def test_a_series_that_was_run_once_for_all_is_in_every_panel(tmp_path):
     """Direct plans on no estimates: its runs at 0 % are shown where estimates are wrong, too."""
     write_sweep(tmp_path / "a", "figure4", only={"flows": ["60"], "error": ["0 %", "+70 %"]})

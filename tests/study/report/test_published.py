@@ -22,6 +22,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 def test_every_number_comes_out_again_from_the_rows_alone(tmp_path):
     """Noise, so that each interval has its own bounds; all digits of all tables."""
     write_sweep(tmp_path / "sweep", "figure3", gains, only=SMALL, noise=0.2)

@@ -84,6 +84,7 @@ def test_the_same_sweep_gives_the_same_files(reported, reports):
         assert (reported.folder / name).read_bytes() == (again / name).read_bytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty_pictures")
 def test_several_sweeps_of_one_name_do_not_overwrite_each_other(tmp_path):
     only = {**SMALL, "flows": ["0"], "ratio": ["1:1"]}
@@ -116,6 +117,7 @@ def test_all_rows_are_printed(tmp_path, monkeypatch, capsys):
     assert sum(line.split(" ")[0] in flows for line in lines) == len(reports.own.table) > 60
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty_pictures")
 def test_a_real_sweep_has_a_report(tmp_path):
     experiment = dc.Experiment.from_dict(
@@ -164,6 +166,7 @@ def test_the_command_prints_verdicts_and_where_the_page_is(reports):
     assert str(folder / "index.html") in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty_pictures")
 def test_without_plotly_all_is_there_but_the_page(sweep_folder, capsys, monkeypatch):
     """A page of a report before, which would speak of other numbers, is taken away."""

@@ -9,6 +9,7 @@ from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.tables import summary_table
 
 
+@pytest.mark.slow
 def test_each_has_the_reference_of_as_many_connections_that_is_meant_for_it(tmp_path):
     """Two lanes compare with direct as many as two lanes, best-path with as many as best-path."""
 
@@ -49,6 +50,7 @@ def test_under_wrong_estimates_methods_are_compared_under_the_same(tmp_path):
     assert table.loc[("best-path", "+70 %"), "over_coordinated"] == pytest.approx(3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("connections", "is_equal"), [(40, True), (43, True), (45, False)])
 def test_as_many_means_within_a_tenth(tmp_path, connections, is_equal):
     """Re-planned plans open more than direct was given: then there is nothing to compare with."""

@@ -219,6 +219,7 @@ def test_paths_out_of_the_folder(agent, path):
     assert over_tls(agent, raw).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 404 "))
 
 
+@pytest.mark.slow
 def test_slow_clients_are_let_go_and_hinder_nobody(agent):
     """Fifty that drip a head, fifty that say nothing, fifty that greet and ask for nothing."""
     connections = []

@@ -68,6 +68,7 @@ def relayed(agent, port, target, n_bytes):
     return n_received
 
 
+@pytest.mark.slow
 def test_two_collectors_at_once_share_the_rate(source):
     agent, _ = source
     with MeteredPort(agent.address) as port:
@@ -80,6 +81,7 @@ def test_two_collectors_at_once_share_the_rate(source):
     assert most_within(port.rows, 1.0) < 1.5 * RATE
 
 
+@pytest.mark.slow
 def test_what_is_served_and_what_is_relayed_share_the_rate(source):
     agent, target = source
     got = []

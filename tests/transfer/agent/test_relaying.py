@@ -110,6 +110,7 @@ def test_many_bytes_both_ways_at_once_arrive_as_they_were_sent(ends):
     assert got[far] == data[near]
 
 
+@pytest.mark.slow
 def test_a_receiver_that_waits_makes_the_sender_wait(ends):
     """What lies at a relay is bounded by its pipe and the sockets' buffers."""
     near, far = ends

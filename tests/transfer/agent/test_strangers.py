@@ -65,6 +65,7 @@ def test_whoever_hears_a_reason_without_tls_above_the_limit(tmp_path):
         assert b"too many connections from there; try again later" in answer
 
 
+@pytest.mark.slow
 def test_whoever_drips_is_let_go_in_time(tmp_path):
     """A byte every 0.1 s, which no time-out of a system call notices; a second for all of it.
 
@@ -166,6 +167,7 @@ def resident_mb(number: int) -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason=NO_PROC)
 @pytest.mark.parametrize(
     "begin",
@@ -217,6 +219,7 @@ class FullListener:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
+@pytest.mark.slow
 def test_an_agent_out_of_file_descriptors_tries_again_now_and_then(tmp_path):
     """About twice a second, with a line in the log each time, and serves as soon as it can."""
     with running(write_agent(tmp_path, "S1", serve="data")) as agent:

@@ -68,6 +68,7 @@ def test_each_field_of_a_body(target):
     assert statuses[400] > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["after", "most", "detail", "more", ""])
 def test_each_field_of_a_query(key):
     for words, value in VALUES.items():

@@ -53,6 +53,7 @@ DRIPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drips", [DRIPS[:6], DRIPS[6:]], ids=["before-bytes", "of-bytes"])
 def test_sources_that_drip_keep_nobody_from_the_first_byte(tmp_path, drips):
     cases = {f"H{i}": case_by_words(*each) for i, each in enumerate(drips)}
@@ -70,6 +71,7 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.slow
 def test_lists_without_end_keep_nobody_from_the_first_byte(tmp_path):
     cases = {f"H{i}": case_by_words("inventory", words) for i, words in enumerate(ENDLESS)}
     trial = Trial(tmp_path, cases, limits=LONG, relents=True)

@@ -144,6 +144,7 @@ def test_a_source_that_sends_as_much_as_it_can(tmp_path, key, where, words, stop
     require_modest(tmp_path, key, [case_by_words(where, words)], stop_after_s)
 
 
+@pytest.mark.slow
 def test_sources_that_send_as_much_as_they_can(tmp_path, key):
     cases = [case_by_words(*each) for *each, stop_after_s in MUCH[:4]]
     require_modest(tmp_path, key, cases, None)
@@ -176,6 +177,7 @@ def require_modest(tmp_path, key, cases, stop_after_s):
     assert found["grown_mb"] < HOSTILE_MB, found
 
 
+@pytest.mark.slow
 def test_agents_listen_on_ipv6(tmp_path):
     trial = Trial(tmp_path, {"H0": case_by_words("facts", "its body is nothing")}, "::1")
     assert trial.run() == []

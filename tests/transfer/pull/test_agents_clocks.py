@@ -86,6 +86,7 @@ def test_a_source_whose_clock_is_set_is_asked_again_and_all_comes(tmp_path, file
     assert not [line for line in told if line.startswith("given up")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nth", [2, 3])
 @pytest.mark.parametrize("step_s", STEPS_S)
 def test_a_relay_whose_clock_is_set_is_asked_again_and_all_comes(tmp_path, files, step_s, nth):
@@ -112,6 +113,7 @@ class Moving:
         return now_s + 3600.0 * self.n
 
 
+@pytest.mark.slow
 def test_an_agent_that_refuses_and_says_another_time_each_time_is_given_up(agents, tmp_path):
     """It has its patience, and no more."""
     one, two = agents("S1", {"a": b"a"}), agents("S2", {"c": b"c"}, refuses=401, ahead_s=Moving())

@@ -118,6 +118,7 @@ def test_a_plan_of_sources_that_were_not_listed_is_not_whole(agents, collection_
     assert not dc.pull(collection_of(one, two, limits=SHORT), into, plan_only=True).listed
 
 
+@pytest.mark.slow
 def test_while_listing_and_after_a_kill_it_is_not_complete(agents, collection_of, into, tmp_path):
     """A pull that is killed before a list has ended knows nothing of what it has not heard."""
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, slow_s=300.0)

@@ -45,6 +45,7 @@ def test_files_of_a_server_come_whose_first_byte_is_below_the_time_out(
     assert {name: (tmp_path / f"into/W/{name}").read_bytes() for name in files} == files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_files", [1, 3])
 def test_files_of_an_agent_come_whose_first_byte_is_below_the_time_out(
     agents, collection_of, tmp_path, monkeypatch, n_files

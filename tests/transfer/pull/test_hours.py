@@ -210,6 +210,7 @@ def served(tmp_path, name, n_bytes=100_000):
     return path
 
 
+@pytest.mark.slow
 def test_a_closed_source_is_waited_for_longer_than_patience_and_nothing_comes_before(
     tmp_path, collection_of
 ):
@@ -264,6 +265,7 @@ def test_a_source_that_closes_goes_on_when_it_opens_again(tmp_path, collection_o
     assert sum(n for at, n in at_s if at >= opens.timestamp()) > n_bytes / 4
 
 
+@pytest.mark.slow
 def test_a_host_that_does_not_answer_while_it_is_closed_is_not_given_up(tmp_path, collection_of):
     """Its agent starts when it opens, after twice the patience."""
     with running(served(tmp_path, "S")) as s:

@@ -40,6 +40,7 @@ def test_so_much_room_is_left_free(tmp_path, agents, collection_of):
     assert dc.pull(collection, tmp_path / "into").complete
 
 
+@pytest.mark.slow
 def test_a_pull_ends_when_it_is_to_end_with_what_has_come_by_then(tmp_path, agents, collection_of):
     """Others' files come; of who trickles, and of who never lists, it is said why not."""
     quick = agents("quick", {"a": b"a" * 1000})

@@ -115,6 +115,7 @@ def test_a_narrowed_start_keeps_the_pieces_of_the_rest(agents, collection_of, tm
     assert n_read(one) <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("include", "exclude", "options"),
     [

@@ -80,6 +80,7 @@ def test_a_bandwidth_is_an_estimate_unless_it_is_a_cap(tmp_path, collection_of):
     assert answer.makespan_s < 60
 
 
+@pytest.mark.slow
 def test_two_sources_share_what_the_destination_takes(tmp_path, collection_of):
     with (
         running(serving(tmp_path, "S", RATE)) as s,
@@ -136,6 +137,7 @@ def test_web_servers_keep_to_limits_too(tmp_path, collection_of):
     assert most_within(port.rows, 1.0) < 1.5 * RATE
 
 
+@pytest.mark.slow
 def test_waiting_for_a_limit_is_no_silence_of_the_source(tmp_path, collection_of):
     """16 sessions share 25 kB/s, so that each waits longer than patience for what it may take."""
     with running(serving(tmp_path, "S", 120_000)) as source:

@@ -125,6 +125,7 @@ def test_after_the_state_is_lost_nothing_is_fetched_again(tmp_path, served, coll
     assert (answer.n_files, answer.routes) == (34, ())
 
 
+@pytest.mark.slow
 def test_an_agent_is_upgraded_while_data_flow(tmp_path, served, collection_of, monkeypatch):
     """The first knows no features; the second, at the same place, all of them."""
     for i in range(20):

@@ -191,6 +191,7 @@ def test_plan_only_moves_nothing(agents, collection_of, tmp_path):
     assert not (tmp_path / "into/S1").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("include", "exclude", "wanted"),
     [

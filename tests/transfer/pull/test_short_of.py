@@ -136,6 +136,7 @@ def test_of_descriptors_the_number_is_told_and_each_remedy_works(pull_beside, tm
     assert (tmp_path / "into/S1/b").read_bytes() == FILES["b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit_mib", [120, 220, 300])
 def test_of_memory_it_is_told_how_much_there_is_and_no_package_is_missing(pull_beside, limit_mib):
     code, said = pull_beside(f"ulimit -v {limit_mib * 1024}; exec")

@@ -47,6 +47,7 @@ def test_the_remedy_works_where_its_disk_needs_more_time(agents, collection_of, 
     assert dc.pull(collection, tmp_path / "into").complete
 
 
+@pytest.mark.slow
 def test_a_list_that_gives_more_than_a_name_a_second_goes_on(agents, collection_of, tmp_path):
     """Eight pages of a name, 0.2 s each, are three times the patience."""
     slow = agents("S1", FILES, page_s=0.2)

@@ -84,6 +84,7 @@ def test_what_is_listed_late_joins_what_is_under_way(agents, collection_of, into
     assert planned(into) == 2
 
 
+@pytest.mark.slow
 def test_an_agent_that_comes_late_is_waited_for(collection_of, into, tmp_path):
     port = free_port()
     late = LyingAgent("S1", tmp_path, FILES, port=port)

@@ -76,6 +76,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", ERRORS)
 def test_whenever_the_state_cannot_be_written_nothing_is_lost(tmp_path, kind):

@@ -149,6 +149,7 @@ def test_a_log_that_a_killed_pull_has_left_is_read(tmp_path):
         status_of(tmp_path / "into")
 
 
+@pytest.mark.slow
 def test_beside_a_pull_at_work_each_look_is_of_one_instant(tmp_path):
     """Two facts are changed together, over and over, with the log begun again in between."""
     store = Store(tmp_path)

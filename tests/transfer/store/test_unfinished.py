@@ -72,6 +72,7 @@ def tampered(tmp_path, name, n_pieces, *, is_killed):
     return len(numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_what_was_tampered_with_between_two_starts_is_fetched_again(tmp_path, name):
     assert tampered(tmp_path, name, 7, is_killed=True) >= 2

@@ -47,6 +47,7 @@ def files_in(folder):
     )
 
 
+@pytest.mark.slow
 def test_reports_and_then_wanted_segments_come(served, tmp_path):
     event, made, ends = served
     said = []
@@ -119,6 +120,7 @@ def test_a_bistro_that_lists_what_fits_nowhere_keeps_nobody_from_being_collected
         bring({"north": REPORTS, "south": REPORTS})
 
 
+@pytest.mark.slow
 def test_a_bistro_that_trickles_holds_the_others_up_for_so_long_and_no_longer(served, tmp_path):
     event, made, _ = served
     trickling = LyingAgent(

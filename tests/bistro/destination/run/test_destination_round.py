@@ -161,6 +161,7 @@ def bench(tmp_path, witnesses):
     return Bench(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
     one = bench.handed_in(1, ticket=1)
     draft = bench.handed_in(2, ticket=2, time_s=DEADLINE_S - 9)
@@ -187,6 +188,7 @@ def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
     assert bench.lies == []
 
 
+@pytest.mark.slow
 def test_rounds_go_on_while_pushes_arrive(bench):
     one, two = bench.handed_in(1, ticket=1), bench.handed_in(2, ticket=2)
     north = bench.bistros["north"]
@@ -200,6 +202,7 @@ def test_rounds_go_on_while_pushes_arrive(bench):
     assert bench.counts.collected == 2
 
 
+@pytest.mark.slow
 def test_what_is_opened_and_said_does_not_lie_here_twice(bench):
     """And is not fetched again, though its segment is gone."""
     one, two = bench.handed_in(1, ticket=1), bench.handed_in(2, ticket=2)
@@ -236,6 +239,7 @@ def test_no_segment_goes_before_witnesses_have_signed_its_verdicts(bench, witnes
     assert len(bench.logged()) == 1
 
 
+@pytest.mark.slow
 def test_bistros_that_lie_are_named_and_the_others_files_are_collected(bench):
     one, two, three = (bench.handed_in(n, ticket=n) for n in (1, 2, 3))
     north, south = bench.bistros.values()
@@ -267,6 +271,7 @@ def test_bistros_that_lie_are_named_and_the_others_files_are_collected(bench):
     assert bench.counts.waiting == 1
 
 
+@pytest.mark.slow
 def test_a_batch_that_a_bistro_changes_is_read_again_and_both_notes_are_kept(bench):
     one, two = bench.handed_in(1, ticket=1), bench.handed_in(2, ticket=2)
     north = bench.bistros["north"]
@@ -306,6 +311,7 @@ def test_batches_in_the_place_of_others_are_named_and_not_taken(bench):
     assert bench.said() == {}
 
 
+@pytest.mark.slow
 def test_what_was_read_and_has_not_changed_is_not_read_again(bench, monkeypatch):
     n_read = []
 
@@ -325,6 +331,7 @@ def test_what_was_read_and_has_not_changed_is_not_read_again(bench, monkeypatch)
     assert len(n_read) == 2
 
 
+@pytest.mark.slow
 def test_a_segment_of_another_length_than_its_index_says_is_named_and_another_copy_taken(bench):
     one = bench.handed_in(1, ticket=1)
     north, south = bench.bistros.values()

@@ -153,6 +153,7 @@ def test_whatever_the_order_in_which_drafts_come_the_same_ones_count(arrivals, c
             drafts.judge()
 
 
+@pytest.mark.slow
 @settings(max_examples=many(200))
 @given(
     arrivals(),

@@ -190,6 +190,7 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
     assert json.loads(capsys.readouterr().out)["collected"] == 2
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_named_with_its_evidence(world, person, capsys):
     network = world.folder / "network.toml"
     network.write_text(

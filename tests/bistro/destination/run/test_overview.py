@@ -147,6 +147,7 @@ BUSY = replace(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1100, 320])
 def test_it_looks_as_it_should(overview, tmp_path, browser, width):
     write_standing(BUSY, [], tmp_path)

@@ -232,6 +232,7 @@ def test_batch_is_acknowledged_in_order_and_quota_counts_it(running):
     assert running.proof(service, batch[-1]).includes(batch[-1])
 
 
+@pytest.mark.slow
 def test_published_files_are_the_log(running):
     """Whoever reads tiles alone finds the entries and the checkpoint's root."""
     service = running.services[0]

@@ -60,6 +60,7 @@ def verdict(world, entry: bytes) -> tuple[str, int | None]:
     return data.decode().split("\n")[3], time_s
 
 
+@pytest.mark.slow
 def test_the_last_word_on_an_entry_is_told_with_its_proof(world, log):
     """What was refused, sealed anew and collected is collected; one draft takes another's place."""
     log.record([said(world, TWO, REFUSED, DOES_NOT_OPEN), said(world, THREE, COLLECTED)])

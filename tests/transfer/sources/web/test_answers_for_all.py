@@ -150,6 +150,7 @@ def test_no_file_becomes_an_answer_for_many_at_a_first_start(pulled_all, arrived
     assert all(arrived_of(n) == MANY for n in range(len(KINDS)))
 
 
+@pytest.mark.slow
 def test_nothing_comes_of_servers_that_have_one_answer_for_all_at_a_first_start(
     pulled_all, arrived_of
 ):

@@ -92,6 +92,7 @@ def test_behind_a_relay(tmp_path):
     assert [use.hosts for use in answer.routes] == [("W", "R", "D")]
 
 
+@pytest.mark.slow
 def test_killed_halfway_it_goes_on_and_what_changed_is_fetched_anew(tmp_path):
     """The first nginx is too slow to end; killed once something is recorded, the rest comes."""
     stays, changes = os.urandom(3_000_000), os.urandom(1_000_000)

@@ -209,6 +209,7 @@ def test_files_that_fail_while_they_come_cost_themselves_alone(pulled, arrived, 
         assert pulled(tiny, entry).complete
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_is_no_files_fault(pulled, arrived):
     """It is tried until patience ends, and then started again."""
     with tiny_server(MANY, respond=lambda *_: RESET) as tiny:
@@ -220,6 +221,7 @@ def test_a_server_that_is_away_is_no_files_fault(pulled, arrived):
         assert pulled(tiny, paths_of(tiny)).complete
 
 
+@pytest.mark.slow
 def test_what_was_listed_is_not_asked_for_again_when_the_server_comes_back(
     pulled, arrived, monkeypatch
 ):
@@ -379,6 +381,7 @@ def digest(data):
     return f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Content-Digest", "Repr-Digest"])
 def test_bytes_that_contradict_their_servers_own_digest_are_no_file(
     pulled, arrived, tmp_path, name

@@ -3,6 +3,7 @@
 import os
 import time
 
+import pytest
 from instances.agents import running, write_agent
 from instances.web_servers import tiny_server
 
@@ -175,6 +176,7 @@ def test_a_file_that_fails_for_ever_is_missing_and_others_are_not(pulled, arrive
     assert arrived() == {k: v for k, v in FILES.items() if k != "a.bin"}
 
 
+@pytest.mark.slow
 def test_names_on_the_way_to_loopback_are_not_followed(pulled):
     """Redirects to names count only where they lead outside; 'localhost' is here."""
     with tiny_server({"a.bin": DATA}) as tiny:

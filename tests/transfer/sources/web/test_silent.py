@@ -90,6 +90,7 @@ def test_a_server_that_says_when_to_come_back_is_waited_for(pulled, arrived, sta
     assert arrived() == GOOD
 
 
+@pytest.mark.slow
 def test_who_asks_to_wait_for_longer_than_patience_is_named_with_both_numbers(pulled, arrived):
     with busy_for(GOOD, 503, 30) as tiny:
         answer = pulled(tiny, paths_of(tiny), patience_s=1.0)
@@ -109,6 +110,7 @@ def test_who_asks_for_longer_before_anything_is_listed_is_named_so_too(pulled):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known", [False, True])
 def test_the_only_file_of_a_server_is_named_by_its_path(pulled, tmp_path, is_known):
     """It resets every connection, before and after the file is listed."""
