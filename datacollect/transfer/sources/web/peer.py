@@ -14,7 +14,7 @@ from datacollect.net.deadline import RENEWED_BY_BYTES
 from datacollect.transfer.protocol.source import Confirmation, FetchResult, Span, Verdict
 from datacollect.transfer.sources.web.conversation import Conversation, Failed
 from datacollect.transfer.sources.web.core import messages
-from datacollect.transfer.sources.web.core.heads import BUSY_S
+from datacollect.transfer.sources.web.core.heads import BUSY_S, TOO_MANY
 from datacollect.transfer.sources.web.core.messages import AskRange, AskSize, Worth
 from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.pace import LATER_OR_LONGER
@@ -378,6 +378,8 @@ class WebPeer:
                 raise failure
             if not may_be_waited_for:
                 return messages.FileAnswer(Worth.REFUSED, self._standing.failures(path).why)
+            if failure.status == TOO_MANY:
+                self._pace.busy(0.0, failure.turn)  # not this file's fault: fewer at a time
         elif n_failures == 1 and is_quick:
             return None
         elif not self._is_up(path):
@@ -385,7 +387,7 @@ class WebPeer:
         if (refusal := self._refusal(path)) is not None:
             return refusal
         if not self._asked:
-            wait_s = min(failure.wait_s, BUSY_S) if failure.status else SHORT_S * 2**n_failures
+            wait_s = max(SHORT_S * 2**n_failures, min(failure.wait_s, BUSY_S))
             self._pace.pause(wait_s, lambda: self._talk.is_aborted)
         return None
 
