@@ -167,6 +167,7 @@ def pulls(
                 "format": kind,
                 "files": paths,
                 "makespan_s": found.makespan_s,
+                "with_requests_s": found.with_requests_s,
                 "plan_makespan_s": schedule.makespan_s,
                 "deadline_s": schedule.deadline_s,
                 **clock_times(problem, found.makespan_s),
@@ -268,11 +269,12 @@ def _show(
     )
     facts: list[tuple[str, Any]] = [
         ("makespan", f"{format_duration(found.makespan_s)}, {expected}"),
+        ("with requests", f"{format_duration(found.with_requests_s)}, of half a second each"),
         ("plan", format_duration(schedule.makespan_s)),
         ("saved to", output),
     ]
     if schedule.deadline_s is not None:
-        facts.insert(2, ("deadline", instant_text(schedule.deadline_s, problem.clock)))
+        facts.insert(3, ("deadline", instant_text(schedule.deadline_s, problem.clock)))
     if file_format.next_step:
         facts.append(("next", file_format.next_step))
     emit_facts(facts)

@@ -35,7 +35,9 @@ class Export:
     jobs : Jobs
     makespan_s : float
         When the last piece has reached the destination if links are as the problem says;
-        infinite where that is never.
+        infinite where that is never. Without the time that requests take by themselves.
+    with_requests_s : float
+        When it has with that time, some half a second each.
     notes : tuple of str
         What the format cannot say, and what to know before starting.
     """
@@ -44,6 +46,7 @@ class Export:
     hosts: dict[str, str]
     jobs: Jobs
     makespan_s: float
+    with_requests_s: float
     notes: tuple[str, ...]
 
 
@@ -104,6 +107,7 @@ def export(
         written.hosts,
         written.jobs or jobs,
         found.makespan_s,
+        found.with_requests_s,
         (*notes, *written.notes),
     )
 

@@ -35,7 +35,7 @@ MOST_JOBS = 12_000
 LATE = 1.1
 
 # Requests may take so much of the time until the deadline: rates are not known better.
-REQUESTS_PART = 0.01
+REQUESTS_PART = 0.05
 
 # How many more pieces each try makes of a route, and how many tries there are at most; how much
 # smaller each size is that might be advised instead of one that was asked for.
@@ -95,9 +95,7 @@ def fitted(
     found = None
     for cuts in search.ways(piece_bytes):
         jobs = search.jobs(cuts)
-        if found is not None and len(jobs.jobs) > MOST_JOBS:
-            break
-        if found is not None and jobs == found.jobs:
+        if found is not None and (len(jobs.jobs) > MOST_JOBS or jobs == found.jobs):
             continue
         search.require_storage(stored_bytes(problem, jobs, copied=False))
         tried = search.timed(jobs)
@@ -127,10 +125,13 @@ class _Search:
             return
         yield Cuts(most_bytes=piece_bytes, at_rates=True)
         if piece_bytes is None:
+            chunk_s = self.schedule.chunk_s or math.inf
             for k in range(MOST_TRIES):
                 per_route = PIECES_PER_ROUTE * FINER**k
                 longest_s = self.schedule.makespan_s / per_route
                 yield Cuts(at_rates=True, per_route=per_route, longest_s=longest_s)
+            # What a relay passes on lags by a chunk: these keep the plan's instants.
+            yield Cuts(at_rates=True, longest_s=chunk_s)
 
     def jobs(self, cuts: Cuts) -> Jobs:
         """Cut."""
@@ -236,9 +237,7 @@ class _Search:
         """Whether there are pieces with which it holds."""
         for cuts in self.ways(None):
             jobs = self.jobs(cuts)
-            if len(jobs.jobs) > MOST_JOBS:
-                break
-            if self.is_held(self.timed(jobs)):
+            if len(jobs.jobs) <= MOST_JOBS and self.is_held(self.timed(jobs)):
                 return True
         return False
 

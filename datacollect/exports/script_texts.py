@@ -63,7 +63,7 @@ def script_name(host: str) -> str:
 def _notes(jobs: Jobs) -> tuple[str, ...]:
     rates = (
         "Rates are means over each piece, and start times are kept to a second, by each host's own "
-        "clock; what requests take by themselves is not in the makespan."
+        "clock; requests take their time besides."
     )
     pieces = [job.piece for job in jobs.jobs]
     missing = {(piece.source, piece.path) for piece in pieces if not piece.sha256}

@@ -4,7 +4,7 @@ The scripts' own lines are carried out: lanes side by side, each line after its 
 more than its rate, a relay's piece once it is whole there. Rates are shared max-min fair by
 progressive filling, written here apart; nothing is ever deleted. Carried out once more, each line
 has its request, and looks at a relay that is not ready every five seconds: that ends within a
-hundredth of the deadline. What is refused is planned once more as the refusal advises, and is not
+twentieth of the deadline. What is refused is planned once more as the refusal advises, and is not
 refused for that any more.
 """
 
@@ -29,7 +29,7 @@ MB, DATA = 10**8, 10**10
 ADDRESSES = Templates({"": "https://{host}.example/{source}/{path}"}, {})
 # Of times, and of bytes: what rounding may do.
 SAME = 1e-6
-REQUEST_S, LOOK_S, REQUESTS_PART = 0.5, 5.0, 0.01
+REQUEST_S, LOOK_S, REQUESTS_PART = 0.5, 5.0, 0.05
 
 
 @dataclass

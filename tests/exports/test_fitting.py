@@ -95,16 +95,16 @@ def test_pieces_so_small_that_requests_take_too_long_are_refused(in_time):
     assert "leave --piece-bytes out: then it holds" in str(refused.value)
 
 
-def test_requests_may_end_within_a_hundredth_after_the_deadline():
+def test_requests_may_end_within_a_twentieth_after_the_deadline():
     """98 GB straight take 9800 s, by 9800 s: a piece of all of it has one request, of 0.5 s."""
     hosts = [dc.Host("S", backlog_bytes=SIZE), dc.Host("D")]
     problem = dc.Problem.from_hosts(hosts, [dc.Link("S", "D", 10.0 * MB)], "D")
     found = written(problem, dc.coordinated(problem, deadline_s=9800.0))
     assert found.makespan_s == pytest.approx(9800.0)
     assert with_requests_s(problem, found) == pytest.approx(9800.5)
-    hurried = problem.replace(bandwidth_bytes_per_s=[[2450.0 * MB]])
-    with pytest.raises(InfeasibleError, match=r"ends at 40\.5 s with 0\.5 s for each request"):
-        written(hurried, dc.coordinated(hurried, deadline_s=40.0))
+    hurried = problem.replace(bandwidth_bytes_per_s=[[12_250.0 * MB]])
+    with pytest.raises(InfeasibleError, match=r"ends at 8\.5 s with 0\.5 s for each request"):
+        written(hurried, dc.coordinated(hurried, deadline_s=8.0))
 
 
 def test_tools_that_fetch_whole_files_are_refused_where_curl_keeps_the_deadline(in_time):
