@@ -300,6 +300,7 @@ def _matrices():
             yield {name: dict(row) for name, row in shuffled.iterrows()}
 
 
+@pytest.mark.slow
 def test_matrices_of_rates_are_the_same_in_every_container():
     for given in _matrices():
         assert _matrix(bandwidth_bytes_per_s=given) == PROBLEM

@@ -164,6 +164,7 @@ def often(monkeypatch):
     monkeypatch.setattr("datacollect.commands.console.LINE_S", 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("often")
 def test_in_a_pipe_lines_say_how_far_it_is(slow, capsys):
     assert run(["pull", str(slow / "c.toml"), "--into", str(slow / "into")]) == 0
@@ -180,6 +181,7 @@ def test_quiet_says_nothing_but_the_answer(slow, capsys):
     assert "100 files" in said.out
 
 
+@pytest.mark.slow
 def test_verbose_says_what_the_log_has(slow, capsys):
     """-v what becomes of sources and files, -vv each line."""
     command = ["pull", str(slow / "c.toml"), "--into", str(slow / "into")]

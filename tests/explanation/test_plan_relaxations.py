@@ -179,6 +179,7 @@ def judge_gains(problem):
 ONE_HOP = frozenset({"limits", "shared", "forecast", "release"})
 
 
+@pytest.mark.slow
 @given(problem=problems(ONE_HOP, large=True))
 def test_direct_gains_are_those_of_an_independent_program(problem):
     judge_gains(problem)
@@ -326,6 +327,7 @@ def prices(tmp_path):
     return Problem.from_file(tmp_path / "prices.toml")
 
 
+@pytest.mark.slow
 def test_a_plan_is_called_the_least_only_if_no_solver_finds_a_cheaper_one(prices):
     """How long pipelines drain depends on the solver: chunks of 4.7 s, costs apart by 0.06 %."""
     plans = [

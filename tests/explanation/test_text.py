@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from instances.hand_made import links
@@ -41,6 +42,7 @@ def test_of_many_rivals_the_first_are_listed():
     assert "shared with 'S1', 'S2', 'S3', 'S4' … 'S29' (29 hosts)" in first.text
 
 
+@pytest.mark.slow
 @given(problem=problems(), data=st.data())
 def test_the_text_of_any_plan_fits_and_its_tree_is_json(problem, data):
     method, shape = data.draw(

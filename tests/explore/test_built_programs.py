@@ -7,6 +7,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from explore.built_programs import BUILDERS, SOLVERS, WAYS, built_programs
 from judges.linear_proofs import disagreement
 
@@ -24,6 +25,7 @@ def test_every_builder_of_programs_is_met():
     assert {module.__name__ for module in BUILDERS} == {name for name in found if found[name]}
 
 
+@pytest.mark.slow
 def test_no_other_module_builds_any():
     package = Path(dc.__file__).parent
     builds = {

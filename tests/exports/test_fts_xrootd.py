@@ -171,6 +171,7 @@ def test_other_bytes_than_the_manifests_are_found_out(server, copy):
     assert "checksum" in wrong[1].lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOST, ids=ascii)
 def test_names_that_are_refused_would_not_arrive(server, name):
     """Each is tried as it is, as a job that nobody refuses would have it."""

@@ -130,6 +130,7 @@ def test_a_relays_mark_proves_what_it_sends(relayed):
     assert (code, scripts.has_arrived()) == (0, True), said
 
 
+@pytest.mark.slow
 def test_a_login_page_is_no_mark(relayed):
     scripts, server, relay = relayed
 

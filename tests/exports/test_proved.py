@@ -205,6 +205,7 @@ def test_what_was_cut_short_goes_on_where_it_was(tmp_path):
     assert (code, scripts.has_arrived()) == (0, True), said
 
 
+@pytest.mark.slow
 def test_a_server_that_asks_to_wait_is_waited_for(tmp_path):
     turns = iter([Answer(429, headers={"Retry-After": "1"}), Answer(503)])
     scripts = Scripts(tmp_path, n_ranges=1)

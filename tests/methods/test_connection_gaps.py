@@ -61,6 +61,7 @@ def test_no_numbers_are_better_on_many_problems():
         compared(seed, most=1.10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_what_is_searched_is_near_the_best(seed, monkeypatch):
     """As in problems with too many numbers to try."""

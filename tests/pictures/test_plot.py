@@ -258,6 +258,7 @@ def test_words_say_what_how_and_how_good(relayed):
     assert "idle" not in texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bound_s", "words"),
     [(20.0, "; equal to the"), (19.0, "; 5.3 % above the"), (8.0, "; 2.5 times"), (0.0, "; above")],
@@ -268,6 +269,7 @@ def test_words_compare_with_the_lower_bound(relayed, bound_s, words):
     assert any(words in text for text in texts_of(figure))
 
 
+@pytest.mark.slow
 def test_of_many_hosts_the_picture_says_how_many_it_shows():
     texts = texts_of(plot_schedule(*star(40)))
     assert any("Shown: the 25 busiest of 41 hosts." in text for text in texts)

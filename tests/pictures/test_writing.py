@@ -85,6 +85,7 @@ def test_widths():
     assert inches_of("WWW") > inches_of("iii")
 
 
+@pytest.mark.slow
 def test_a_picture_of_all_names_is_drawn_without_a_warning(tmp_path, caplog):
     composed = (normalize("NFC", name) for name in NAMES.values())
     names = [*(name for name in composed if not fault_of(name)), "K" * 90]

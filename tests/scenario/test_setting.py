@@ -11,6 +11,7 @@ from datacollect.scenario.setting import build, network_of
 from datacollect.topologies import paper_152
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [

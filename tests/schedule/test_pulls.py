@@ -108,6 +108,7 @@ def test_unknown_host_is_refused_with_the_nearest_name():
     assert str(caught.value) == message
 
 
+@pytest.mark.slow
 @given(cases())
 def test_every_transfer_is_requested_exactly_once(case):
     _, schedule = case

@@ -142,6 +142,7 @@ class TestMissingPackages:
         assert load_linear_solver("auto").name == "cbc"
 
 
+@pytest.mark.slow
 def test_backends_are_imported_on_first_use_only():
     """`datacollect --help` must not wait for solvers."""
     code = (

@@ -244,6 +244,7 @@ def test_a_generous_time_limit_changes_nothing(linear_solver):
     assert limited.objective == pytest.approx(linear_solver.solve(program).objective)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_random_programs_match_highs(linear_solver, data):
     """Up to 4 columns and rows with small integers: the same verdict and objective as HiGHS."""

@@ -61,6 +61,7 @@ def test_a_run_that_fails_is_noted_and_stops_no_other(tmp_path, serial):
     assert all(note["labels"]["at"] == "N7" for note in notes)
 
 
+@pytest.mark.slow
 def test_failed_runs_are_tried_again_when_asked(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise dc.SimulationError("out of luck")
@@ -91,6 +92,7 @@ def test_seeds_are_added_until_every_method_is_precise(tmp_path):
     pd.testing.assert_frame_equal(within, table)  # nothing is lost by asking for less
 
 
+@pytest.mark.slow
 def test_the_number_of_seeds_is_bounded(tmp_path):
     seeds = {"batch": 2, "least": 2, "most": 5}
     experiment = experiment_of(seeds=seeds, precision={"half_width": 1e-9})

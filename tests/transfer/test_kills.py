@@ -18,6 +18,7 @@ def loopback(tmp_path):
     world.kill_all()
 
 
+@pytest.mark.slow
 def test_everything_arrives_though_anybody_is_killed(loopback):
     loopback.carry_out(0, kills=4)
 

@@ -40,6 +40,7 @@ def world(tmp_path_factory):
             yield made
 
 
+@pytest.mark.slow
 def test_amendment_is_published_by_all_and_a_second_run_makes_no_second_one(world, capsys):
     extend = ("event", "extend", "event.toml", "--key", "organiser.key")
     extend += ("--deadline", LATER, "--revoke", HASH, "--json")

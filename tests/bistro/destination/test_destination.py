@@ -117,6 +117,7 @@ def test_of_an_upload_that_began_very_often_the_latest_ways_are_followed():
     assert whole_uploads(many, 5) == [(each,) for each in many[: -MOST_WAYS - 1 : -1]]
 
 
+@pytest.mark.slow
 def test_an_upload_of_very_many_pieces_is_put_together():
     pieces = tuple(Piece(0, n, n, 1) for n in range(200_000))
     assert whole_uploads(pieces, len(pieces)) == [pieces]

@@ -104,6 +104,7 @@ def test_service_that_is_down_is_named_and_gets_the_same_note_later(services, ca
     assert (tmp_path / "event.amendment-1.txt").read_bytes() == services.notes[URLS[0]][0]
 
 
+@pytest.mark.slow
 def test_service_that_was_down_for_one_amendment_is_sent_it_before_the_next(services, capsys):
     services.ill[URLS[1]] = None
     assert extended(capsys, "--deadline", LATER)[0] == 1
@@ -114,6 +115,7 @@ def test_service_that_was_down_for_one_amendment_is_sent_it_before_the_next(serv
     assert len(services.notes[URLS[0]]) == 2
 
 
+@pytest.mark.slow
 def test_first_refusal_says_why_the_others_are_refused(services, capsys):
     services.ill[URLS[1]] = None
     extended(capsys, "--deadline", LATER)

@@ -200,6 +200,7 @@ def test_without_a_file_it_is_of_some_bytes(page):
     assert "No file was given." in reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [b"", b"{}", b"[]", b'{"format": "datacollect-receipt/1"}', b"\xff"]
 )

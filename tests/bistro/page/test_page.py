@@ -215,6 +215,7 @@ def test_time_left_is_by_the_services_clock(context, world, hours):
     assert re.search(r"wrong by (2 h|1 h 59 min)", off), off
 
 
+@pytest.mark.slow
 def test_a_file_that_has_gone_is_named_and_nothing_is_kept(context, world, person):
     page = opened(context, world)
     page.set_input_files("#file", person / "Übung 1.txt")
@@ -242,6 +243,7 @@ def test_where_there_is_no_room_nothing_is_handed_in(context, world, person):
     assert not any(url.endswith("/commit") for url in context.asked)
 
 
+@pytest.mark.slow
 def test_german_is_spoken_to_who_speaks_it_and_to_who_chooses_it(browser, world):
     with browser.new_context(locale="de-AT", **CONTEXT) as context:
         page = opened(context, world)

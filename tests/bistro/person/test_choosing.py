@@ -93,6 +93,7 @@ def test_who_is_silent_is_not_near(near):
         assert chosen(event)[0] == BISTROS.index("north")
 
 
+@pytest.mark.slow
 def test_who_is_silent_is_tried_last(near):
     near |= {"north": None, "west": None}
     with serving(lambda _: Answer(200, table(event, bistros=ROOMY))) as (event, _):

@@ -339,6 +339,7 @@ def test_a_log_of_verdicts_that_is_away_is_asked_once_for_all_files(world, perso
     assert dialled.count(port_of(world, "north")) == 1
 
 
+@pytest.mark.slow
 def test_what_a_bistro_has_lost_another_gets_and_both_words_are_kept(world, person, capsys):
     (person / "a.bin").write_bytes(b"income")
     with ExitStack() as held:

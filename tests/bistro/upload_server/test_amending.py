@@ -70,6 +70,7 @@ def asked_twice_more(service):
     wait_until(lambda: len(service.requests) >= n + 3)
 
 
+@pytest.mark.slow
 def test_later_deadline_counts_once_it_is_published_and_after_a_restart(tmp_path, service):
     event = event_at(tmp_path, service)
     commitment = commitment_to(event, DATA)

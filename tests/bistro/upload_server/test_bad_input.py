@@ -98,6 +98,7 @@ def test_entry_of_another_event_is_refused(event, north, tmp_path):
     assert client.create(event, theirs, DATA)[0] == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["changed", "truncated", "gone"])
 def test_no_receipt_for_what_the_disk_has_lost(event, tmp_path, damage):
     commitment = commitment_to(event, DATA)
@@ -156,6 +157,7 @@ def test_stolen_ticket_ends_nobodys_push(event, north):
     assert "datacollect-receipt" in client.patch(path, 10, DATA[10:])[1]
 
 
+@pytest.mark.slow
 def test_slow_bodies_hold_nobody_else(event, north):
     client, _ = north
     slow = []

@@ -79,6 +79,7 @@ def file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_what_it_has_signed_outlasts_a_kill(file, tmp_path):
     witness = Running(file)
     assert witness.said["vkey"] == KEY.text

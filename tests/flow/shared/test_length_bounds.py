@@ -114,6 +114,7 @@ def test_savings_agree_with_differences(seed):
     assert_savings_by_differences(problem, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_savings_agree_with_differences_under_forecasts(seed):
     """Two more periods, the second half as fast, that begin while data move."""

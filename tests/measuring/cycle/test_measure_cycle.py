@@ -115,6 +115,7 @@ def test_a_host_that_is_not_there_costs_its_own_tests_only(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_an_agent_that_dies_in_a_cycle_costs_its_own_tests_only(tmp_path):
     """E ends after the first round."""
     with star(tmp_path) as agents:

@@ -52,6 +52,7 @@ def test_tests_are_under_the_rate_of_the_agent_too(tmp_path):
     assert 0 < sum(row["bytes"] for row in rows) < 2.2e6
 
 
+@pytest.mark.slow
 def test_a_test_that_arrives_is_under_the_rate_of_the_agent_too(tmp_path):
     """D takes no more than 1 MB/s, of whomever."""
     settings = TcpSettings(1, 1.0)

@@ -233,6 +233,7 @@ def test_without_a_port_it_is_said_what_to_write(tmp_path, keys):
         assert used_bytes(by) == 0
 
 
+@pytest.mark.slow
 def test_a_port_that_another_uses_is_named(tmp_path):
     with udp_socket() as other:
         port = other.getsockname()[1]
@@ -299,6 +300,7 @@ def test_a_firewall_that_refuses_is_named(tmp_path, monkeypatch):
         assert measured(by, to)["ended"] == "D: its host refuses packets at that UDP port"
 
 
+@pytest.mark.slow
 def test_where_packets_stop_arriving_no_more_are_sent(tmp_path, monkeypatch):
     """After 260 of them, the pairs back to back and the first hundred: one train is the price."""
     wire = ModelledWire(
@@ -372,6 +374,7 @@ def test_who_names_a_port_that_is_not_its_own_gets_a_few_greetings_sent_there(tm
         assert len(came(victim)) == GREETINGS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "told",
     [

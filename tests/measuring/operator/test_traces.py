@@ -115,6 +115,7 @@ def test_what_was_there_when_the_time_was_over_counts(program, pair):
     assert (row["ended"], json.loads(row["routers"])) == ("done", ["9.9.9.1", "9.9.9.2", None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scamper", "traceroute"])
 def test_a_program_that_hangs_is_ended(program, pair, name):
     program(name, "exec sleep 100")

@@ -72,6 +72,7 @@ def test_no_more_pairs_are_sent_than_can_help():
     assert more_pairs(2000, unsure) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.0, 0.3, 0.6])
 def test_who_stops_when_it_is_sure_is_right_all_the_same(load):
     """Stopping at an interval that is narrow by luck favours high numbers: by little here."""

@@ -84,6 +84,7 @@ def assert_fewest_slots_and_least_new_bytes(seed: int, stability: float) -> int:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_as_few_slots_and_new_bytes_as_can_be(seed):
     for stability in (0.0, 0.4):

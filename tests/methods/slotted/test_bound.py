@@ -74,6 +74,7 @@ def test_a_deadline_that_is_too_early_is_answered_as_soon(tried):
     assert tried == [100, 600, 601]
 
 
+@pytest.mark.slow
 def test_eighteen_thousand_slots_are_planned_in_a_second(tried):
     """Without the bound 29 numbers were tried, most of them of ten thousand slots and more."""
     plan = plan_slots(over_relay(18_000, 1))

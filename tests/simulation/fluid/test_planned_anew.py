@@ -55,6 +55,7 @@ def test_a_slow_link_is_found_out_and_its_data_go_round():
     assert controller.answer["predicted_end_s"][0] == pytest.approx(21.4, abs=2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"lanes": 3}, {"shared_connections": True}])
 def test_with_an_interval_longer_than_the_run_it_is_the_plan_as_soon_as_possible(options):
     """Pieces wait at relays until they are whole: 8 KiB of 8 MB, as many at a time as lanes."""
@@ -66,6 +67,7 @@ def test_with_an_interval_longer_than_the_run_it_is_the_plan_as_soon_as_possible
     assert run.routes["bytes"].sum() == asap.routes["bytes"].sum()
 
 
+@pytest.mark.slow
 def test_a_relay_that_has_little_room_is_never_overfull_and_loses_no_time():
     """Room for 2 % of what goes through K."""
     problem = shared_relay()

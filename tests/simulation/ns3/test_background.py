@@ -105,6 +105,7 @@ def test_background_takes_its_share_and_gives_it_back():
     assert goodput.loc[1, "after"] == pytest.approx(RATE / 4, rel=0.5)
 
 
+@pytest.mark.slow
 def test_flows_that_are_yet_to_start_are_no_background():
     """To have sockets and random numbers for them changes nothing."""
     to_come = (

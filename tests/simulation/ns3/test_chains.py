@@ -34,6 +34,7 @@ def slow_end(part):
     return replace(TWO_HOPS, rate_bytes_per_s=TWO_HOPS.rate_bytes_per_s * [1, 1, part, part])
 
 
+@pytest.mark.slow
 def test_a_chain_takes_one_hop_s_time_and_every_byte_arrives_once():
     """5 MB with headers at 312.5 kB/s, and handshakes: R connects to D once S's is there, after
     a round trip and a half of 20 ms; D's takes 20 ms more. Then 20 ms to D, and two slow starts."""
@@ -63,6 +64,7 @@ def test_it_agrees_with_the_fluid_engine_where_nobody_loses_packets():
     assert ends_s[0] == pytest.approx(ends_s[1], rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window_bytes", [20_000, 60_000])
 def test_what_a_relay_holds_is_bounded_by_the_window(window_bytes):
     """S could send ten times what R passes on. R has read no more than D has, but for what TCP

@@ -62,6 +62,7 @@ def test_store_and_forward_takes_the_time_of_one_piece_more(number, seconds):
     assert run.peak_storage_bytes().loc["R", "others_bytes"] >= piece * 0.99
 
 
+@pytest.mark.slow
 def test_cut_through_takes_hardly_longer_than_one_hop():
     run = simulate_ns3(TWO_HOPS, {"S": 5 * MB}, "D", Relayed(5 * MB, 1, cut_through=True))
     assert run.makespan_s == pytest.approx(16.9, rel=0.02)

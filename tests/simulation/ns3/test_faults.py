@@ -16,6 +16,7 @@ from datacollect.simulation.ns3.engine import simulate_ns3
 pytestmark = needs_ns3
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_what_had_been_collected():
     run = straight(LINE, {"S": 5 * MB}, time_limit_s=8.0)
     assert not run.complete
@@ -62,6 +63,7 @@ def test_an_abort_of_ns3_itself_names_the_run_and_tells_its_last_words():
     assert straight(LINE, {"S": 10}).complete
 
 
+@pytest.mark.slow
 def test_stalls_are_reported_and_counted():
     """A wire so slow that a segment takes 15 s: nothing arrives for longer than 5 s."""
     run = straight(replace(LINE, rate_bytes_per_s=np.array([100.0, 100.0])), {"S": 5000}, stall_s=5)

@@ -51,6 +51,7 @@ def other_paper(tmp_path):
         del sys.modules[name]
 
 
+@pytest.mark.slow
 def test_a_second_paper_is_a_folder_and_no_change_of_the_package(sweep_folder, other_paper, capsys):
     command = ["report", str(sweep_folder), "--json", "--verdicts"]
     assert run([*command, str(other_paper)]) == 0

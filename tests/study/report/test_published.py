@@ -34,6 +34,7 @@ def test_every_number_comes_out_again_from_the_rows_alone(tmp_path):
     assert [file.name for file in (tmp_path / "rows").iterdir()] == ["results.parquet"]
 
 
+@pytest.mark.slow
 def test_a_real_sweep_comes_out_again_with_its_empty_cells(tmp_path):
     """The fluid engine drops no packets, and without a background there is no throughput."""
     dc.sweep(experiment_of(), tmp_path / "sweep", workers=0)

@@ -52,6 +52,7 @@ def test_a_source_that_was_down_is_never_complete(agents, collection_of, into):
     assert "cannot be reached" in next(s.trouble for s in status_of(into).sources if s.name == "S2")
 
 
+@pytest.mark.slow
 def test_of_a_source_that_is_down_what_has_come_before_is_not_missing(agents, collection_of, into):
     one, two = agents("S1", FILES), agents("S2", {"c": b"c", "d": b"d"})
     collection = collection_of(one, two, limits=SHORT)
@@ -93,6 +94,7 @@ def test_odd_texts_of_peers_are_named_and_stop_nothing(agents, collection_of, in
     assert (into / "S1/b").read_bytes() == FILES["b"]
 
 
+@pytest.mark.slow
 def test_a_source_taken_out_of_the_file_no_longer_counts(agents, collection_of, into):
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"})
     two.stop()

@@ -75,6 +75,7 @@ REMEDIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["of_folders", "of_files"])
 @pytest.mark.parametrize("number", REMEDIES)
 def test_a_disk_that_refuses_to_keep_anything_ends_the_pull(

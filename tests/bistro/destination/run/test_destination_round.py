@@ -228,6 +228,7 @@ def test_what_one_bistro_keeps_back_another_brings(bench):
     assert bench.brought == ["south 0"]
 
 
+@pytest.mark.slow
 def test_no_segment_goes_before_witnesses_have_signed_its_verdicts(bench, witnesses, monkeypatch):
     monkeypatch.setattr(VerdictLog.record, "__defaults__", (0.5,))
     bench.bistros["north"].push(bench.handed_in(1, ticket=1))
@@ -346,6 +347,7 @@ def test_a_segment_of_another_length_than_its_index_says_is_named_and_another_co
     ]
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_many_segments_that_do_not_come(bench, monkeypatch):
     """More are wanted than are fetched at once, and the first of them are gone."""
     monkeypatch.setattr(destination_round, "MOST_FETCHED_AT_ONCE", 1)

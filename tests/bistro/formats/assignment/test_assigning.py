@@ -213,6 +213,7 @@ def mutated(rng: random.Random, text: str) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_whatever_the_destination_signs_is_a_table_or_refused():
     """The signature is good, so that what is behind it is read."""
     rng = random.Random(20)

@@ -215,6 +215,7 @@ def test_log_restored_from_an_old_copy_takes_nothing_and_says_what_is_missing(wo
     assert world.get(service, f"/proof/{entry(1).hex()}").status == 200
 
 
+@pytest.mark.slow
 def test_batch_is_acknowledged_in_order_and_quota_counts_it(running):
     service = running.services[0]
     batch = [entry(10_000 + i) for i in range(MANY)]

@@ -100,6 +100,7 @@ def test_equal_files_and_pages_that_are_named_so_arrive(pulled, arrived, files, 
     assert arrived() == files
 
 
+@pytest.mark.slow
 def test_redirects_of_all_files_to_one_place_for_each_arrive(pulled, arrived):
     """As object stores do: one host, one folder, a signature, another name for each."""
 

@@ -75,6 +75,7 @@ def test_a_server_that_refuses_everything_and_has_bytes_has_no_empty_file(pulled
     assert arrived() == {"a.bin": DATA}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_now", [b"", b"\1", DATA[:1000]], ids=["empty", "byte", "part"])
 def test_what_the_server_says_in_two_ways_replaces_what_was_verified(pulled, arrived, by_now):
     with tiny_server({"a.bin": DATA, "b.bin": OTHER}) as tiny:
@@ -84,6 +85,7 @@ def test_what_the_server_says_in_two_ways_replaces_what_was_verified(pulled, arr
     assert arrived() == {"a.bin": by_now, "b.bin": OTHER}
 
 
+@pytest.mark.slow
 def test_what_was_verified_stays_until_what_replaces_it_has_come(pulled, arrived):
     """The server says in two ways that it has another version, and never sends it."""
     with tiny_server({"a.bin": DATA, "b.bin": OTHER}) as tiny:

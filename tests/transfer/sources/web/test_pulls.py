@@ -140,6 +140,7 @@ def test_a_file_that_changes_meanwhile_is_fetched_again(pulled, arrived):
     assert arrived() == FILES | {"a.bin": changed}
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_now_is_left_alone_as_long_as_it_asks(pulled, arrived):
     with tiny_server({"a.bin": DATA}) as tiny:
         busy = (503, {"Retry-After": "1"}, b"slow down")
