@@ -160,9 +160,8 @@ class _Search:
         deadline_s = self.schedule.deadline_s
         if deadline_s is None:
             return found.with_requests_s <= LATE * self.schedule.makespan_s
-        return found.makespan_s <= deadline_s * (
-            1 + SAME_INSTANT
-        ) and found.with_requests_s <= deadline_s * (1 + REQUESTS_PART)
+        are_data_in_time = found.makespan_s <= deadline_s * (1 + SAME_INSTANT)
+        return are_data_in_time and found.with_requests_s <= deadline_s * (1 + REQUESTS_PART)
 
     def _overfull(self, needed: Mapping[str, int]) -> list[str]:
         room, index = self.problem.storage_bytes, self.problem.host_index
