@@ -261,6 +261,15 @@ def test_an_idle_connection_gives_its_place_to_a_new_one_the_oldest_first(tmp_pa
     assert agent.sessions[8].refused_for is None
 
 
+def test_a_crowd_behind_one_address_has_the_time_to_ask(tmp_path):
+    """A second: who has come this instant does not give way to the next one from there."""
+    agent = core(tmp_path, sessions=9, sessions_per_address=1, new_per_s=1e6)
+    assert accepted(agent, 1, "192.0.2.1") is None
+    assert closed_for(agent, 2, "192.0.2.1", 0.9) is None
+    agent.handle(events.Ended(at(0.9), 2, ""))
+    assert closed_for(agent, 3, "192.0.2.1", 1.0) == 1
+
+
 def test_whoever_has_most_idle_connections_loses_them_first(tmp_path):
     """1000 places, taken by two strangers who say nothing; 500 people behind one address come."""
     agent = core(tmp_path, sessions=1000, sessions_per_address=600, new_per_s=1e6)

@@ -45,6 +45,8 @@ LEFT_AFTER_S = 5.0
 # So many connections at most may be ending above the limit because others took their places.
 GIVING_WAY_AT_ONCE = 100
 LOOKED_OUT_AT_ONCE, LOOKS_EVERY_S = 64, 0.05
+# Who has come this instant gives way only where its address idles on more than this part of all.
+PART_OF_IDLE = 16
 
 # Refusals that the log has per second; others are counted.
 LOGGED_PER_S, LOGGED_AT_ONCE = 20.0, 200.0
@@ -197,7 +199,8 @@ class AgentCore:
                 for each in self.sessions.values()
                 if origin in ("", each.origin) and each.may_give_way(now_s)
             ]
-            found = in_order_to_go(idle)[:LOOKED_OUT_AT_ONCE][::-1]
+            least = math.inf if origin else self.limits.sessions // PART_OF_IDLE
+            found = in_order_to_go(idle, now_s, least)[:LOOKED_OUT_AT_ONCE][::-1]
             looked_s = -math.inf if found else now_s
             self._to_go[origin] = looked_s, found
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # A request without a ticket that was silent for so long gives way like an idle connection: whoever
 # promises a body and sends none would hold a place as long as he likes.
-SILENT_S = 20.0
+SILENT_S, YOUNG_S = 20.0, 1.0
 
 
 class Phase(StrEnum):
@@ -110,10 +110,14 @@ class AgentSession:
         return facts
 
 
-def in_order_to_go(idle: Sequence[AgentSession]) -> list[tuple[AgentSession, float]]:
+def in_order_to_go(
+    idle: Sequence[AgentSession], now_s: float, many: float
+) -> list[tuple[AgentSession, float]]:
     """Return idle sessions, and when something last moved: next the oldest of who has most.
 
-    Whoever has opened many loses them until he has no more than others.
+    Whoever has opened many loses them until he has no more than others. Who has come this instant
+    is about to ask, and stays: else a crowd would close each other's. Only where an origin has more
+    than `many` of them it has no time for that.
     """
     by_origin: dict[str, list[AgentSession]] = {}
     for each in sorted(idle, key=lambda each: -each.active_s):
@@ -122,5 +126,6 @@ def in_order_to_go(idle: Sequence[AgentSession]) -> list[tuple[AgentSession, flo
         (-rank, each.active_s, each.number, each)
         for sessions in by_origin.values()
         for rank, each in enumerate(sessions)
+        if rank >= many or now_s - each.active_s >= YOUNG_S
     ]
     return [(each, active_s) for _, active_s, _, each in sorted(ranked, key=lambda row: row[:3])]
