@@ -26,6 +26,7 @@ from datacollect.errors import (
 )
 from datacollect.files.documents import not_written, peer_json
 from datacollect.files.durability import name_durably
+from datacollect.orphans import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -231,6 +232,8 @@ _openers: list[Opener] = []
 
 
 def _begin(opener: Opener) -> None:
+    # It has the identities in its memory: who ends the parent means this one, too.
+    end_with_parent()
     _openers.append(opener)
 
 

@@ -12,6 +12,7 @@ import pyrage
 import pytest
 from instances.agents import KEY
 from instances.bistros import rows_with_certificates, run_bistro
+from instances.children import children_of, command_of
 from instances.events import key_of
 from instances.ports import free_port
 from instances.timestamping import WITHIN_S, World, until
@@ -149,8 +150,12 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
         bistros = [run_bistro(world, name, held) for name in ("north", "south")]
         assert handed_in(person, "a.txt", b"what I declare") == 0
         (told,) = json.loads(capsys.readouterr().out)["files"]
-        with collecting(world, file):
+        with collecting(world, file) as process:
             once_collected(folder, 1)
+            openers = [pid for pid in children_of(process.pid) if "spawn_main" in command_of(pid)]
+            assert openers
+        # They have the identities in their memory, and do not outlive it.
+        until(lambda: not any(map(command_of, openers)), "the end of those who open")
         with collecting(world, file) as process:
             assert handed_in(person, "b.txt", b"and more") == 0
             capsys.readouterr()
