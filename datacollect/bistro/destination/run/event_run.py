@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.destination.keys import ticket_secrets
 from datacollect.bistro.destination.opening import Opener, OpeningPool
+from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.bistro_asking import BistroAsking
 from datacollect.bistro.destination.run.bringing import Bringing, read_network
 from datacollect.bistro.destination.run.destination_round import Destination
+from datacollect.bistro.destination.run.kept_files import FILES, fault_of
 from datacollect.bistro.destination.run.load_telling import LoadTelling
 from datacollect.bistro.destination.run.log_times import LogTimes
 from datacollect.bistro.destination.run.missing_list import (
@@ -266,10 +268,15 @@ def run_event(
         overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
         times = LogTimes(event, services, said)
+        here, is_begun = Place.of(config.folder), False
         look_s, standing = -math.inf, None
         while True:
             loads.asking = asking = BistroAsking(event, said)
-            with closing(Register(config.register, event)) as register:
+            with closing(Register(config.register, event, here)) as register:
+                if not is_begun:
+                    # What was moved here, or copied, is looked for where it lies now.
+                    register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
+                    is_begun = True
                 destination = Destination(
                     event,
                     config.key,
@@ -278,7 +285,7 @@ def run_event(
                         given.identities,
                         secrets.of(given.event),
                         config.folder / "segments",
-                        config.folder / "files",
+                        config.folder / FILES,
                     ),
                     log,
                     Bringing(
@@ -422,6 +429,8 @@ def _stand(
         arrivals_each_s=each_s,
         is_whole=times.are_settled and not register.to_log(1),
         contacts={each.name: loads.heard_s.get(each.name) for each in event.bistros},
+        latest_s=event.latest_s,
+        unread=logs.unread(event),
     )
     write_standing(standing, missing, given.config.folder)
     return standing

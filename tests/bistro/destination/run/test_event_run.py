@@ -183,11 +183,14 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
     kept = {path.parent.name: path.read_bytes() for path in folder.glob("files/*/*")}
     assert kept[told["entry"]] == b"what I declare"
     assert sorted(kept.values()) == [b"and more", b"what I declare"]
-    assert run(["event", "status", str(file)]) == 0
+    # Before the deadline nothing but that is lacking.
+    assert run(["event", "status", str(file)]) == 1
     said = capsys.readouterr().out
     assert "      2    collected" in said
-    assert run(["event", "status", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["collected"] == 2
+    assert run(["event", "status", str(file), "--json", "--verify"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["collected"], told["files_here"], told["verified"]) == (2, 2, True)
+    assert [each["kind"] for each in told["lacking"]] == ["deadline"]
 
 
 @pytest.mark.slow
