@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, collecting_event
+from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file
 from instances.events import DEADLINE_S
 
 from datacollect.bistro.destination.opening import Opener
@@ -15,8 +15,10 @@ from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.standing import Standing, write_standing
 from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.segments import index_name, read_index, segment_name
+from datacollect.bistro.formats.event.file import read_event
 
-EVENT = collecting_event(admission="open")
+EVENT_DATA = event_file(admission="open")
+EVENT = read_event(EVENT_DATA)
 # Ten minutes after all is over.
 NOW_S = EVENT.collect_until_s + 600
 CONTENTS = {1: b"income", 2: b"and more"}

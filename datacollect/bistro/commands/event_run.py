@@ -157,20 +157,30 @@ def _evidence(
     from datacollect.bistro.destination.place import Place
     from datacollect.bistro.destination.register_reading import reading
     from datacollect.bistro.destination.run.evidence import evidence_of
+    from datacollect.bistro.destination.run.moved_deadline import moved_to_s
     from datacollect.bistro.destination.run.standing import read_missing
 
     missing, here = read_missing(config.folder), Place.of(config.folder)
-    with reading(config.register, found.event) as rows:
-        return evidence_of(
-            found,
-            missing,
-            rows,
-            here,
-            config.folder,
-            now_s=now_s,
-            is_running=is_running,
-            is_read=is_read,
-        )
+
+    def look(moved_s: int | None = None) -> Evidence:
+        with reading(config.register, found.event) as rows:
+            return evidence_of(
+                found,
+                missing,
+                rows,
+                here,
+                config.folder,
+                now_s=now_s,
+                is_running=is_running,
+                is_read=is_read,
+                moved_to_s=moved_s,
+            )
+
+    evidence = look()
+    # Asked only where all else is there: it may take some seconds.
+    if not evidence.lacks and (moved_s := moved_to_s(found, config.folder)) is not None:
+        return look(moved_s)
+    return evidence
 
 
 def _elsewhere(config: DestinationConfig) -> Evidence | None:

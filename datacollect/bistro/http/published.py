@@ -17,7 +17,7 @@ from datacollect.bistro.formats.receipt.receipt import (
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name, naming_unread, read_bytes, written_durably
 from datacollect.net.fan_out import fan_out
-from datacollect.net.http_asking import Asker
+from datacollect.net.http_asking import ANSWER_S, Asker
 
 if TYPE_CHECKING:
     import ssl
@@ -46,11 +46,13 @@ class Found:
     troubles: dict[str, str]
 
 
-def amendments_of(event: Event, urls: Sequence[str], tls: ssl.SSLContext) -> Found:
+def amendments_of(
+    event: Event, urls: Sequence[str], tls: ssl.SSLContext, within_s: float = ANSWER_S
+) -> Found:
     """Ask services for the amendments of an event; what is none of its organiser's is a trouble."""
     by_url: dict[str, list[PublishedAmendment]] = {}
     troubles: dict[str, str] = {}
-    for url, outcome in fan_out(urls, lambda url: _asked(event, url, tls)).items():
+    for url, outcome in fan_out(urls, lambda url: _asked(event, url, tls, within_s)).items():
         if outcome.error is None:
             by_url[url] = outcome.result()
         elif isinstance(outcome.error, DatacollectError):
@@ -60,8 +62,10 @@ def amendments_of(event: Event, urls: Sequence[str], tls: ssl.SSLContext) -> Fou
     return Found(united(rows for rows in by_url.values()), by_url, troubles)
 
 
-def _asked(event: Event, url: str, tls: ssl.SSLContext) -> list[PublishedAmendment]:
-    with Asker(url, tls) as asker:
+def _asked(
+    event: Event, url: str, tls: ssl.SSLContext, within_s: float
+) -> list[PublishedAmendment]:
+    with Asker(url, tls, within_s) as asker:
         answer = asker.get("/amendments", MOST_BYTES)
     if answer.status != 200:
         raise ProblemError(f"{url}: answers {answer.status} to the question for amendments")

@@ -431,6 +431,7 @@ def _stand(
         contacts={each.name: loads.heard_s.get(each.name) for each in event.bistros},
         latest_s=event.latest_s,
         unread=logs.unread(event),
+        event_file=str(given.event_file.resolve()),
     )
     write_standing(standing, missing, given.config.folder)
     return standing

@@ -195,6 +195,7 @@ def evidence_of(
     now_s: int,
     is_running: bool,
     is_read: bool = False,
+    moved_to_s: int | None = None,
 ) -> Evidence:
     """Look whether all is collected.
 
@@ -216,6 +217,8 @@ def evidence_of(
         Whether a destination is at work in the folder.
     is_read : bool
         Whether files are read again.
+    moved_to_s : int or None
+        Until when entries are in time, seconds since 1970, where a destination did not know it yet.
 
     Raises
     ------
@@ -223,6 +226,7 @@ def evidence_of(
         The disk fails.
     """
     latest_s = standing.deadline_s if standing.latest_s is None else standing.latest_s
+    latest_s = max(latest_s, moved_to_s or 0)
     files = _Files(here, folder, is_read=is_read)
     unlogged, moved = _Tally(), _Tally()
     waiting: defaultdict[tuple[str, ...], _Tally] = defaultdict(_Tally)
@@ -264,6 +268,11 @@ def evidence_of(
         )
         for who in dict.fromkeys(who for who, _ in standing.lies)
     ]
+    if moved_to_s is not None:
+        text = (
+            "the deadline was moved since, and nobody has looked for what is in time by the new one"
+        )
+        lacks.append(Lack("deadline moved", 0, "the organiser", standing.time_s, text, RUN))
     if now_s - standing.time_s > FRESH_FOR_S and not is_running:
         age = format_duration(now_s - standing.time_s)
         text = f"these numbers are old, written {age} ago: nothing is running now"

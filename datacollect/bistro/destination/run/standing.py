@@ -92,6 +92,8 @@ class Standing:
     unread : tuple of str or None
         The services whose logs were not read to their signed ends, since it was over; None: an
         earlier version has not said.
+    event_file : str or None
+        The event's file, absolute; None: an earlier version has not said.
     not_here : int
         Files of those collected that did not lie in the destination's folder, as long as they were
         written.
@@ -121,6 +123,7 @@ class Standing:
     contacts: dict[str, int | None] = field(default_factory=dict)
     latest_s: int | None = None
     unread: tuple[str, ...] | None = None
+    event_file: str | None = None
     not_here: int = 0
 
     @property

@@ -17,6 +17,7 @@ from instances.ports import free_port
 from instances.timestamping import WITHIN_S, World, until
 
 from datacollect.bistro.destination.run.missing_list import LOGGED_WITHIN_S, LoggedEntries
+from datacollect.bistro.destination.run.moved_deadline import moved_to_s
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_standing
 from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
@@ -272,3 +273,22 @@ def test_status_before_anything_was_begun(world, person, capsys):
     file = destination_of(world, "never")
     assert run(["event", "status", str(file)]) == 2
     assert "nothing was collected there yet" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+def test_a_deadline_that_was_moved_is_known_from_services_without_a_destination(
+    world, person, capsys
+):
+    """The last test here: it moves the deadline for all."""
+    file = destination_of(world, "moved", listen=None)
+    arguments = ["event", "run", "event.toml", "--destination", str(file), "--once"]
+    assert run(arguments) == 1
+    found, folder = read_standing(world.folder / "moved"), world.folder / "moved"
+    assert found.event_file == str(person / "event.toml")
+    assert moved_to_s(found, folder) is None
+    write_private_key(person / "organiser.key", key_of("organiser"))
+    extended = ["event", "extend", "event.toml", "--key", "organiser.key"]
+    assert run([*extended, "--deadline", "2027-04-16T23:59:59-04:00"]) == 0
+    capsys.readouterr()
+    assert moved_to_s(found, folder) == found.latest_s + 86400
+    assert found.unread == tuple(each.url for each in world.event.services)

@@ -6,13 +6,15 @@ import json
 import shutil
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
 import apsw
 import pytest
 from conftest import NO_POSTGRES
 from instances.bistro_folders import HandedIn
-from instances.collected import EVENT, NOW_S, Collected
+from instances.collected import EVENT, EVENT_DATA, NOW_S, Collected
 from instances.events import DEADLINE_S, key_of
 from instances.postgres import postgres, program
 
@@ -24,9 +26,13 @@ from datacollect.bistro.destination.run.kept_files import fault_of
 from datacollect.bistro.destination.run.missing_list import LoggedEntries
 from datacollect.bistro.destination.run.standing import STANDING_FILE, read_missing
 from datacollect.bistro.folder import Held
+from datacollect.bistro.formats.event.amendments import read_amendment, sign_amendment
+from datacollect.bistro.formats.receipt.receipt import PublishedAmendment
+from datacollect.bistro.http.published import Found
 from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
 
+MOVED = "datacollect.bistro.destination.run.moved_deadline"
 NORTH_ENTRY = HandedIn(EVENT, 7).entry
 
 
@@ -290,6 +296,35 @@ def test_who_was_late_until_the_deadline_was_moved_is_in_time(status, tmp_path):
     collected.leave(latest_s=late_s)
     lack = lacking(status("into", "--json")[1])["late no more"]
     assert lack["n"] == 2
+
+
+def test_a_deadline_that_was_moved_after_the_last_round_is_asked_for(
+    status, tmp_path, monkeypatch, capsys
+):
+    """By a service's answer: two people who were late are in time, and nobody has looked."""
+    late_s = EVENT.latest_s + 100
+    collected = Collected(tmp_path / "into", times_s={1: late_s, 2: late_s})
+    (tmp_path / "event.toml").write_bytes(EVENT_DATA)
+    collected.leave(event_file=str(tmp_path / "event.toml"))
+    later = {"deadline": datetime.fromtimestamp(EVENT.deadline_s + 3600, ZoneInfo(EVENT.timezone))}
+    note = sign_amendment(EVENT, later, 1, key_of("organiser"))
+    asked = []
+
+    def amendments(event, urls, _tls, within_s):
+        asked.append(within_s)
+        return Found([PublishedAmendment(note)], {}, {})
+
+    monkeypatch.setattr(f"{MOVED}.amendments_of", amendments)
+    # What no log has published moves nothing.
+    assert status()[0] == 0
+    monkeypatch.setattr(f"{MOVED}.published", lambda event, *_: [read_amendment(note, event)])
+    found = lacking(status("into", "--json")[1])
+    assert sorted(found) == ["deadline moved", "late no more"]
+    assert found["late no more"]["n"] == 2
+    assert asked == [5.0, 5.0]
+    # Without the event's file nobody can be asked, and the age of the numbers counts.
+    (tmp_path / "event.toml").write_bytes(b"another")
+    assert status()[0] == 0
 
 
 def test_somebody_who_has_lied_is_named(status, collected):
