@@ -176,6 +176,15 @@ def elsewhere_lacks(places: dict[Place, _Tally]) -> list[Lack]:
     ]
 
 
+def files_not_here(rows: Iterable[Row], here: Place, folder: Path) -> int:
+    """Return how many files that were collected do not lie here, as long as they were written."""
+    files = _Files(here, folder, is_read=False)
+    for row in rows:
+        if row.word == COLLECTED:
+            files.look(row)
+    return sum(each.n for each in (*files.faults.values(), *files.elsewhere.values()))
+
+
 def evidence_without_standing(rows: Iterable[Row], here: Place) -> Evidence:
     """Return what a register shows where nothing was ever collected into this folder."""
     places: defaultdict[Place, _Tally] = defaultdict(_Tally)

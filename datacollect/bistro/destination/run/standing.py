@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.destination.missing import Missing
 from datacollect.bistro.folder import not_written
 from datacollect.errors import ProblemError
-from datacollect.files.documents import document_name, parse_json, read_text, write_atomically
+from datacollect.files.documents import document_name, parse_json, write_atomically
 from datacollect.files.locks import is_locked
 
 if TYPE_CHECKING:
@@ -173,15 +173,21 @@ def read_standing(folder: Path) -> Standing:
     ------
     ProblemError
         Nothing was ever done there, or the file is none.
+    StoreError
+        The disk fails.
     """
     path = folder / STANDING_FILE
-    if not path.exists():
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         raise ProblemError(
             f"{document_name(folder)}: nothing was collected there yet; `datacollect event run` "
             "begins"
-        )
+        ) from None
+    except OSError as error:
+        raise not_written(folder, error) from error
     name = document_name(path)
-    tree = parse_json(read_text(path), name)
+    tree = parse_json(data.decode(errors="replace"), name)
     try:
         is_one = tree.pop("format") == FORMAT
         tree.pop("silent", None)

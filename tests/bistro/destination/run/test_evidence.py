@@ -21,7 +21,8 @@ from instances.postgres import postgres, program
 from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD, Missing
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
-from datacollect.bistro.destination.run.evidence import FRESH_FOR_S
+from datacollect.bistro.destination.register_reading import reading
+from datacollect.bistro.destination.run.evidence import FRESH_FOR_S, files_not_here
 from datacollect.bistro.destination.run.kept_files import fault_of
 from datacollect.bistro.destination.run.missing_list import LoggedEntries
 from datacollect.bistro.destination.run.standing import STANDING_FILE, read_missing
@@ -189,6 +190,38 @@ def test_a_register_that_is_locked_or_removed_or_damaged_is_a_failure(status, co
     assert (code, "the register is not there" in said) == (3, True)
     path.write_bytes(whole)
     assert status()[0] == 0
+
+
+def test_a_disk_that_fails_is_a_failure(status, collected):
+    """What cannot be looked at is not known to be missing: here links in a circle."""
+    folder = collected.file(1).parent
+    shutil.rmtree(folder)
+    folder.symlink_to(folder)
+    code, said = status()
+    assert (code, "cannot be written or read: Too many levels of symbolic links" in said) == (
+        3,
+        True,
+    )
+    path = collected.folder / STANDING_FILE
+    path.unlink()
+    path.symlink_to(path)
+    assert status()[0] == 3
+
+
+def test_a_destination_counts_what_is_gone_from_its_disk(collected):
+    """The page shows it: what was collected once may be there no more."""
+
+    def n_gone():
+        with reading(collected.place, EVENT.id.hex()) as rows:
+            return files_not_here(rows, Place.of(collected.folder), collected.folder)
+
+    assert n_gone() == 0
+    collected.file(1).unlink()
+    assert n_gone() == 1
+    collected.file(2).write_bytes(b"")
+    assert n_gone() == 2
+    with reading(collected.place, EVENT.id.hex()) as rows:
+        assert files_not_here(rows, Place("far", "", "/srv"), collected.folder) == 2
 
 
 def test_a_register_is_read_while_a_destination_writes_it(status, collected):
