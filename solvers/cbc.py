@@ -24,6 +24,7 @@ import pulp
 
 from datacollect.errors import InfeasibleError, SolverError, SolverUnavailableError, TimeLimitError
 from datacollect.installation import command_for_package
+from datacollect.orphans import run_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,14 +82,7 @@ def _run(
     """Return CBC's status, empty where it ended without one, and what it said last."""
     remaining_s = None if stop_at_s is None else max(stop_at_s - time.monotonic(), 0.0)
     try:
-        done = subprocess.run(
-            [_cbc_path(), "model.mps", *options, *_FILES],
-            cwd=folder,
-            timeout=remaining_s,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        done = run_program([_cbc_path(), "model.mps", *options, *_FILES], folder, remaining_s)
     except subprocess.TimeoutExpired:
         raise TimeLimitError(
             f"cbc: the time limit passed ({program.n_columns} columns, {program.n_rows} rows)"

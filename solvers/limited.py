@@ -29,6 +29,7 @@ import weakref
 from typing import IO, TYPE_CHECKING, cast
 
 from datacollect.errors import SolverError, TimeLimitError
+from datacollect.orphans import held_pipe
 
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import IntArray
@@ -41,6 +42,8 @@ _CHILD_COMMAND = (
     """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
+from datacollect.orphans import end_when_closed
+end_when_closed(int(sys.argv[1]))
 from datacollect.solvers.served import serve
 serve()
 """,
@@ -112,8 +115,11 @@ class _Child:
     def __init__(self, solver_name: str) -> None:
         self._solver_name = solver_name
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
+        self._held = contextlib.ExitStack()
+        pipe = self._held.enter_context(held_pipe())
         self._process = subprocess.Popen(
-            [sys.executable, *_CHILD_COMMAND],
+            [sys.executable, *_CHILD_COMMAND, str(pipe)],
+            pass_fds=[pipe],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
@@ -153,6 +159,7 @@ class _Child:
             with contextlib.suppress(OSError):
                 pipe.close()
         self._messages.close()
+        self._held.close()
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         requests, answers = self._process.stdin, self._process.stdout

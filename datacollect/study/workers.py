@@ -7,9 +7,7 @@ else's.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
-import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.net.dask_scheduler import connected
+from datacollect.orphans import end_when_closed
 from datacollect.study.jobs import Finished, SweepJob, work
 
 if TYPE_CHECKING:
@@ -167,16 +166,9 @@ def _work_and_count(job: SweepJob) -> Finished:
 
 def _begin(sweep: Connection, ended: Any) -> None:
     """In a worker: leave Ctrl-C to the sweep; end with it, however it ends."""
-    _said[:] = [ended]
+    _said[:] = [ended, sweep]  # nobody else keeps it open
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(sweep,), daemon=True).start()
-
-
-def _end_with(sweep: Connection) -> None:
-    try:
-        sweep.recv_bytes()
-    except (EOFError, OSError):
-        os._exit(1)
+    end_when_closed(sweep.fileno())
 
 
 class DaskCluster:

@@ -6,24 +6,27 @@ import json
 import os
 import re
 import shutil
+import time
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from functools import cache
 from unittest import mock
 
 import pyrage
-from bistro.destination.run.test_standing import ALL
 from instances.agents import KEY, write_agent
 from instances.bistro_folders import event_file
 from instances.bistros import bistro_event
+from instances.collected import EVENT, Collected
 from instances.events import draft_text, event_bytes, key_of
 from instances.timestamping import World
 from remedies.trying import Example, call, in_folder, in_new_folder, told, until
 
 import datacollect as dc
 from datacollect.bistro.destination.keys import ticket_secrets
+from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD, Missing
+from datacollect.bistro.destination.place import Place
+from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.event_run import _given
-from datacollect.bistro.destination.run.standing import write_standing
+from datacollect.bistro.destination.run.kept_files import fault_of
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.event.amendments import (
     AMENDMENT_FORMAT,
@@ -234,19 +237,31 @@ TICKETS = 'tickets = "tickets"\n'
 TICKETED = "event tickets e.toml --people people.csv --key o.key -o tickets"
 
 
-def begun(folder):
-    """Leave how far an event is, as one who collects does."""
-    now = replace(ALL, time_s=1000, collect_until_s=2200)
-    (folder / "into").mkdir(exist_ok=True)
-    write_standing(now, [], folder / "into")
+def begun(folder, listed=(), here=None, **changes):
+    """Leave what one who collects leaves, now, after all is over and is collected, but for that."""
+    shutil.rmtree(folder / "into", ignore_errors=True)
+    made = Collected(folder / "into", here=here, times_s={1: 50, 2: 50})
+    now_s = int(time.time())
+    over = {"deadline_s": 100, "latest_s": 100, "collect_until_s": 200}
+    made.leave(listed, **{"time_s": now_s, "contacts": {"north": now_s}, **over, **changes})
+    return made
 
 
 LIE = "It has signed what cannot be. " * 200
 
 
 def lied_about(folder):
-    (folder / "into").mkdir()
-    write_standing(replace(ALL, lies=(("north", LIE),)), [], folder / "into")
+    begun(folder, lies=(("north", LIE),))
+
+
+def left(*listed, **changes):
+    """Leave that something is lacking."""
+    return lambda folder: begun(folder, listed, **changes)
+
+
+def asked(before):
+    """Ask how far an event is, of which that was left."""
+    return destination("event status d.toml", before, more=COLLECTOR)
 
 
 def status_of_lies(option=""):
@@ -264,6 +279,32 @@ def all_of_a_lie():
     return said
 
 
+NOT_SENT = Missing(bytes(32), WITHOUT_UPLOAD)
+LOST = Missing(bytes(32), WITHOUT_DATA, ("north",))
+
+
+def removed(folder):
+    path = begun(folder).file(1)
+    shutil.move(path, folder / "copy")
+    return path
+
+
+def put_back(folder):
+    shutil.move(folder / "copy", removed(folder))
+
+
+def collected_elsewhere(folder):
+    return begun(folder, here=Place("far", "", "/srv"))
+
+
+def taken_over(folder):
+    """Begin with a folder that was brought here, as a destination does."""
+    into = folder / "into"
+    made = collected_elsewhere(folder)
+    with closing(Register(made.place, EVENT, Place.of(into))) as register:
+        register.take_over(lambda file: fault_of(into, file.file, file) is None)
+
+
 def damaged(folder):
     file = folder / "into/status.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"logs": 1}))
@@ -279,7 +320,7 @@ _held: list[Held] = []
 
 def status_at_work():
     try:
-        return destination("event status d.toml", begun, at_work, more=COLLECTOR)()
+        return destination("event status d.toml", left(time_s=1), at_work, more=COLLECTOR)()
     finally:
         _held.pop().close()
 
@@ -437,11 +478,13 @@ EXAMPLES = [
         destination("event status d.toml", begun, damaged, more=COLLECTOR),
         destination("event status d.toml", begun, damaged, begun, more=COLLECTOR),
     ),
+    Example("`datacollect event run` goes on", asked(left(time_s=1)), status_at_work),
+    Example("put them back from a copy of the folder", asked(removed), asked(put_back)),
+    Example("files that were brought here", asked(collected_elsewhere), asked(taken_over)),
     Example(
-        "nothing is running now; datacollect event run goes on",
-        destination("event status d.toml", begun, more=COLLECTOR),
-        status_at_work,
+        "upload` again, until", asked(left(NOT_SENT, missing={WITHOUT_UPLOAD: 1})), asked(begun)
     ),
+    Example("upload --elsewhere`", asked(left(LOST, missing={WITHOUT_DATA: 1})), asked(begun)),
     Example(
         "is there; once {} is, start the bistro with: datacollect agent {}",
         in_folder(INIT),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.net.dask_scheduler import DASK_TIMEOUT_S, connected
+from datacollect.orphans import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -98,14 +99,19 @@ def workers_of(n_processes: int, dask: str | None) -> Iterator[Workers]:
         with ProcessPoolExecutor(
             n_processes,
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),
+            initializer=_begin,
         ) as pool:
             try:
                 yield Workers(pool, 2 * n_processes)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+def _begin() -> None:
+    """In a worker: leave Ctrl-C to the audit; end with it, however it ends."""
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note, note_text
+from datacollect.commands.console import emit, emit_json, emit_table, emit_text, note
 from datacollect.commands.ending import Terminated, ending_on_sigterm
 from datacollect.commands.options import Json
 from datacollect.commands.streams import complain
@@ -20,7 +20,9 @@ from datacollect.net.safe_text import safe_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from datacollect.bistro.destination.run.evidence import Evidence
     from datacollect.bistro.destination.run.standing import Standing
+    from datacollect.bistro.http.config import DestinationConfig
     from datacollect.bistro.log_service.server.verdict_log import VerdictLog
 
 # Of a piece of evidence, which may hold what was signed, whole.
@@ -56,10 +58,11 @@ def run(
     goes to standard error, a JSON object per line. Ends by itself after collect_until, or on
     SIGTERM; started again it goes on. SIGHUP rereads its certificate.
 
-    Exit 0: all that is in time is collected, or it was ended; 1: something is refused, missing or
-    signed falsely; `event status` says what.
+    Exit 0: all is collected, as `event status` finds it, or it was ended; 1: something is lacking,
+    and it says what.
     """
     from datacollect.bistro.destination.run.event_run import run_event
+    from datacollect.bistro.http.config import DestinationConfig
 
     def ready(url: str | None, overview: str | None) -> None:
         if as_json:
@@ -77,49 +80,145 @@ def run(
                 )
         except Terminated:
             return 0
+    evidence = _evidence(DestinationConfig.from_file(destination), found, int(time.time()))
     if not as_json:
         _show(found)
-    return found.exit_code
+        _show_lacks(evidence)
+    return evidence.exit_code
 
 
 def status(
     destination: Annotated[
         str, typer.Argument(metavar="DESTINATION", help="File of the destination, TOML.")
     ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read files again, and compare their hashes.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Say how far an event is: what is collected, waits, is refused or missing, and who has lied.
 
-    Reads what `event run` has left in its folder. Exit 0: all that is known to be in time is
-    collected; 1: something waits, is refused, missing or signed falsely, or nothing is known to be
-    in time yet; 2: nothing was begun.
+    Looks for each file on this disk, and in the register for what should be here. Exit 0: the
+    deadline has passed, all logs are read, and all that is in time lies here, as long as it was
+    written, or has another verdict that is published; 1: it says what is missing, by whose doing,
+    and what to do, also where files lie on another machine; 2: nothing was begun; 3: the disk or
+    the database fails.
     """
-    from datacollect.bistro.destination.run.standing import MISSING_FILE, is_at_work, read_standing
+    from datacollect.bistro.destination.run.standing import (
+        FORMAT,
+        MISSING_FILE,
+        STANDING_FILE,
+        is_at_work,
+        read_standing,
+    )
     from datacollect.bistro.http.config import DestinationConfig
+    from datacollect.errors import ProblemError
     from datacollect.files.units import format_duration
 
     config = DestinationConfig.from_file(destination)
     is_running = is_at_work(config.folder)
-    found = read_standing(config.folder)
-    age_s = max(int(time.time()) - found.time_s, 0)
-    # Whoever waits for the end of a collection does not mean one that has not begun.
-    is_unused = not found.in_time and not found.is_settled
+    try:
+        found = read_standing(config.folder)
+    except ProblemError:
+        # Others may have collected with the same register, somewhere else.
+        evidence = None if (config.folder / STANDING_FILE).exists() else _elsewhere(config)
+        if evidence is None:
+            raise
+        if as_json:
+            emit_json({"format": FORMAT, **evidence.to_dict(), "running": is_running})
+        else:
+            _show_lacks(evidence)
+        return evidence.exit_code
+    now_s = int(time.time())
+    evidence = _evidence(config, found, now_s, is_running=is_running, is_read=verify)
+    age_s = max(now_s - found.time_s, 0)
     if as_json:
-        emit_json({**found.to_dict(), "age_s": age_s, "running": is_running})
-    else:
-        _show(found)
-        if is_unused:
-            emit("nothing is known to be in time yet")
-        if found.missing:
-            note(f"which ones: {config.folder / MISSING_FILE}")
-        if is_running:
-            note(f"written {format_duration(age_s)} ago; event run is at work")
-        elif not found.is_settled:
-            note_text(
-                f"these numbers are old, written {format_duration(age_s)} ago: nothing is running "
-                "now; datacollect event run goes on"
+        facts = {"age_s": age_s, "running": is_running}
+        emit_json({**found.to_dict(), **evidence.to_dict(), **facts})
+        return evidence.exit_code
+    _show(found)
+    _show_lacks(evidence)
+    if found.missing:
+        note(f"which ones: {config.folder / MISSING_FILE}")
+    ago = f"written {format_duration(age_s)} ago"
+    note(f"{ago}; event run is at work" if is_running else ago)
+    return evidence.exit_code
+
+
+def _evidence(
+    config: DestinationConfig,
+    found: Standing,
+    now_s: int,
+    *,
+    is_running: bool = False,
+    is_read: bool = False,
+) -> Evidence:
+    """Look for all that should be here, on this disk and in the register."""
+    from datacollect.bistro.destination.place import Place
+    from datacollect.bistro.destination.register_reading import reading
+    from datacollect.bistro.destination.run.evidence import evidence_of
+    from datacollect.bistro.destination.run.moved_deadline import moved_to_s
+    from datacollect.bistro.destination.run.standing import read_missing
+
+    missing, here = read_missing(config.folder), Place.of(config.folder)
+
+    def look(moved_s: int | None = None) -> Evidence:
+        with reading(config.register, found.event) as rows:
+            return evidence_of(
+                found,
+                missing,
+                rows,
+                here,
+                config.folder,
+                now_s=now_s,
+                is_running=is_running,
+                is_read=is_read,
+                moved_to_s=moved_s,
             )
-    return 1 if is_unused else found.exit_code
+
+    evidence = look()
+    # Asked only where all else is there: it may take some seconds.
+    if not evidence.lacks and (moved_s := moved_to_s(found, config.folder)) is not None:
+        return look(moved_s)
+    return evidence
+
+
+def _elsewhere(config: DestinationConfig) -> Evidence | None:
+    """Return where the register says that files lie; None: it is not there, or does not know."""
+    from pathlib import Path
+
+    from datacollect.bistro.destination.databases import POSTGRES, REGISTER_FILE
+    from datacollect.bistro.destination.place import Place
+    from datacollect.bistro.destination.register_reading import reading
+    from datacollect.bistro.destination.run.evidence import evidence_without_standing
+
+    place = config.register
+    if not place.startswith(POSTGRES) and not (Path(place) / REGISTER_FILE).exists():
+        return None
+    with reading(place, None) as rows:
+        found = evidence_without_standing(rows, Place.of(config.folder))
+    return found if found.lacks else None
+
+
+def _show_lacks(found: Evidence) -> None:
+    from datacollect.bistro.person.instants import both_clocks
+    from datacollect.files.units import counted
+
+    how = ", read again" if found.is_read else ""
+    emit_text(
+        f"{counted(found.n_here, 'file')} here as collected{how}: on {found.here.host} in "
+        f"{found.here.folder}"
+    )
+    if found.n_unmeasured:
+        emit_text(
+            f"of {counted(found.n_unmeasured, 'file')} an earlier version has kept neither machine "
+            "nor length: that a file is there is all that is known"
+        )
+    for each in found.lacks:
+        since = "" if each.since_s is None else f", since {both_clocks(each.since_s)}"
+        emit_text(f"not yet: {each.text}{since}; {each.remedy}")
+    if not found.lacks:
+        emit("all is collected")
 
 
 def _show(found: Standing) -> None:

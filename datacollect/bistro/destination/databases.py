@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 POSTGRES = ("postgresql://", "postgres://")
+REGISTER_FILE = "register.sqlite"
+# Two that begin at once: one of them makes the tables.
+_ALONE = "SELECT pg_advisory_xact_lock(3617005213)"
 
 
 class RegisterDatabase(Protocol):
@@ -32,6 +35,9 @@ class RegisterDatabase(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing; on the disk afterwards."""
+
+    def add(self, sql: str) -> None:
+        """Make a table that one of an earlier version lacks, ``IF NOT EXISTS``."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -61,12 +67,25 @@ def open_database(place: str, schema: str, owner: str) -> RegisterDatabase:
     return _SQLite(Path(place), schema, owner)
 
 
+def psycopg_or_advice() -> Any:
+    """Return the package of PostgreSQL; raise `ProblemError` with how to install it."""
+    try:
+        import psycopg
+    except ImportError as error:
+        if not is_absent(error, "psycopg"):
+            raise
+        command = command_for_package("psycopg")
+        raise ProblemError(f"a register in PostgreSQL needs psycopg: {command}") from None
+    return psycopg
+
+
 class _SQLite(Database):
     def __init__(self, folder: Path, schema: str, owner: str) -> None:
         with ExitStack() as undo:
             held = Held(folder)
             undo.callback(held.close)
-            super().__init__(folder, "register.sqlite", schema, owner)
+            # Whoever asks how far the event is reads it meanwhile.
+            super().__init__(folder, REGISTER_FILE, schema, owner, is_read_beside=True)
             self._releasing = undo.pop_all()
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -74,6 +93,11 @@ class _SQLite(Database):
         if rows:
             marks = ",".join("?" * len(rows[0]))
             self.many(f"INSERT INTO {table} VALUES ({marks}) ON CONFLICT DO NOTHING", iter(rows))
+
+    def add(self, sql: str) -> None:
+        """Make a table that one of an earlier version lacks."""
+        with self.transaction():
+            self.rows(sql)
 
     def close(self) -> None:
         """Let others have the folder."""
@@ -86,13 +110,7 @@ class _Postgres:
     """A database that several machines write to: each transaction takes what others have left."""
 
     def __init__(self, place: str, schema: str, owner: str) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            if not is_absent(error, "psycopg"):
-                raise
-            command = command_for_package("psycopg")
-            raise ProblemError(f"a register in PostgreSQL needs psycopg: {command}") from None
+        psycopg = psycopg_or_advice()
         self._failure = psycopg.Error
         self._db: Any = None
         with self._errors():
@@ -105,8 +123,7 @@ class _Postgres:
 
     def _begin(self, schema: str, owner: str) -> None:
         with self.transaction():
-            # Two that begin at once: one of them makes the tables.
-            self.rows("SELECT pg_advisory_xact_lock(3617005213)")
+            self.rows(_ALONE)
             if not self.rows("SELECT 1 FROM pg_tables WHERE tablename = 'owner'"):
                 with self._errors():
                     self._db.execute(f"CREATE TABLE owner (name TEXT NOT NULL); {schema}")
@@ -117,6 +134,11 @@ class _Postgres:
                 f"the database is that of {found[0][0] if found else 'nobody'}, and not of "
                 f"{owner}; name another"
             )
+
+    def add(self, sql: str) -> None:
+        with self.transaction():
+            self.rows(_ALONE)
+            self.rows(sql.replace("BLOB", "BYTEA"))
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._errors():

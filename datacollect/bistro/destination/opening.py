@@ -26,6 +26,7 @@ from datacollect.errors import (
 )
 from datacollect.files.documents import not_written, peer_json
 from datacollect.files.durability import name_durably
+from datacollect.orphans import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.destination.pieces import Piece
     from datacollect.bistro.destination.register import Opening, Upload
     from datacollect.bistro.formats.log.entry import Commitment
-    from datacollect.bistro.formats.sealing.sealed import Opened
+    from datacollect.bistro.formats.sealing.sealed import Opened, Writable
 
 _BLOCK_BYTES = 2**20
 # So many uploads wait for each process.
@@ -52,6 +53,8 @@ class Result(NamedTuple):
     why: str = ""
     ticket: str | None = None
     file: str | None = None
+    n_bytes: int | None = None
+    sha256: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,8 @@ class Opener:
         beside = self.into / f".{entry}.{os.getpid()}.tmp"
         try:
             with beside.open("wb") as out, _Joined(self.segments / upload.bistro, parts) as whole:
-                opened = _unsealed(whole, out, self.identities, upload.sha256)
+                written = _Written(out)
+                opened = _unsealed(whole, written, self.identities, upload.sha256)
                 ticket, name = self._checked(opened, upload.commitment)
                 out.flush()
                 path = self.into / entry / name
@@ -122,7 +126,8 @@ class Opener:
             raise not_written(self.into / entry, error) from None
         finally:
             beside.unlink(missing_ok=True)
-        return Result(upload, "", ticket, f"{entry}/{name}")
+        file = f"{entry}/{name}"
+        return Result(upload, "", ticket, file, written.n_bytes, written.digest.digest())
 
     def _checked(self, opened: Opened, commitment: Commitment) -> tuple[str | None, str]:
         """Return the number of the ticket inside the seal, and a name for the file."""
@@ -141,13 +146,28 @@ class Opener:
         return ticket, name
 
 
+class _Written:
+    """A file that is written, and what was written of it: how much, and its hash."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self.n_bytes, self.digest = out, 0, hashlib.sha256()
+
+    def write(self, data: bytes, /) -> int:
+        self.n_bytes += len(data)
+        self.digest.update(data)
+        return self._out.write(data)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
 class _RefusedError(Exception):
     def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
 
 
-def _unsealed(whole: _Joined, out: BinaryIO, identities: Sequence[str], sha256: bytes) -> Opened:
+def _unsealed(whole: _Joined, out: Writable, identities: Sequence[str], sha256: bytes) -> Opened:
     """Write what is inside; what the bistro holds is read to its end, whether it opens or not."""
     opened = None
     # Who judges the ciphertext before its hash would blame the person for what a bistro has done.
@@ -231,6 +251,8 @@ _openers: list[Opener] = []
 
 
 def _begin(opener: Opener) -> None:
+    # It has the identities in its memory: who ends the parent means this one, too.
+    end_with_parent()
     _openers.append(opener)
 
 

@@ -32,8 +32,9 @@ from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.evidence import Lie
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+    from datacollect.bistro.destination.place import Place
     from datacollect.bistro.formats.custody.batches import Batch
     from datacollect.bistro.formats.event.event import Event
 
@@ -68,6 +69,10 @@ CREATE INDEX of_contents ON entries (content_p);
 CREATE TABLE files (bistro TEXT, name TEXT, stamp TEXT, PRIMARY KEY (bistro, name));
 CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 """
+# Where the files lie that were collected, each with what was written; registers of earlier versions
+# lack it, and know no size of theirs.
+KEPT = """CREATE TABLE IF NOT EXISTS kept (entry BLOB, host TEXT, machine TEXT, folder TEXT,
+    file TEXT, n_bytes BIGINT, sha256 BLOB, PRIMARY KEY (entry, host, machine, folder))"""
 # Nearly all drafts are alone with their ticket and their content: those are not looked at.
 _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 MOST_AT_ONCE = 10_000
@@ -105,6 +110,19 @@ class Counts(NamedTuple):
     waiting: int
 
 
+class KeptFile(NamedTuple):
+    """A file that was collected: below which folder's ``files``, how long, its hash."""
+
+    file: str
+    n_bytes: int
+    sha256: bytes | None
+
+
+def owner_of(event: str) -> str:
+    """Return whose register it is of which an event's id is given."""
+    return f"event {event}"
+
+
 class Register:
     """What is known of an event's uploads.
 
@@ -113,6 +131,8 @@ class Register:
     place : str
         A folder, for SQLite; or ``postgresql://…``.
     event : Event
+    here : Place, optional
+        Of the destination's folder: what is opened lies there.
 
     Raises
     ------
@@ -122,9 +142,14 @@ class Register:
         The disk or the database fails; so does every call.
     """
 
-    def __init__(self, place: str, event: Event) -> None:
-        self._event = event
-        self._db = open_database(place, SCHEMA, f"event {event.id.hex()}")
+    def __init__(self, place: str, event: Event, here: Place | None = None) -> None:
+        self._event, self._here = event, here
+        self._db = open_database(place, SCHEMA, owner_of(event.id.hex()))
+        try:
+            self._db.add(KEPT)
+        except BaseException:
+            self._db.close()
+            raise
 
     def close(self) -> None:
         """Let others have it."""
@@ -386,7 +411,13 @@ class Register:
     # Verdicts ---------------------------------------------------------------------------------
 
     def opened(
-        self, upload: Upload, why: str, ticket: str | None = None, file: str | None = None
+        self,
+        upload: Upload,
+        why: str,
+        ticket: str | None = None,
+        file: str | None = None,
+        n_bytes: int | None = None,
+        sha256: bytes | None = None,
     ) -> None:
         """Keep what opening an upload has shown, and the verdict that follows.
 
@@ -404,6 +435,8 @@ class Register:
             The number inside the seal.
         file : str, optional
             Where it was written.
+        n_bytes, sha256 : int and bytes, optional
+            Of what was written.
         """
         entry = upload.commitment.entry
         with self._db.transaction():
@@ -418,6 +451,36 @@ class Register:
                 "WHERE entry = ? AND (word IS NULL OR word NOT IN (?, ?))",
                 (*_word(why), ticket, file, entry, COLLECTED, SUPERSEDED),
             )
+            if file is not None and n_bytes is not None and self._here is not None:
+                self._keep(entry, self._here, KeptFile(file, n_bytes, sha256))
+
+    def _keep(self, entry: bytes, place: Place, file: KeptFile) -> None:
+        at = (place.host, place.machine, place.folder)
+        self._db.insert("kept", [(entry, *at, *file)])
+
+    def take_over(self, is_whole: Callable[[KeptFile], bool]) -> int:
+        """Take note of files that lie here now, and were collected elsewhere; return how many.
+
+        Parameters
+        ----------
+        is_whole : function
+            Whether a file lies here as it was written.
+        """
+        if self._here is None:
+            return 0
+        at, n, last = (self._here.host, self._here.machine, self._here.folder), 0, b""
+        while page := self._db.rows(
+            "SELECT entry, file, n_bytes, sha256 FROM kept AS k WHERE entry > ? AND NOT EXISTS "
+            "(SELECT 1 FROM kept WHERE entry = k.entry AND host = ? AND machine = ? "
+            "AND folder = ?) ORDER BY entry LIMIT ?",
+            (last, *at, MOST_AT_ONCE),
+        ):
+            found = {entry: KeptFile(*row) for entry, *row in page if is_whole(KeptFile(*row))}
+            with self._db.transaction():
+                for entry, file in found.items():
+                    self._keep(entry, self._here, file)
+            n, last = n + len(found), page[-1][0]
+        return n
 
     def _is_refused_by(self, upload: Upload) -> bool:
         """Whether an upload that was refused decides on its entry."""

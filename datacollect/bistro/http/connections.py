@@ -1,7 +1,7 @@
 """Connections counted from the moment they are accepted: all, and those of each address.
 
 A connection takes an open file before a byte has come, and while TLS is agreed upon: servers of
-HTTP count too late.
+HTTP count too late. Where places are short, idle ones go first.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import ipaddress
 import resource
 import socket
+import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.net.addresses import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Generator, Sequence
 
     from datacollect.bistro.http.config_fields import IPNetwork
 
@@ -29,6 +29,11 @@ KEPT_FILES = 128
 FEW_CONNECTIONS = 4096
 # The part of all that one address may have: a campus has one, and others must get in.
 PART_OF_ADDRESS = 4
+# So many may be ending whose places others have already: they are open files still.
+GOING_AT_ONCE = KEPT_FILES // 2
+# Who has come this instant may be about to ask: only where its address holds so much of all by
+# idling has it no time for that. Else a crowd would close each other's before they have asked.
+YOUNG_S, PART_OF_IDLE = 1.0, 16
 
 
 @dataclass
@@ -46,6 +51,9 @@ class Places:
     behind: Sequence[IPNetwork] = ()
     taken: Counter[str] = field(default_factory=Counter)
     n_taken: int = 0
+    # By origin and number of the file, those that wait longest first; proxies' are not among them.
+    idle: dict[str, dict[int, _Counted]] = field(default_factory=dict)
+    n_going: int = 0
 
     def take(self, address: str) -> bool:
         """Whether an address may have one more; if so, it has."""
@@ -65,6 +73,24 @@ class Places:
         if not self.taken[origin]:
             del self.taken[origin]
 
+    def make_room(self, address: str) -> None:
+        """Have the oldest idle connection end, and give its place away, if there is one.
+
+        Where all places are taken it is one of the address that has most of the idle ones, so that
+        whoever opens many loses his own; where only those of this address are, one of these.
+        """
+        if self.n_going >= GOING_AT_ONCE:
+            return
+        is_short = self.n_taken >= self.most
+        if is_short:
+            found = max(self.idle.values(), key=_many_and_old, default={})
+        else:
+            found = self.idle.get(origin_of(address), {})
+        oldest = next(iter(found.values()), None)
+        is_much = is_short and len(found) > self.most // PART_OF_IDLE
+        if oldest is not None and (is_much or time.monotonic() - oldest.since_s >= YOUNG_S):
+            oldest.give_way()
+
     @property
     def most_of_address(self) -> int:
         """Connections of an address that is no proxy's."""
@@ -82,6 +108,10 @@ class CountingListener(socket.socket):
 
     places: Places | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._by_file: dict[int, _Counted] = {}
+
     def accept(self) -> tuple[socket.socket, Any]:
         """Return a connection and whence it comes.
 
@@ -93,25 +123,80 @@ class CountingListener(socket.socket):
         connection, address = super().accept()
         if self.places is None:
             return connection, address
-        if not self.places.take(address[0]):
+        is_taken = self.places.take(address[0])
+        if not is_taken:
+            self.places.make_room(address[0])
+            is_taken = self.places.take(address[0])
+        if not is_taken:
             connection.close()
             raise ConnectionAbortedError("there is no place for one more")
-        leave = self.places.leave
-        return _Counted(connection, lambda: leave(address[0])), address
+        return _Counted(connection, self.places, address[0], self._by_file), address
+
+    @contextmanager
+    def at_work(self, number: int) -> Generator[None]:
+        """Have the connection of an open file keep its place within."""
+        found = self._by_file.get(number)
+        if found is not None:
+            found.work()
+        try:
+            yield
+        finally:
+            if found is not None and self._by_file.get(number) is found:
+                found.wait()
 
 
 class _Counted(socket.socket):
-    """A connection that says once that it is closed."""
+    """A connection that has a place until it is closed, or gives way."""
 
-    def __init__(self, connection: socket.socket, closed: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: socket.socket, places: Places, address: str, by_file: dict[int, _Counted]
+    ) -> None:
         super().__init__(connection.family, connection.type, connection.proto, connection.detach())
-        self._closed_first: Callable[[], None] | None = closed
+        self._places, self._address, self._origin = places, address, origin_of(address)
+        self._is_proxy = is_within(address, places.behind)
+        self._number, self._by_file = self.fileno(), by_file
+        self._has_place, self._is_going = True, False
+        by_file[self._number] = self
+        self.wait()
+
+    def wait(self) -> None:
+        """Be idle from now on."""
+        self.since_s = time.monotonic()
+        if self._has_place and not self._is_proxy:
+            self._places.idle.setdefault(self._origin, {})[self._number] = self
+
+    def work(self) -> None:
+        """Be idle no more."""
+        of_origin = self._places.idle.get(self._origin, {})
+        of_origin.pop(self._number, None)
+        if not of_origin:
+            self._places.idle.pop(self._origin, None)
+
+    def give_way(self) -> None:
+        """Leave the place; the event loop closes what has an end."""
+        self._leave()
+        self._is_going = True
+        self._places.n_going += 1
+        with suppress(OSError):  # it has gone by itself
+            self.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         super().close()
-        closed, self._closed_first = self._closed_first, None
-        if closed is not None:
-            closed()
+        if self._by_file.get(self._number) is self:
+            del self._by_file[self._number]
+        self._leave()
+        self._places.n_going -= self._is_going
+        self._is_going = False
+
+    def _leave(self) -> None:
+        self.work()
+        if self._has_place:
+            self._has_place = False
+            self._places.leave(self._address)
+
+
+def _many_and_old(rows: dict[int, _Counted]) -> tuple[int, float]:
+    return len(rows), -next(iter(rows.values())).since_s
 
 
 def is_within(address: str, networks: Sequence[IPNetwork]) -> bool:

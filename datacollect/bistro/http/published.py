@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,12 +47,21 @@ class Found:
     troubles: dict[str, str]
 
 
-def amendments_of(event: Event, urls: Sequence[str], tls: ssl.SSLContext) -> Found:
-    """Ask services for the amendments of an event; what is none of its organiser's is a trouble."""
+def amendments_of(
+    event: Event, urls: Sequence[str], tls: ssl.SSLContext, within_s: float = math.inf
+) -> Found:
+    """Ask services for the amendments of an event; what is none of its organiser's is a trouble.
+
+    So it is where one has not answered within a time.
+    """
     by_url: dict[str, list[PublishedAmendment]] = {}
     troubles: dict[str, str] = {}
-    for url, outcome in fan_out(urls, lambda url: _asked(event, url, tls)).items():
-        if outcome.error is None:
+    outcomes = fan_out(urls, lambda url: _asked(event, url, tls), within_s)
+    for url in urls:
+        outcome = outcomes.get(url)
+        if outcome is None:
+            troubles[url] = f"has not answered within {within_s:g} s"
+        elif outcome.error is None:
             by_url[url] = outcome.result()
         elif isinstance(outcome.error, DatacollectError):
             troubles[url] = str(outcome.error)

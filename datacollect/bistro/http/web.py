@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 import socket
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.http.connections import (
@@ -27,6 +28,7 @@ from datacollect.net.tls import server_context
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Awaitable, Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from aiohttp.web import BaseRequest, Response
 
@@ -86,6 +88,7 @@ class WebServer:
         """Serve from now on."""
         from aiohttp import web
 
+        self._bound = listener
         listener.places = Places(most_connections(), self._behind)
         self.url = url_of(self._listening, listener)
         # It logs what clients do wrong, with a stack.
@@ -129,7 +132,9 @@ class WebServer:
             request.transport.set_write_buffer_limits(MOST_UNSENT_BYTES)
         if request.method == "OPTIONS":
             return web.Response(status=204, headers=dict(SHARED + ALLOWED))
-        reply = await self._handle(request)
+        # Who has not sent all of his request holds no place against others.
+        with self._at_work(request) if request.content.is_eof() else nullcontext():
+            reply = await self._handle(request)
         headers = {"Content-Type": reply.content_type, **dict(SHARED)}
         if reply.retry_after_s is not None:
             headers["Retry-After"] = str(reply.retry_after_s)
@@ -138,6 +143,11 @@ class WebServer:
             # What it still sends nobody reads.
             response.force_close()
         return response
+
+    def _at_work(self, request: BaseRequest) -> AbstractContextManager[None]:
+        transport = request.transport
+        connection = None if transport is None else transport.get_extra_info("socket")
+        return nullcontext() if connection is None else self._bound.at_work(connection.fileno())
 
 
 def tls_context(listening: Listening) -> ssl.SSLContext | None:

@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from datacollect.bistro.log_service.messages import LogReader, WitnessAnswered
     from datacollect.bistro.now import Now
 
-# Cosignatures further ahead of the service's clock are dropped: nobody could count on them.
+# Cosignatures further ahead of the service's clock wait until they are not: one that post-dates
+# would make all late. Where more are ahead than may post-date, it is the clock here that is behind.
 AHEAD_S = 5.0
+# So far ahead may be whom a checkpoint waits for; else others are made meanwhile.
+WAITS_S = 120.0
 # How long a witness that refuses, or does not answer, is left in peace: doubled each time.
 RETRY_S, LONGEST_RETRY_S = 0.5, 8.0
 
@@ -53,6 +56,8 @@ class Head:
 
     signed: SignedCheckpoint
     lines: dict[int, NoteSignature] = field(default_factory=dict)
+    # Those that are ahead, with their times; they do not count yet.
+    early: dict[int, tuple[int, NoteSignature]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -85,6 +90,10 @@ class Witnessing:
         # or runs twice.
         self.missing = ""
         self._claims: dict[int, int] = {}
+        # By witness: how far it was ahead when it last signed.
+        self._ahead_s: dict[int, float] = {}
+        self._said_s = 0.0
+        self._now_s = 0.0
 
     @property
     def has_heard(self) -> bool:
@@ -121,8 +130,15 @@ class Witnessing:
         self._forget()
 
     def ask(self, now: Now) -> list[Action]:
-        """Return whom to ask now; each witness has one request at a time."""
+        """Return whom to ask now; each witness has one request at a time.
+
+        And what to publish, where cosignatures count by now that were ahead. One that is ahead is
+        asked again: its clock may have been set, and it is looked here whether it counts.
+        """
+        self._now_s = now.unix_s
         actions: list[Action] = []
+        for each in self._heads.values():
+            actions += self._counted(each)
         for i, asked in enumerate(self._asked):
             head = self._wants(asked)
             if head is None or now.monotonic_s < asked.retry_at_s:
@@ -161,23 +177,62 @@ class Witnessing:
 
     def _cosigned(self, event: WitnessAnswered, asked: Asked, size: int) -> list[Action]:
         head = self._heads[size]
-        line = self._line_of(event, head)
-        if isinstance(line, str):
+        found = self._line_of(event, head)
+        if isinstance(found, str):
             self._pause(asked, event.now)
-            return [Warn(f"{self._name(event.witness)} {line}")]
-        asked.known_size = asked.signed_size = size
-        asked.has_told, asked.is_corrected, asked.pause_s = True, False, RETRY_S
+            return [Warn(f"{self._name(event.witness)} {found}")]
+        time_s, line = found
+        asked.known_size, asked.has_told, asked.is_corrected = size, True, False
         self._claims.pop(event.witness, None)
+        self._now_s = event.now.unix_s
+        ahead_s = self._ahead_s[event.witness] = time_s - self._now_s
+        known = head.early.get(event.witness)
         # The first counts: it is the earliest.
-        head.lines.setdefault(event.witness, line)
+        if event.witness not in head.lines and (known is None or time_s < known[0]):
+            head.early[event.witness] = time_s, line
+        actions = [*self._differing(), *self._counted(head)]
+        if event.witness in head.lines:
+            asked.pause_s = RETRY_S
+            return actions
+        self._pause(asked, event.now)
+        text = f"is {ahead_s:.0f} s ahead of the clock here; what it signs counts once that is due"
+        return [*actions, Warn(f"{self._name(event.witness)} {text}")]
+
+    @property
+    def _behind_s(self) -> float:
+        """How far the clock here is behind at least, as more witnesses say than may post-date."""
+        ahead_s = sorted(self._ahead_s.values(), reverse=True)
+        n_believed = len(self._asked) - self._event.quorum + 1
+        behind_s = ahead_s[n_believed - 1] if len(ahead_s) >= n_believed else 0.0
+        return behind_s if behind_s > AHEAD_S else 0.0
+
+    def _differing(self) -> list[Action]:
+        """Return what to say of the clock here, where that is new."""
+        behind_s = self._behind_s
+        if abs(behind_s - self._said_s) <= AHEAD_S:
+            return []
+        self._said_s = behind_s
+        if not behind_s:
+            return [Warn("the clock here agrees with those of witnesses again")]
+        return [Warn(f"the clock here is {behind_s:.0f} s behind those of witnesses; set it")]
+
+    def _counted(self, head: Head) -> list[Action]:
+        """Have early cosignatures count that are due; return what to publish then."""
+        due_s = self._now_s + self._behind_s + AHEAD_S
+        due = [i for i, (time_s, _) in head.early.items() if time_s <= due_s]
+        for i in due:
+            head.lines.setdefault(i, head.early.pop(i)[1])
+            self._asked[i].signed_size = max(self._asked[i].signed_size, head.size)
+        if not due:
+            return []
         note = head.note
         time_s = kth_smallest(
             cosigned_times(note, self._event.witness_keys).values(), self._event.quorum
         )
-        return [] if time_s is None else [Publish(size, note.data, time_s)]
+        return [] if time_s is None else [Publish(head.size, note.data, time_s)]
 
-    def _line_of(self, event: WitnessAnswered, head: Head) -> NoteSignature | str:
-        """Return the witness's cosignature in its answer; or why there is none, in words."""
+    def _line_of(self, event: WitnessAnswered, head: Head) -> tuple[int, NoteSignature] | str:
+        """Return the witness's cosignature in its answer, and its time; or why there is none."""
         vkey = self._event.witnesses[event.witness].vkey
         try:
             lines = parse_signatures(event.body.decode(), "its answer")
@@ -186,10 +241,7 @@ class Witnessing:
         for line in lines:
             time_s = time_of(line, head.signed.note.text, vkey)
             if time_s is not None:
-                ahead_s = time_s - event.now.unix_s
-                if ahead_s > AHEAD_S:
-                    return f"is {ahead_s:.0f} s ahead of the clock here; what it signs is dropped"
-                return line
+                return time_s, line
         return "has not signed what it was asked for"
 
     def _other_size(self, event: WitnessAnswered, asked: Asked) -> list[Action]:
@@ -246,8 +298,10 @@ class Witnessing:
         head = self.latest
         if head is None or head.size <= self.published_size:
             return False
-        n_under_way = sum(asked.under_way == head.size for asked in self._asked)
-        return len(head.lines) + n_under_way >= self._event.quorum
+        may_come = {i for i, asked in enumerate(self._asked) if asked.under_way == head.size}
+        until_s = self._now_s + WAITS_S
+        may_come |= {i for i, (time_s, _) in head.early.items() if time_s <= until_s}
+        return len(head.lines.keys() | may_come) >= self._event.quorum
 
     def _forget(self) -> None:
         """Forget earlier checkpoints for which no answer is awaited."""

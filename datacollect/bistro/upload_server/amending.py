@@ -1,10 +1,13 @@
 """Amendments of the event: a bistro asks its services, and keeps what they prove.
 
+It does so each minute, and at once where somebody would be refused as too late: one question for
+all who wait, and no more than one in `LEAST_S`, so that nobody floods services through a bistro.
 Where none answers, what was known stays known; a restart needs no network.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
 
@@ -21,7 +24,11 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.upload_server.table import AcceptConfig
 
-EACH_S = 60.0
+EACH_S, LEAST_S = 60.0, 2.0
+# Where somebody waits, answers count after so long: a service that is silent keeps no one out.
+ANSWERS_S = 5.0
+# Who waits is answered before his client gives up.
+WAIT_S = 15.0
 
 
 class Amending:
@@ -47,15 +54,22 @@ class Amending:
     ) -> None:
         self._event, self._tls = event, tls
         self._saved = Saved(event, config.event, config.folder)
-        self._end = threading.Event()
+        self._turn = threading.Condition()
+        self._n_begun = self._n_ended = 0
+        self._is_wanted = self._is_over = False
 
     @property
     def event(self) -> Event:
         """The event as far as it is known here."""
         return amended(self._event, published(self._event, self._saved.amendments, []))
 
-    def ask(self) -> tuple[Event, dict[str, str]]:
+    def ask(self, within_s: float = math.inf) -> tuple[Event, dict[str, str]]:
         """Ask all services; return the event as it is then, and why some have not answered.
+
+        Parameters
+        ----------
+        within_s : float
+            Who has not answered by then is not waited for.
 
         Raises
         ------
@@ -64,7 +78,8 @@ class Amending:
         """
         if self._tls is None:
             self._tls = web_context()
-        found = amendments_of(self._event, [each.url for each in self._event.services], self._tls)
+        urls = [each.url for each in self._event.services]
+        found = amendments_of(self._event, urls, self._tls, within_s)
         known = self._saved.amendments
         is_new = united([known, found.amendments]) != known
         if is_new and published(self._event, found.amendments, []):
@@ -77,9 +92,13 @@ class Amending:
 
     def _go_on(self, take: Callable[[Event], None], report: Callable[[str], None]) -> None:
         event, troubles = self.event, None
-        while not self._end.is_set():
+        while not self._is_over:
+            with self._turn:
+                within_s = ANSWERS_S if self._is_wanted else math.inf
+                self._n_begun += 1
+                self._is_wanted = False
             try:
-                found, why = self.ask()
+                found, why = self.ask(within_s)
             except DatacollectError as error:
                 found, why = event, {"": str(error)}
             if found != event:
@@ -90,8 +109,24 @@ class Amending:
                     "; ".join(f"{url}: {text}" for url, text in why.items()) or "services answer"
                 )
             troubles = why
-            self._end.wait(EACH_S)
+            least_s = min(LEAST_S, EACH_S)
+            with self._turn:
+                self._n_ended += 1
+                self._turn.notify_all()
+                self._turn.wait_for(lambda: self._is_over, least_s)
+                self._turn.wait_for(lambda: self._is_over or self._is_wanted, EACH_S - least_s)
+
+    def look(self) -> bool:
+        """Wait until services were asked from now on; whether they were, and the event was told."""
+        with self._turn:
+            wanted = self._n_begun + 1
+            self._is_wanted = True
+            self._turn.notify_all()
+            self._turn.wait_for(lambda: self._n_ended >= wanted or self._is_over, WAIT_S)
+            return self._n_ended >= wanted
 
     def close(self) -> None:
         """Ask no more."""
-        self._end.set()
+        with self._turn:
+            self._is_over = True
+            self._turn.notify_all()

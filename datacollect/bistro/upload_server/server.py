@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.receipt.upload_wish import Admission
+from datacollect.bistro.formats.receipt.upload_wish import Admission, LateError
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.amending import Amending
 from datacollect.bistro.upload_server.core import NO_ROOM, Accepting
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.event import Bistro as EventBistro
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.receipt.upload_wish import Wish
     from datacollect.bistro.upload_server.messages import Event as Told
     from datacollect.bistro.upload_server.messages import Upload
     from datacollect.bistro.upload_server.requests import BistroPost
@@ -43,6 +44,7 @@ TICK_S = 0.5
 AGAIN_S = 2.0
 # How long a note may take to come.
 NOTE_S = 20.0
+UNSURE = 503
 
 
 class Bistro:
@@ -168,6 +170,24 @@ class Bistro:
         """Forget a request, which is answered or has ended."""
         with self._lock:
             self._exchanges.pop(request, None)
+
+    def wish_of(self, metadata: str, size: int, now_s: float) -> Wish:
+        """Return what may begin: see `Admission.wish_of`.
+
+        Nobody is too late before the services were asked once more whether the deadline was moved.
+
+        Raises
+        ------
+        RefusedError
+            It may not; 503 where services do not let themselves be asked now.
+        """
+        try:
+            return self.admission.wish_of(metadata, size, now_s)
+        except LateError:
+            if not self._amending.look():
+                text = "services have not said yet whether the deadline was moved; come again"
+                raise RefusedError(text, UNSURE) from None
+        return self.admission.wish_of(metadata, size, now_s)
 
     def free_bytes(self) -> int:
         """Return how much the disk has left.

@@ -20,6 +20,7 @@ from datacollect.bistro.formats.log.entry import SIZE_STOP
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.core import GONE, NO_ROOM
 from datacollect.bistro.upload_server.requests import POSTS
+from datacollect.bistro.upload_server.server import UNSURE
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.cross_origin import allowed, shared
 
@@ -49,8 +50,8 @@ ALLOWED = allowed(
         *("Upload-Checksum", "X-HTTP-Method-Override", "X-Requested-With"),
     ),
 )
-# When somebody who was refused for want of room may come again.
-AGAIN_S = 30
+# When somebody who was refused for want of room may come again; or as nothing is known yet.
+AGAIN_S, SOON_S = 30, 2
 # What is written at once.
 BLOCK_BYTES = 256 * 1024
 
@@ -119,7 +120,7 @@ class Tus:
 
     def _create(self, exchange: Exchange, request: int) -> None:
         headers, now_s = exchange.headers, time.time()
-        wish = self._bistro.admission.wish_of(
+        wish = self._bistro.wish_of(
             headers.get("upload-metadata", ""), _whole(headers, "upload-length"), now_s
         )
         asked = messages.CreateAsked(
@@ -185,6 +186,8 @@ class Tus:
     def _refuse(self, exchange: Exchange, error: RefusedError) -> None:
         headers = [("Tus-Resumable", VERSION), *SHARED]
         tree: dict[str, Any] = {"why": str(error)}
+        if error.status == UNSURE:
+            headers.append(("Retry-After", str(SOON_S)))
         if error.status == NO_ROOM:
             bistros = self._bistro.event.bistros
             headers.append(("Retry-After", str(AGAIN_S)))

@@ -58,9 +58,16 @@ class Bench:
         self.n_requests = 0
         self.tell(messages.Ticked(self.now))
 
+    # How far the service's clock is behind those of the witnesses.
+    behind_s = 0.0
+
     @property
     def now(self) -> Now:
-        return Now(self.at_s, EVENT.deadline_s - 1000 + self.at_s)
+        return Now(self.at_s, EVENT.deadline_s - 1000 + self.at_s - self.behind_s)
+
+    @property
+    def right_now(self) -> Now:
+        return Now(self.at_s, self.now.unix_s + self.behind_s)
 
     def tell(self, event) -> None:
         self.actions += self.core.handle(event)
@@ -94,7 +101,9 @@ class Bench:
         elif isinstance(action, AskWitness):
             status, body = None, b""
             if action.witness in self.alive:
-                decision = self.witnesses[action.witness].add_checkpoint(action.body, self.now)
+                decision = self.witnesses[action.witness].add_checkpoint(
+                    action.body, self.right_now
+                )
                 status, body = getattr(decision, "status", 200), decision.answer
             self.tell(messages.WitnessAnswered(self.now, action.witness, status, body))
 
@@ -265,7 +274,87 @@ def test_a_second_checkpoint_waits_while_the_first_may_still_be_signed():
     assert bench.core.published_size == 2
 
 
-def test_cosignatures_from_the_future_are_dropped():
+class Ahead:
+    """A witness whose clock has been ahead of all others' since it began."""
+
+    def __init__(self, i: int, by_s: float) -> None:
+        name, self._by_s = f"w{i}.example", by_s
+        log = EVENT.services[0].log
+        start = self._later(Now(0.0, EVENT.deadline_s - 1000))
+        self._core = WitnessCore(name, key_of(name), [log], {}, 0, start)
+
+    def _later(self, now: Now) -> Now:
+        return Now(now.monotonic_s, now.unix_s + self._by_s)
+
+    def add_checkpoint(self, body: bytes, now: Now):
+        return self._core.add_checkpoint(body, self._later(now))
+
+
+def headed(bench, entry: bytes) -> None:
+    bench.commit(entry)
+    bench.do(Store)
+    bench.wait(1.0)
+    bench.do_all()
+
+
+def published_s(bench, size: int) -> int:
+    note = SignedCheckpoint.parse(bench.store.published[size], "it").note
+    return sorted(cosigned_times(note, bench.event.witness_keys).values())[bench.event.quorum - 1]
+
+
+def test_a_service_whose_clock_is_behind_says_so_and_publishes_all_the_same():
+    """All witnesses are a minute ahead of it: more than may post-date together."""
+    bench = started()
+    bench.behind_s = 60.0
+    headed(bench, A)
+    assert bench.core.published_size == 1
+    assert published_s(bench, 1) == int(bench.right_now.unix_s)
+    said = [each.text for each in bench.take(Warn)]
+    assert "the clock here is 60 s behind those of witnesses; set it" in said
+    headed(bench, B)
+    assert bench.core.published_size == 2
+    # It is said once, and that it is over.
+    assert not any("clock here" in each.text for each in bench.take(Warn))
+    bench.behind_s = 0.0
+    headed(bench, C)
+    assert [each.text for each in bench.take(Warn)] == [
+        "the clock here agrees with those of witnesses again"
+    ]
+
+
+def test_one_witness_that_is_ahead_makes_nobody_late_and_counts_once_it_is_due():
+    """With a third one dead its cosignature is needed, and is not lost while others come."""
+    bench = started()
+    bench.witnesses[2] = Ahead(2, 60.0)
+    bench.alive = {0, 1, 2}
+    headed(bench, A)
+    assert bench.core.published_size == 0
+    (warned, *_) = (each.text for each in bench.take(Warn) if "w2" in each.text)
+    assert warned.startswith("witness w2.example is 60 s ahead of the clock here")
+    first_s = bench.now.unix_s + 60
+    for _ in range(70):
+        if bench.core.published_size < 1:
+            bench.commit(B)
+            bench.wait(1.0)
+            bench.do_all()
+    assert published_s(bench, 1) == int(first_s)
+    assert first_s - 6 <= bench.now.unix_s <= first_s + 4
+
+
+def test_nobody_waits_for_a_witness_that_is_a_year_ahead():
+    bench = started()
+    bench.witnesses[2] = Ahead(2, 365 * 86_400.0)
+    bench.alive = {0, 1, 2}
+    headed(bench, A)
+    headed(bench, B)
+    bench.alive = {0, 1, 2, 3}
+    bench.wait(10.0)
+    bench.do_all()
+    assert bench.core.published_size == 2
+    assert published_s(bench, 2) == int(bench.now.unix_s)
+
+
+def test_cosignatures_from_the_future_do_not_count_yet():
     bench = started()
     bench.commit(A)
     bench.do(Store)

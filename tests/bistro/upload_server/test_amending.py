@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from instances.bistros import bistro_event, commitment_to, running_bistro
+from instances.bistros import Client, bistro_event, commitment_to, running_bistro
 from instances.events import key_of, proof_of
 from instances.odd_server import Answer, odd_server
 
@@ -136,3 +138,78 @@ def test_damaged_amendments_are_named_at_the_start(tmp_path, service):
         closing(Bistro(accept, print)),
     ):
         pass
+
+
+@pytest.fixture
+def rarely(monkeypatch, service):
+    """The usual minute between two looks; it is shorter only where somebody is late."""
+    monkeypatch.setattr(amending, "EACH_S", 60.0)
+    monkeypatch.setattr(amending, "LEAST_S", 0.5)
+    return service
+
+
+def test_nobody_is_too_late_before_services_were_asked_once_more(tmp_path, rarely):
+    event = event_at(tmp_path, rarely)
+    with running_bistro(tmp_path) as (client, _):
+        wait_until(lambda: len(rarely.requests) == 1)
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 403
+        rarely.said.append(published(event, later(event)))
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+        # In time, nobody is asked.
+        n_asked = len(rarely.requests)
+        assert client.create(event, commitment_to(event, DATA, 1), DATA)[0] == 201
+        assert len(rarely.requests) == n_asked == 3
+        client.close()
+
+
+@pytest.mark.slow
+def test_many_who_are_late_ask_services_no_oftener_than_one(tmp_path, rarely):
+    """Nor does whoever has no proof of this event: he has nobody asked."""
+    event = event_at(tmp_path, rarely)
+    with running_bistro(tmp_path) as (client, _):
+        wait_until(lambda: len(rarely.requests) == 1)
+        other = {"Upload_Length": str(len(DATA)), "Upload_Metadata": "commitment e30=,proof e30="}
+        assert client.ask("POST", "/tus/", **other)[0] == 400
+        assert len(rarely.requests) == 1
+        began_s = time.monotonic()
+        with ThreadPoolExecutor(20) as pool:
+            statuses = [*pool.map(lambda i: late(client.address, event, i), range(60))]
+        assert {*statuses} == {403}
+        most = 2 + (time.monotonic() - began_s) / 0.5
+        assert 2 <= len(rarely.requests) <= most
+        client.close()
+
+
+def late(address, event, salt):
+    client = Client(address)
+    try:
+        return client.create(event, commitment_to(event, DATA, salt), DATA)[0]
+    finally:
+        client.close()
+
+
+def test_a_service_that_is_silent_keeps_out_nobody_whom_another_lets_in(
+    tmp_path, rarely, monkeypatch
+):
+    monkeypatch.setattr(amending, "ANSWERS_S", 0.3)
+    held = threading.Event()
+    with odd_server(lambda _: held.wait(30) and ANSWER) as silent:
+        rows = [
+            {"url": each.url.rstrip("/"), "key": key_of(f"s{i}").public}
+            for i, each in enumerate((rarely, silent))
+        ]
+        event = event_at(tmp_path, rarely, services=rows)
+        with running_bistro(tmp_path) as (client, _):
+            wait_until(lambda: silent.requests)
+            # Who comes while all are asked as usual is told to come again, not that he is late.
+            monkeypatch.setattr(amending, "WAIT_S", 0.1)
+            status, headers, _ = client.create(event, commitment_to(event, DATA), DATA)
+            assert (status, headers["retry-after"]) == (503, "2")
+            held.set()
+            monkeypatch.setattr(amending, "WAIT_S", 15.0)
+            assert client.create(event, commitment_to(event, DATA), DATA)[0] == 403
+            held.clear()
+            rarely.said.append(published(event, later(event)))
+            assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+            held.set()
+            client.close()

@@ -28,7 +28,8 @@ from datacollect.net.connect import connect_request
 from datacollect.net.tickets import sign_ticket
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.admission import REFUSED_AT_ONCE, REFUSED_FROM_ONE
-from datacollect.transfer.agent.core.core import STRANGER_IDLE_S
+from datacollect.transfer.agent.core.core import GIVING_WAY_AT_ONCE, STRANGER_IDLE_S
+from datacollect.transfer.agent.core.sessions import Phase
 
 
 def test_a_way_opens_once_its_ticket_is_kept(tmp_path):
@@ -191,17 +192,25 @@ def accepted(agent, number: int, address: str) -> str | None:
     return done[-1].why if done else None
 
 
+def at_work(agent, number: int, address: str, s: float = 0.0) -> None:
+    """Have a connection whose request a handler answers, as a bistro does."""
+    tls(agent, number, address=address)
+    agent.handle(events.HandedOver(at(s), number))
+
+
 def test_connections_are_counted_before_they_say_anything(tmp_path):
     """Five in all: thousands of silent ones from one address leave others their room."""
     agent = core(tmp_path, sessions=5, sessions_per_address=3, new_per_s=1e6)
-    why = [accepted(agent, number, "192.0.2.1") for number in range(2000)]
+    for number in range(3):
+        at_work(agent, number, "192.0.2.1")
+    why = [None] * 3 + [accepted(agent, number, "192.0.2.1") for number in range(3, 2000)]
     # Three are inside, some more would hear a reason, all others are closed at once.
     assert why[: 3 + REFUSED_FROM_ONE] == [None] * (3 + REFUSED_FROM_ONE)
     assert set(why[3 + REFUSED_FROM_ONE :]) == {"too many connections from there"}
     for number in range(3 + REFUSED_FROM_ONE, 2000):
         agent.handle(events.Ended(at(0), number, ""))
     for number, address in ((2000, "192.0.2.2"), (2001, "192.0.2.3")):
-        tls(agent, number, address=address)
+        at_work(agent, number, address)
     # Now it is full for all.
     [*_, close] = accept(agent, 2002, 0x16, address="192.0.2.4")
     assert (close.session, close.why) == (2002, "too many connections")
@@ -213,12 +222,87 @@ def test_connections_are_counted_before_they_say_anything(tmp_path):
 
 def test_those_who_hear_a_reason_are_few(tmp_path):
     agent = core(tmp_path, sessions=1, sessions_per_address=1, new_per_s=1e6)
-    assert accepted(agent, 0, "192.0.2.1") is None
+    at_work(agent, 0, "192.0.2.1")
     why = [accepted(agent, i + 1, f"198.51.{i // 200}.{i % 200}") for i in range(500)]
     assert why[:REFUSED_AT_ONCE] == [None] * REFUSED_AT_ONCE
     assert set(why[REFUSED_AT_ONCE:]) == {"too many connections"}
     agent.handle(events.Ended(at(0), 1, ""))
     assert accepted(agent, 501, "203.0.113.1") is None
+
+
+def closed_for(agent, number: int, address: str, s: float = 0.0) -> int | None:
+    """Return which connection is closed for one that is accepted; None: it is refused, or none."""
+    done = agent.handle(events.Accepted(at(s), number, address))
+    ended = [each.session for each in done if isinstance(each, actions.EndSession)]
+    return ended[0] if ended and ended != [number] else None
+
+
+def test_an_idle_connection_gives_its_place_to_a_new_one_the_oldest_first(tmp_path):
+    """Also one that was answered, and waits; none that is being answered, or has a ticket."""
+    agent = core(tmp_path, sessions=4, sessions_per_address=4, new_per_s=1e6)
+    at_work(agent, 1, "192.0.2.1")
+    tls(agent, 2, address="192.0.2.1")
+    ask(agent, "/v1/inventory", source(), number=2)
+    at_work(agent, 3, "192.0.2.1", 1.0)
+    agent.handle(events.Sent(at(2), 3, 0))
+    assert accepted(agent, 4, "192.0.2.1") is None
+    assert closed_for(agent, 5, "192.0.2.2", 3.0) == 4
+    assert closed_for(agent, 6, "192.0.2.2", 3.0) == 3
+    for number in (5, 6):
+        agent.handle(events.FirstByte(at(3), number, 0x16))
+        agent.handle(events.HandedOver(at(3), number))
+    # Their places were given away once, whenever they end.
+    for number in (3, 4):
+        agent.handle(events.Ended(at(4), number, ""))
+    assert closed_for(agent, 7, "192.0.2.2", 4.0) is None
+    assert agent.sessions[7].refused_for == "too many connections"
+    agent.handle(events.Ended(at(4), 1, ""))
+    assert accepted(agent, 8, "192.0.2.1") is None
+    assert agent.sessions[8].refused_for is None
+
+
+def test_a_crowd_behind_one_address_has_the_time_to_ask(tmp_path):
+    """A second: who has come this instant does not give way to the next one from there."""
+    agent = core(tmp_path, sessions=9, sessions_per_address=1, new_per_s=1e6)
+    assert accepted(agent, 1, "192.0.2.1") is None
+    assert closed_for(agent, 2, "192.0.2.1", 0.9) is None
+    agent.handle(events.Ended(at(0.9), 2, ""))
+    assert closed_for(agent, 3, "192.0.2.1", 1.0) == 1
+
+
+def test_whoever_has_most_idle_connections_loses_them_first(tmp_path):
+    """1000 places, taken by two strangers who say nothing; 500 people behind one address come."""
+    agent = core(tmp_path, sessions=1000, sessions_per_address=600, new_per_s=1e6)
+    assert [accepted(agent, i, f"192.0.2.{i % 2}") for i in range(999)] == [None] * 999
+    assert accepted(agent, 999, "203.0.113.9") is None
+    for number in range(1000, 1500):
+        closed = closed_for(agent, number, "198.51.100.7")
+        assert closed is not None
+        assert agent.sessions[closed].origin.startswith("192.0.2.")
+        agent.handle(events.Ended(at(0), closed, ""))
+        agent.handle(events.FirstByte(at(0), number, 0x16))
+        agent.handle(events.HandedOver(at(0), number))
+    assert agent.sessions[999].phase is not Phase.ENDING
+
+
+def test_whoever_promises_a_body_and_sends_none_gives_way_as_well(tmp_path):
+    agent = core(tmp_path, sessions=2, sessions_per_address=2, new_per_s=1e6)
+    for number in (1, 2):
+        at_work(agent, number, "192.0.2.1")
+    agent.handle(events.Passed(at(15), 2, 100, 0))
+    assert closed_for(agent, 3, "192.0.2.2", 19.9) is None
+    agent.handle(events.Ended(at(19.9), 3, ""))
+    assert closed_for(agent, 4, "192.0.2.2", 20.0) == 1
+
+
+def test_those_that_give_way_and_do_not_end_are_few(tmp_path):
+    agent = core(tmp_path, sessions=500, sessions_per_address=500, new_per_s=1e6)
+    assert [accepted(agent, i, "192.0.2.1") for i in range(500)] == [None] * 500
+    closed = [closed_for(agent, 500 + i, "192.0.2.2") for i in range(200)]
+    assert None not in closed[:GIVING_WAY_AT_ONCE]
+    assert {*closed[GIVING_WAY_AT_ONCE:]} == {None}
+    agent.handle(events.Ended(at(0), closed[0], ""))
+    assert closed_for(agent, 900, "192.0.2.3") is not None
 
 
 @pytest.mark.parametrize(
@@ -231,7 +315,7 @@ def test_those_who_hear_a_reason_are_few(tmp_path):
 )
 def test_addresses_of_one_host_count_as_one(tmp_path, one, same, other):
     agent = core(tmp_path, sessions=3, sessions_per_address=1)
-    tls(agent, 1, address=one)
+    at_work(agent, 1, one)
     log, close = accept(agent, 2, 0x16, address=same)
     assert (log.facts["from"], close.why) == (same, "too many connections from there")
     tls(agent, 3, address=other)

@@ -50,14 +50,48 @@ def test_silent_connections_of_one_address_leave_others_their_room(tmp_path):
                 assert received(tls).startswith(b"HTTP/1.1 200 ")
 
 
+def test_silent_connections_of_two_addresses_give_way_to_whoever_comes(tmp_path):
+    """1000 of them, all that the usual limits allow for."""
+    path = write_agent(tmp_path, "S1", serve="data", more="limits = { new_per_s = 1e6 }\n")
+    with running(path) as agent, contextlib.ExitStack() as open_:
+
+        def come(host: str) -> socket.socket:
+            connection = open_.enter_context(socket.socket())
+            connection.bind((host, 0))
+            connection.settimeout(20)
+            connection.connect(agent.address)
+            return connection
+
+        silent = [come(f"127.0.0.{2 + i % 2}") for i in range(1000)]
+        for host in ("127.0.0.2", "127.0.0.4", "127.0.0.4"):
+            tls = open_.enter_context(client_context().wrap_socket(come(host)))
+            tls.sendall(b"GET /v1/agent HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert tls.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert {each["why"] for each in agent.logged("refused")} == {
+            "idle, and its place was needed"
+        }
+        # The oldest is the first.
+        with contextlib.suppress(ConnectionResetError):
+            assert silent[0].recv(1) == b""
+
+
 def test_whoever_hears_a_reason_without_tls_above_the_limit(tmp_path):
     more = "limits = { sessions_per_address = 2 }\n"
     with (
-        running(write_agent(tmp_path, "R", connect_to={"T": "127.0.0.1:1"}, more=more)) as agent,
+        running(
+            write_agent(tmp_path, "R", serve="data", connect_to={"T": "127.0.0.1:1"}, more=more)
+        ) as agent,
         contextlib.ExitStack() as open_,
     ):
         for _ in range(2):
-            open_.enter_context(socket.create_connection(agent.address))
+            known = open_.enter_context(greeted(agent.address))
+            token = source_ticket("R").encode()
+            known.sendall(
+                b"GET /v1/inventory HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                + token
+                + b"\r\n\r\n"
+            )
+            assert known.recv(20).startswith(b"HTTP/1.1 200 ")
         with socket.create_connection(agent.address, timeout=10) as third:
             third.sendall(b"CONNECT T:443 HTTP/1.1\r\n\r\n")
             answer = received(third)

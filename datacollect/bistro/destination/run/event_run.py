@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.destination.keys import ticket_secrets
 from datacollect.bistro.destination.opening import Opener, OpeningPool
+from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
+from datacollect.bistro.destination.register_reading import reading
 from datacollect.bistro.destination.run.bistro_asking import BistroAsking
 from datacollect.bistro.destination.run.bringing import Bringing, read_network
 from datacollect.bistro.destination.run.destination_round import Destination
+from datacollect.bistro.destination.run.evidence import files_not_here
+from datacollect.bistro.destination.run.kept_files import FILES, fault_of
 from datacollect.bistro.destination.run.load_telling import LoadTelling
 from datacollect.bistro.destination.run.log_times import LogTimes
 from datacollect.bistro.destination.run.missing_list import (
@@ -175,6 +179,8 @@ LOADS_EVERY_S = 10.0
 SERVICE_S = 5.0
 # For each second that it takes to look how far the event is, so many seconds of rounds.
 LOOKS_FOR = 10.0
+# Each file is looked at on the disk: that takes longer, and changes less.
+DISK_LOOKS_FOR = 100.0
 
 
 @dataclass(frozen=True)
@@ -266,10 +272,16 @@ def run_event(
         overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
         times = LogTimes(event, services, said)
+        here, is_begun = Place.of(config.folder), False
         look_s, standing = -math.inf, None
+        disk_s, n_not_here = -math.inf, 0
         while True:
             loads.asking = asking = BistroAsking(event, said)
-            with closing(Register(config.register, event)) as register:
+            with closing(Register(config.register, event, here)) as register:
+                if not is_begun:
+                    # What was moved here, or copied, is looked for where it lies now.
+                    register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
+                    is_begun = True
                 destination = Destination(
                     event,
                     config.key,
@@ -278,7 +290,7 @@ def run_event(
                         given.identities,
                         secrets.of(given.event),
                         config.folder / "segments",
-                        config.folder / "files",
+                        config.folder / FILES,
                     ),
                     log,
                     Bringing(
@@ -297,7 +309,12 @@ def run_event(
                 is_more = destination.do_round(int(time.time()))
                 if once or time.monotonic() >= look_s:
                     looked_s = time.monotonic()
-                    standing = _stand(given, register, times, loads, log, seen)
+                    if once or looked_s >= disk_s:
+                        with reading(config.register, event.id.hex()) as rows:
+                            n_not_here = files_not_here(rows, here, config.folder)
+                        taken_s = time.monotonic() - looked_s
+                        disk_s = looked_s + DISK_LOOKS_FOR * taken_s
+                    standing = _stand(given, register, times, loads, log, seen, n_not_here)
                     # Where much is to be counted, that is a small part of all work.
                     look_s = looked_s + LOOKS_FOR * (time.monotonic() - looked_s)
             if not is_more and standing is not None and (once or standing.is_settled):
@@ -386,6 +403,7 @@ def _stand(
     loads: LoadTelling,
     log: VerdictLog,
     seen: tuple[ShownReceipts, LoggedEntries],
+    n_not_here: int,
 ) -> Standing:
     """Look how far the event is, and leave that in the folder."""
     loads.await_answers()
@@ -422,6 +440,10 @@ def _stand(
         arrivals_each_s=each_s,
         is_whole=times.are_settled and not register.to_log(1),
         contacts={each.name: loads.heard_s.get(each.name) for each in event.bistros},
+        latest_s=event.latest_s,
+        unread=logs.unread(event),
+        event_file=str(given.event_file.resolve()),
+        not_here=n_not_here,
     )
     write_standing(standing, missing, given.config.folder)
     return standing

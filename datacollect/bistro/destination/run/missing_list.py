@@ -75,6 +75,11 @@ class LoggedEntries:
                     raise outcome.error
         return frozenset().union(*self._of_log.values())
 
+    def unread(self, event: Event) -> tuple[str, ...]:
+        """Return the services whose logs were not read to their ends as far as is known."""
+        known = self._of_log if event.latest_s == self._latest_s else {}
+        return tuple(each.url for each in event.services if each.url not in known)
+
     def _read(self, event: Event, url: str) -> frozenset[bytes]:
         service = next(each for each in event.services if each.url == url)
         with Asker(url, self.tls) as asker:

@@ -10,15 +10,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.destination.missing import Missing
+from datacollect.bistro.folder import not_written
 from datacollect.errors import ProblemError
-from datacollect.files.documents import document_name, parse_json, read_text, write_atomically
+from datacollect.files.documents import document_name, parse_json, write_atomically
 from datacollect.files.locks import is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-
-    from datacollect.bistro.destination.missing import Missing
 
 STANDING_FILE, MISSING_FILE = "status.json", "missing.csv"
 FORMAT = "datacollect-event-status/1"
@@ -87,6 +87,16 @@ class Standing:
         verdicts.
     contacts : dict of str to int or None
         By bistro of the event: when it has last answered, seconds since 1970; None: never.
+    latest_s : int or None
+        Until when entries are in time, seconds since 1970; None: an earlier version has not said.
+    unread : tuple of str or None
+        The services whose logs were not read to their signed ends, since it was over; None: an
+        earlier version has not said.
+    event_file : str or None
+        The event's file, absolute; None: an earlier version has not said.
+    not_here : int
+        Files of those collected that did not lie in the destination's folder, as long as they were
+        written.
     """
 
     event: str
@@ -111,6 +121,10 @@ class Standing:
     arrivals_each_s: int
     is_whole: bool
     contacts: dict[str, int | None] = field(default_factory=dict)
+    latest_s: int | None = None
+    unread: tuple[str, ...] | None = None
+    event_file: str | None = None
+    not_here: int = 0
 
     @property
     def silent(self) -> tuple[str, ...]:
@@ -122,12 +136,6 @@ class Standing:
     def is_settled(self) -> bool:
         """Whether nothing can change any more."""
         return self.is_whole and self.time_s > self.collect_until_s + SETTLES_AFTER_S
-
-    @property
-    def exit_code(self) -> int:
-        """0 where all that is known to be in time is collected, and nobody has lied."""
-        is_all = self.collected + self.superseded == self.in_time and not self.waiting
-        return 0 if is_all and not self.missing and not self.lies else 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -165,15 +173,21 @@ def read_standing(folder: Path) -> Standing:
     ------
     ProblemError
         Nothing was ever done there, or the file is none.
+    StoreError
+        The disk fails.
     """
     path = folder / STANDING_FILE
-    if not path.exists():
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         raise ProblemError(
             f"{document_name(folder)}: nothing was collected there yet; `datacollect event run` "
             "begins"
-        )
+        ) from None
+    except OSError as error:
+        raise not_written(folder, error) from error
     name = document_name(path)
-    tree = parse_json(read_text(path), name)
+    tree = parse_json(data.decode(errors="replace"), name)
     try:
         is_one = tree.pop("format") == FORMAT
         tree.pop("silent", None)
@@ -181,7 +195,15 @@ def read_standing(folder: Path) -> Standing:
         bistros = tuple(BistroStanding(**row) for row in tree.pop("bistros"))
         logs = tuple(LogStanding(**row) for row in tree.pop("logs"))
         arrivals = tuple((at_s, n) for at_s, n in tree.pop("arrivals"))
-        found = Standing(**tree, lies=lies, bistros=bistros, logs=logs, arrivals=arrivals)
+        unread = tree.pop("unread", None)
+        found = Standing(
+            **tree,
+            unread=None if unread is None else tuple(unread),
+            lies=lies,
+            bistros=bistros,
+            logs=logs,
+            arrivals=arrivals,
+        )
         if is_one:
             return found
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -189,6 +211,33 @@ def read_standing(folder: Path) -> Standing:
     raise ProblemError(
         f"{name}: must be what `datacollect event run` has written, {FORMAT}; run it once more"
     )
+
+
+def read_missing(folder: Path) -> list[Missing] | None:
+    """Return what the destination has listed there; None: the list is not there, or is none.
+
+    Raises
+    ------
+    StoreError
+        The disk fails.
+    """
+    try:
+        with (folder / MISSING_FILE).open(encoding="ascii", newline="") as file:
+            return [
+                Missing(
+                    bytes.fromhex(row["entry"]),
+                    row["evidence"],
+                    tuple(row["bistros"].split()),
+                    row["ticket"] or None,
+                )
+                for row in csv.DictReader(file)
+            ]
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise not_written(folder, error) from error
+    except (KeyError, TypeError, ValueError, AttributeError, csv.Error):
+        return None
 
 
 def is_at_work(folder: Path) -> bool:

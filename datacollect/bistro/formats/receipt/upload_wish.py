@@ -47,6 +47,10 @@ class Wish:
     ticket: bytes = bytes(ID_BYTES)
 
 
+class LateError(RefusedError):
+    """A proof is of after the deadline, as far as that is known here."""
+
+
 class Admission:
     """Judges uploads by what they bring along.
 
@@ -76,6 +80,8 @@ class Admission:
 
         Raises
         ------
+        LateError
+            It was not in time, and nothing else is wrong with its proof.
         RefusedError
             It may not; the status says why.
         """
@@ -105,7 +111,7 @@ class Admission:
         if not proof.includes(entry):
             raise RefusedError("the proof is that of another entry", 403)
         if found.time_s > self._event.latest_s:
-            raise RefusedError("the proof's time is after the deadline; it is not collected", 403)
+            raise LateError("the proof's time is after the deadline; it is not collected", 403)
 
     def _time(self, proof: LogProof) -> ProvedTime:
         note = proof.signed.note.data

@@ -39,6 +39,16 @@ class Readable(Protocol):
         """Return at most so many bytes, all that are left by default."""
 
 
+class Writable(Protocol):
+    """What bytes are written to."""
+
+    def write(self, data: bytes, /) -> int:
+        """Take all of some bytes."""
+
+    def flush(self) -> None:
+        """Hand on what was taken."""
+
+
 @dataclass(frozen=True)
 class Inner:
     """What is sealed beside the file.
@@ -116,7 +126,7 @@ def seal(file: Readable, out: BinaryIO, inner: Inner, recipients: Sequence[str])
     return Sealed(writer.n_bytes, writer.sha256.digest(), reader.code.digest())
 
 
-def open_sealed(ciphertext: Readable, out: BinaryIO, identities: Sequence[str]) -> Opened:
+def open_sealed(ciphertext: Readable, out: Writable, identities: Sequence[str]) -> Opened:
     """Decrypt what `seal` has made; what was written counts only once this has returned.
 
     Raises
@@ -259,7 +269,7 @@ class _Hashing(_Stream):
 class _Unpacking(_Stream):
     """Takes the head off, writes the file, computes its code."""
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: Writable) -> None:
         self._out, self._head, self._n_bytes = out, bytearray(), 0
         self._inner: Inner | None = None
         self._code: hmac.HMAC | None = None

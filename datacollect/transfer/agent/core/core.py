@@ -7,6 +7,7 @@ relayed. A session over TLS is judged by the source ticket of its first request 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, RefusedError, TicketError
@@ -17,7 +18,7 @@ from datacollect.net.tickets import RELAY, judge_ticket, read_ticket
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.admission import Admission, AdmissionCounts
 from datacollect.transfer.agent.core.greetings import Awaited
-from datacollect.transfer.agent.core.sessions import AgentSession, Phase
+from datacollect.transfer.agent.core.sessions import AgentSession, Phase, in_order_to_go
 from datacollect.transfer.agent.core.source_requests import CLOCK_SET_BACK_S, SourceRequests
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ STRANGER_IDLE_S = 75.0
 # So long after all sessions were told to end it leaves behind those that do not, as where a disk
 # hangs.
 LEFT_AFTER_S = 5.0
+
+# So many connections at most may be ending above the limit because others took their places.
+GIVING_WAY_AT_ONCE = 100
+LOOKED_OUT_AT_ONCE, LOOKS_EVERY_S = 64, 0.05
+# Who has come this instant gives way only where its address idles on more than this part of all.
+PART_OF_IDLE = 16
 
 # Refusals that the log has per second; others are counted.
 LOGGED_PER_S, LOGGED_AT_ONCE = 20.0, 200.0
@@ -75,6 +82,11 @@ class AgentCore:
         self.finished = False
         self._source = SourceRequests(config, version)
         self._counts = AdmissionCounts(config.limits.sessions, config.limits.sessions_per_address)
+        # By origin, or "": when none was found, else those that give way, the next one last, and
+        # when something had last moved there.
+        self._to_go: dict[str, tuple[float, list[tuple[AgentSession, float]]]] = {}
+        # Told to end, without a place, and not ended yet.
+        self._n_giving_way = 0
         self._arrivals: dict[str, Bucket] = {}
         self._log = Bucket(LOGGED_PER_S, LOGGED_AT_ONCE)
         self._unlogged = 0
@@ -129,6 +141,13 @@ class AgentCore:
         """Count a connection before it has said anything: silence must not take others' room."""
         now_s = event.now.monotonic_s
         origin = origin_of(event.address)
+        arrivals = self._arrivals.setdefault(
+            origin, Bucket(self.limits.new_per_s, max(self.limits.new_per_s * BURST_S, 1.0))
+        )
+        is_too_fast = not arrivals.take(now_s)
+        done: list[Action] = []
+        if not is_too_fast and self.stopping_since_s is None and self._counts.is_full(origin):
+            done = self._make_room(origin, event.now)
         place, why = self._counts.enter(origin)
         session = AgentSession(
             event.session, event.address, origin, place, Phase.FIRST_BYTE, now_s, now_s, now_s, why
@@ -136,14 +155,54 @@ class AgentCore:
         self.sessions[session.number] = session
         if self.stopping_since_s is not None:
             return self._close(session, "the agent is about to end")
-        arrivals = self._arrivals.setdefault(
-            origin, Bucket(self.limits.new_per_s, max(self.limits.new_per_s * BURST_S, 1.0))
-        )
-        if not arrivals.take(now_s):
+        if is_too_fast:
             return self._close_noted(session, "too many connections per second", event.now)
         if place is Admission.NOWHERE:
             return self._close_noted(session, why or "", event.now)
-        return []
+        return done
+
+    def _make_room(self, origin: str, now: ClockReading) -> list[Action]:
+        """Close the connection that has been idle longest, if any, for one from an origin.
+
+        Where all places are taken, it is one of the origin that has most of the idle ones: whoever
+        opens many loses his own, and the few of everybody else stay. Where only the origin's are
+        taken, it is one of those.
+        """
+        if self._n_giving_way >= GIVING_WAY_AT_ONCE:
+            return []
+        session = self._next_to_go("" if self._counts.is_short_everywhere() else origin, now)
+        if session is None:
+            return []
+        self._counts.leave(session.origin, session.place)
+        session.place = Admission.NOWHERE
+        session.gives_way = True
+        self._n_giving_way += 1
+        return self._close_noted(session, "idle, and its place was needed", now)
+
+    def _next_to_go(self, origin: str, now: ClockReading) -> AgentSession | None:
+        """Return which idle connection of an origin gives way, or of all where that is empty.
+
+        All are looked at for some at once, and not again at once where there is none: in a flood
+        that would be dear for each.
+        """
+        now_s = now.monotonic_s
+        looked_s, found = self._to_go.get(origin, (-math.inf, []))
+        while True:
+            while found:
+                session, active_s = found.pop()
+                if session.active_s == active_s and session.may_give_way(now_s):
+                    return session
+            if now_s - looked_s < LOOKS_EVERY_S:
+                return None
+            idle = [
+                each
+                for each in self.sessions.values()
+                if origin in ("", each.origin) and each.may_give_way(now_s)
+            ]
+            least = math.inf if origin else self.limits.sessions // PART_OF_IDLE
+            found = in_order_to_go(idle, now_s, least)[:LOOKED_OUT_AT_ONCE][::-1]
+            looked_s = -math.inf if found else now_s
+            self._to_go[origin] = looked_s, found
 
     def _first_byte(self, session: AgentSession, event: events.FirstByte) -> list[Action]:
         if event.byte == TLS_FIRST_BYTE:
@@ -307,6 +366,7 @@ class AgentCore:
         self._source.forget(now.unix_s)
         for address in [a for a, b in self._arrivals.items() if b.is_full(now.monotonic_s)]:
             del self._arrivals[address]
+        self._to_go.clear()
         done: list[Action] = []
         for session in list(self.sessions.values()):
             done += self._late(session, now)
@@ -371,6 +431,7 @@ class AgentCore:
     def _ended(self, session: AgentSession, event: events.Ended) -> list[Action]:
         del self.sessions[session.number]
         self._counts.leave(session.origin, session.place)
+        self._n_giving_way -= session.gives_way
         facts = session.facts() | {"why": event.why}
         noted = self._noted("failed", facts, event.now) if event.is_failure else []
         if session.ticket is None:

@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from datacollect.transfer.agent.core.admission import Admission
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.net.tickets import Ticket
-    from datacollect.transfer.agent.core.admission import Admission
     from datacollect.transfer.agent.core.events import RequestRead
+
+
+# A request without a ticket that was silent for so long gives way like an idle connection: whoever
+# promises a body and sends none would hold a place as long as he likes.
+SILENT_S, YOUNG_S = 20.0, 1.0
 
 
 class Phase(StrEnum):
@@ -56,6 +64,8 @@ class AgentSession:
         The request whose body is being read.
     is_handed_over : bool
         Whether a handler of the agent's has answered it: it needs no ticket.
+    gives_way : bool
+        Whether it was told to end because another needed its place.
     """
 
     number: int
@@ -75,6 +85,16 @@ class AgentSession:
     set_aside_bytes: int = 0
     asked: RequestRead | None = None
     is_handed_over: bool = False
+    gives_way: bool = False
+
+    def may_give_way(self, now_s: float) -> bool:
+        """Whether nothing is lost where it ends for another: no ticket counts, nothing moves."""
+        return (
+            self.place is Admission.INSIDE
+            and self.ticket is None
+            and self.phase in (Phase.FIRST_BYTE, Phase.HEAD, Phase.TLS)
+            and (not self.busy or now_s - self.active_s >= SILENT_S)
+        )
 
     def enter(self, phase: Phase, now_s: float) -> None:
         """Begin a phase."""
@@ -88,3 +108,24 @@ class AgentSession:
         if self.next_host is not None:
             facts["to"] = self.next_host
         return facts
+
+
+def in_order_to_go(
+    idle: Sequence[AgentSession], now_s: float, many: float
+) -> list[tuple[AgentSession, float]]:
+    """Return idle sessions, and when something last moved: next the oldest of who has most.
+
+    Whoever has opened many loses them until he has no more than others. Who has come this instant
+    is about to ask, and stays: else a crowd would close each other's. Only where an origin has more
+    than `many` of them it has no time for that.
+    """
+    by_origin: dict[str, list[AgentSession]] = {}
+    for each in sorted(idle, key=lambda each: -each.active_s):
+        by_origin.setdefault(each.origin, []).append(each)
+    ranked = [
+        (-rank, each.active_s, each.number, each)
+        for sessions in by_origin.values()
+        for rank, each in enumerate(sessions)
+        if rank >= many or now_s - each.active_s >= YOUNG_S
+    ]
+    return [(each, active_s) for _, active_s, _, each in sorted(ranked, key=lambda row: row[:3])]

@@ -12,11 +12,13 @@ import pyrage
 import pytest
 from instances.agents import KEY
 from instances.bistros import rows_with_certificates, run_bistro
+from instances.children import children_of, command_of
 from instances.events import key_of
 from instances.ports import free_port
 from instances.timestamping import WITHIN_S, World, until
 
 from datacollect.bistro.destination.run.missing_list import LOGGED_WITHIN_S, LoggedEntries
+from datacollect.bistro.destination.run.moved_deadline import moved_to_s
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_standing
 from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
@@ -149,8 +151,12 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
         bistros = [run_bistro(world, name, held) for name in ("north", "south")]
         assert handed_in(person, "a.txt", b"what I declare") == 0
         (told,) = json.loads(capsys.readouterr().out)["files"]
-        with collecting(world, file):
+        with collecting(world, file) as process:
             once_collected(folder, 1)
+            openers = [pid for pid in children_of(process.pid) if "spawn_main" in command_of(pid)]
+            assert openers
+        # They have the identities in their memory, and do not outlive it.
+        until(lambda: not any(map(command_of, openers)), "the end of those who open")
         with collecting(world, file) as process:
             assert handed_in(person, "b.txt", b"and more") == 0
             capsys.readouterr()
@@ -183,11 +189,14 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
     kept = {path.parent.name: path.read_bytes() for path in folder.glob("files/*/*")}
     assert kept[told["entry"]] == b"what I declare"
     assert sorted(kept.values()) == [b"and more", b"what I declare"]
-    assert run(["event", "status", str(file)]) == 0
+    # Before the deadline nothing but that is lacking.
+    assert run(["event", "status", str(file)]) == 1
     said = capsys.readouterr().out
     assert "      2    collected" in said
-    assert run(["event", "status", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["collected"] == 2
+    assert run(["event", "status", str(file), "--json", "--verify"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["collected"], told["files_here"], told["verified"]) == (2, 2, True)
+    assert [each["kind"] for each in told["lacking"]] == ["deadline"]
 
 
 @pytest.mark.slow
@@ -269,3 +278,22 @@ def test_status_before_anything_was_begun(world, person, capsys):
     file = destination_of(world, "never")
     assert run(["event", "status", str(file)]) == 2
     assert "nothing was collected there yet" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+def test_a_deadline_that_was_moved_is_known_from_services_without_a_destination(
+    world, person, capsys
+):
+    """The last test here: it moves the deadline for all."""
+    file = destination_of(world, "moved", listen=None)
+    arguments = ["event", "run", "event.toml", "--destination", str(file), "--once"]
+    assert run(arguments) == 1
+    found, folder = read_standing(world.folder / "moved"), world.folder / "moved"
+    assert found.event_file == str(person / "event.toml")
+    assert moved_to_s(found, folder) is None
+    write_private_key(person / "organiser.key", key_of("organiser"))
+    extended = ["event", "extend", "event.toml", "--key", "organiser.key"]
+    assert run([*extended, "--deadline", "2027-04-16T23:59:59-04:00"]) == 0
+    capsys.readouterr()
+    assert moved_to_s(found, folder) == found.latest_s + 86400
+    assert found.unread == tuple(each.url for each in world.event.services)

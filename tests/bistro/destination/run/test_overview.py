@@ -144,6 +144,7 @@ BUSY = replace(
     logs=(LogStanding("https://log1.example", 9321), LogStanding("https://log2.example", 8100)),
     arrivals=tuple((n * 10, 1 + n * n) for n in range(50)),
     contacts={"north": 1000, "south": 400, "west": None},
+    not_here=17,
 )
 
 
@@ -159,6 +160,7 @@ def test_it_looks_as_it_should(overview, tmp_path, browser, width):
     page.get_by_text("as of").wait_for()
     assert page.title() == "Income tax 2026"
     assert "7,200" in page.locator("#counts").inner_text()
+    assert "not on this disk as collected\t17" in page.locator("#counts").inner_text()
     assert page.locator("#arrivals .bar").count() == 50
     assert "The rest comes in 1 h 30 min" in page.locator("#plan").inner_text()
     assert "south\tsilent\t\t10 min" in page.locator("#bistros").inner_text()

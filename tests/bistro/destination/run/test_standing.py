@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-from contextlib import closing
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from instances.bistro_folders import collecting_event
-from instances.events import key_of
 
 import datacollect as dc
 from datacollect.bistro.destination.missing import Known, Missing
@@ -29,11 +25,8 @@ from datacollect.bistro.destination.run.standing import (
     read_standing,
     write_standing,
 )
-from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
-from datacollect.commands.main import run
 from datacollect.errors import ProblemError
-from datacollect.net.keys import write_private_key
 
 EVENT = collecting_event()
 A, B, C, D = (bytes([n]) * 32 for n in range(1, 5))
@@ -89,73 +82,6 @@ def test_when_bistros_have_answered_is_known_after_a_new_start(tmp_path):
     assert contacts_before(tmp_path, ALL.event) == {"north": 7}
     # Of another event nothing is taken over.
     assert contacts_before(tmp_path, "ab" * 32) == {}
-
-
-@pytest.fixture
-def status(tmp_path, monkeypatch, capsys):
-    """Write how far an event is; return what the command says of it, and its exit code."""
-    monkeypatch.chdir(tmp_path)
-    clock = SimpleNamespace(time=lambda: NOW.time_s + 600.5)
-    monkeypatch.setattr("datacollect.bistro.commands.event_run.time", clock)
-    write_private_key("own.key", key_of("verdicts"))
-    (tmp_path / "destination.toml").write_text(
-        'format = "datacollect-destination/1"\nkey = "own.key"\ncollector = "own.key"\n'
-        'identities = ["own.txt"]\nfolder = "into"\n'
-    )
-
-    def say(standing, *options: str):
-        (tmp_path / "into").mkdir(exist_ok=True)
-        write_standing(standing, [], tmp_path / "into")
-        code = run(["event", "status", "destination.toml", *options])
-        return code, *(" ".join(text.split()) for text in capsys.readouterr())
-
-    return say
-
-
-# Ten minutes before the command looks, and before all is over.
-NOW = replace(ALL, time_s=1000, collect_until_s=2200)
-
-
-def test_status_says_when_its_numbers_are_old_and_who_is_silent(status, tmp_path):
-    silent = replace(NOW, contacts={"north": NOW.time_s - 300, "south": None, "west": NOW.time_s})
-    code, out, err = status(silent)
-    assert code == 0
-    assert "north is silent: it has not answered for 5 min 00 s" in out
-    assert "south is silent: it has not answered yet" in out
-    assert "west" not in out
-    assert "these numbers are old, written 10 min 00 s ago" in err
-    assert "nothing is running now; datacollect event run goes on" in err
-    code, out, _ = status(silent, "--json")
-    told = json.loads(out)
-    assert (told["running"], told["silent"], code) == (False, ["north", "south"], 0)
-    assert told["age_s"] == 600
-    with closing(Held(tmp_path / "into" / "verdicts")):
-        err = status(silent)[2]
-        assert err == "written 10 min 00 s ago; event run is at work"
-        assert json.loads(status(silent, "--json")[1])["running"]
-    # Once all is over, nothing is old.
-    err = status(ALL)[2]
-    assert err == ""
-
-
-def test_status_is_1_while_nothing_is_known_to_be_in_time_and_0_once_it_is_over(status):
-    """Whoever waits for its 0 waits for what people hand in."""
-    nothing = {"in_time": 0, "collected": 0, "superseded": 0}
-    code, out, _ = status(replace(NOW, **nothing))
-    assert (code, out.endswith("nothing is known to be in time yet")) == (1, True)
-    assert status(replace(NOW, **nothing), "--json")[0] == 1
-    assert status(replace(ALL, **nothing))[0] == 0
-
-
-def test_exit_code_is_0_only_where_all_is_collected_and_nobody_has_lied():
-    assert ALL.exit_code == 0
-    for change in (
-        {"collected": 1},
-        {"waiting": 1},
-        {"missing": {"receipt without data": 1}},
-        {"lies": (("north", "It has lied."),)},
-    ):
-        assert replace(ALL, **change).exit_code == 1
 
 
 def test_nothing_is_settled_before_the_last_moment_or_with_words_left_to_say():

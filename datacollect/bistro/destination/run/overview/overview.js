@@ -70,11 +70,12 @@ function show(found) {
   const missing = Object.entries(found.missing);
   const done = found.collected + found.superseded + found.refused;
   byId("progress").max = Math.max(1, found.in_time);
-  byId("progress").value = Math.min(done, found.in_time);
+  byId("progress").value = Math.min(done - found.not_here, found.in_time);
   byId("plan").textContent = found.predicted_s ? `The rest comes in ${duration(found.predicted_s)}, by plan.` : "";
   fill("counts", [
     ["in time, by what bistros report", whole.format(found.in_time)],
     ["collected", whole.format(found.collected)],
+    ...(found.not_here ? [["of these not on this disk as collected", whole.format(found.not_here)]] : []),
     ["superseded by a later draft", whole.format(found.superseded)],
     ["refused", whole.format(found.refused)],
     ["waiting", whole.format(found.waiting)],

@@ -1,0 +1,43 @@
+"""Where files lie that were collected: the machine and the folder, by which others find them."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A folder of a machine.
+
+    Attributes
+    ----------
+    host : str
+        The machine's name, as it calls itself.
+    machine : str
+        Its machine-id, which no other one has; empty where it has none.
+    folder : str
+        Absolute, without symbolic links.
+    """
+
+    host: str
+    machine: str
+    folder: str
+
+    @classmethod
+    def of(cls, folder: Path) -> Place:
+        """Return where a folder lies that this process sees."""
+        machine = ""
+        for path in MACHINE_IDS:
+            with suppress(OSError, ValueError):
+                machine = machine or path.read_text("ascii").strip()
+        return cls(socket.gethostname(), machine, str(folder.resolve()))
+
+    def is_same(self, other: Place) -> bool:
+        """Whether both are one; who has no machine-id is known by its name alone."""
+        is_one_machine = not (self.machine and other.machine) or self.machine == other.machine
+        return is_one_machine and (self.host, self.folder) == (other.host, other.folder)

@@ -1,0 +1,385 @@
+"""Whether an event is collected, by evidence: files on this disk, logs read, nobody silent.
+
+What the register says was so once. Files are looked at where they should lie, on this machine; what
+nobody has looked for, and numbers that are old, are no evidence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD
+from datacollect.bistro.destination.run.kept_files import ABSENT, CHANGED, OTHER_LENGTH, fault_of
+from datacollect.bistro.formats.custody.verdicts import COLLECTED, DOES_NOT_OPEN, LATE, REFUSED
+from datacollect.files.units import counted, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from datacollect.bistro.destination.missing import Missing
+    from datacollect.bistro.destination.place import Place
+    from datacollect.bistro.destination.register_reading import Row
+    from datacollect.bistro.destination.run.standing import Standing
+
+# Numbers of longer ago are none of now: the deadline may have been moved since.
+FRESH_FOR_S = 3600
+# So many entries are named; all are counted.
+MOST_NAMED = 100
+
+RUN = "`datacollect event run` goes on"
+UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, until files are collected no more"
+SEND_AGAIN = "ask its person to run `datacollect upload --elsewhere`"
+PUT_BACK = "put them back from a copy of the folder; `datacollect event status --verify` compares"
+
+
+@dataclass(frozen=True)
+class Lack:
+    """What keeps an event from being collected.
+
+    Attributes
+    ----------
+    kind : str
+        For programs: it does not change.
+    n : int
+        How many entries it is about; 0: about all.
+    who : str
+        By whose doing: a bistro, a service, a machine, people, the destination.
+    since_s : int or None
+        Since when, seconds since 1970; None: nobody knows.
+    text : str
+        What is missing, in words.
+    remedy : str
+        What to do.
+    entries : tuple of str
+        Some of them, hexadecimal.
+    """
+
+    kind: str
+    n: int
+    who: str
+    since_s: int | None
+    text: str
+    remedy: str
+    entries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was found.
+
+    Attributes
+    ----------
+    here : Place
+        Where it was looked.
+    n_here : int
+        Files that lie here as they should.
+    n_unmeasured : int
+        Of these, those of which an earlier version has kept neither machine nor length.
+    is_read : bool
+        Whether files were read again, and their hashes compared.
+    lacks : tuple of Lack
+        None of them: all is collected.
+    """
+
+    here: Place
+    n_here: int
+    n_unmeasured: int
+    is_read: bool
+    lacks: tuple[Lack, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 where nothing is lacking."""
+        return 1 if self.lacks else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "here": asdict(self.here),
+            "files_here": self.n_here,
+            "files_unmeasured": self.n_unmeasured,
+            "verified": self.is_read,
+            "lacking": [asdict(each) for each in self.lacks],
+        }
+
+
+@dataclass
+class _Tally:
+    n: int = 0
+    entries: list[str] = field(default_factory=list)
+    since_s: int | None = None
+
+    def add(self, entry: str, since_s: int | None = None) -> None:
+        self.n += 1
+        if len(self.entries) < MOST_NAMED:
+            self.entries.append(entry)
+        if since_s is not None:
+            self.since_s = since_s if self.since_s is None else min(self.since_s, since_s)
+
+    def lack(self, kind: str, who: str, text: str, remedy: str, since_s: int | None = None) -> Lack:
+        since_s = self.since_s if since_s is None else since_s
+        return Lack(kind, self.n, who, since_s, text, remedy, tuple(self.entries))
+
+
+class _Files:
+    """What became of the files that were collected."""
+
+    def __init__(self, here: Place, folder: Path, *, is_read: bool) -> None:
+        self._here, self._folder, self._is_read = here, folder, is_read
+        self.n_here = self.n_unmeasured = 0
+        self.faults: defaultdict[str, _Tally] = defaultdict(_Tally)
+        self.elsewhere: defaultdict[Place, _Tally] = defaultdict(_Tally)
+
+    def look(self, row: Row) -> None:
+        kept = next((file for place, file in row.kept if place.is_same(self._here)), None)
+        if kept is None and row.kept:
+            self.elsewhere[row.kept[-1][0]].add(row.entry.hex())
+            return
+        file = row.file if kept is None else kept.file
+        if file is None:
+            self.faults[ABSENT].add(row.entry.hex())
+            return
+        fault = fault_of(self._folder, file, kept, is_read=self._is_read)
+        if fault is not None:
+            self.faults[fault.kind].add(row.entry.hex(), fault.since_s)
+            return
+        self.n_here += 1
+        self.n_unmeasured += kept is None
+
+    def lacks(self) -> list[Lack]:
+        host, found = self._here.host, []
+        says = {
+            ABSENT: "collected, and not there any more",
+            OTHER_LENGTH: "not as long as when collected",
+            CHANGED: "another content than when collected",
+        }
+        for kind, tally in sorted(self.faults.items()):
+            text = f"{counted(tally.n, 'file')}: {says[kind]}, on {host} in {self._folder}/files"
+            found.append(tally.lack(f"file {kind}", host, text, PUT_BACK))
+        return found + elsewhere_lacks(self.elsewhere)
+
+
+def elsewhere_lacks(places: dict[Place, _Tally]) -> list[Lack]:
+    """Return that files lie at other places."""
+    return [
+        tally.lack(
+            "elsewhere",
+            place.host,
+            f"{counted(tally.n, 'file')}: the files lie on {place.host} in {place.folder}, and are "
+            "not known to lie here",
+            "ask there; files that were brought here `datacollect event run` takes over",
+        )
+        for place, tally in sorted(places.items())
+    ]
+
+
+def files_not_here(rows: Iterable[Row], here: Place, folder: Path) -> int:
+    """Return how many files that were collected do not lie here, as long as they were written."""
+    files = _Files(here, folder, is_read=False)
+    for row in rows:
+        if row.word == COLLECTED:
+            files.look(row)
+    return sum(each.n for each in (*files.faults.values(), *files.elsewhere.values()))
+
+
+def evidence_without_standing(rows: Iterable[Row], here: Place) -> Evidence:
+    """Return what a register shows where nothing was ever collected into this folder."""
+    places: defaultdict[Place, _Tally] = defaultdict(_Tally)
+    for row in rows:
+        if row.kept and not any(place.is_same(here) for place, _ in row.kept):
+            places[row.kept[-1][0]].add(row.entry.hex())
+    return Evidence(here, 0, 0, False, tuple(elsewhere_lacks(places)))
+
+
+def evidence_of(
+    standing: Standing,
+    missing: Sequence[Missing] | None,
+    rows: Iterable[Row],
+    here: Place,
+    folder: Path,
+    *,
+    now_s: int,
+    is_running: bool,
+    is_read: bool = False,
+    moved_to_s: int | None = None,
+) -> Evidence:
+    """Look whether all is collected.
+
+    Parameters
+    ----------
+    standing : Standing
+        What a destination has left.
+    missing : sequence of Missing or None
+        What it has listed; None: that list is not there.
+    rows : iterable of Row
+        Of the register.
+    here : Place
+        This machine, and the destination's folder.
+    folder : Path
+        The latter.
+    now_s : int
+        Seconds since 1970.
+    is_running : bool
+        Whether a destination is at work in the folder.
+    is_read : bool
+        Whether files are read again.
+    moved_to_s : int or None
+        Until when entries are in time, seconds since 1970, where a destination did not know it yet.
+
+    Raises
+    ------
+    StoreError
+        The disk fails.
+    """
+    latest_s = standing.deadline_s if standing.latest_s is None else standing.latest_s
+    latest_s = max(latest_s, moved_to_s or 0)
+    files = _Files(here, folder, is_read=is_read)
+    unlogged, moved = _Tally(), _Tally()
+    waiting: defaultdict[tuple[str, ...], _Tally] = defaultdict(_Tally)
+    listed = {each.entry: each for each in missing or ()}
+    n_in_time = 0
+    for row in rows:
+        is_in_time = row.time_s is None or row.time_s <= latest_s
+        n_in_time += is_in_time
+        if row.word == COLLECTED:
+            files.look(row)
+        if not row.word and is_in_time:
+            waiting[row.bistros].add(row.entry.hex(), row.time_s)
+        elif (row.word, row.why) == (REFUSED, LATE):
+            if is_in_time:
+                moved.add(row.entry.hex(), row.time_s)
+        elif row.word and not row.is_logged:
+            unlogged.add(row.entry.hex())
+        if row.why != DOES_NOT_OPEN:
+            listed.pop(row.entry, None)
+    lacks = [
+        *_too_soon(standing, latest_s, now_s, n_in_time),
+        *(_unread(standing, latest_s) if now_s > latest_s else ()),
+        *files.lacks(),
+        *_waiting(waiting),
+        *_listed(standing, listed.values(), now_s, is_listed=missing is not None),
+        *_judged(unlogged, moved),
+    ]
+    unknown = [each for each in lacks if each.kind in MAY_BE_ANYWHERE]
+    if unknown:
+        lacks += _silent(standing, unknown)
+    lacks += [
+        Lack(
+            "lie",
+            0,
+            who,
+            None,
+            f"{who} has signed or served what cannot be",
+            "tell whoever runs it, and the organiser",
+        )
+        for who in dict.fromkeys(who for who, _ in standing.lies)
+    ]
+    if moved_to_s is not None:
+        text = (
+            "the deadline was moved since, and nobody has looked for what is in time by the new one"
+        )
+        lacks.append(Lack("deadline moved", 0, "the organiser", standing.time_s, text, RUN))
+    if now_s - standing.time_s > FRESH_FOR_S and not is_running:
+        age = format_duration(now_s - standing.time_s)
+        text = f"these numbers are old, written {age} ago: nothing is running now"
+        lacks.append(Lack("old", 0, "the destination", standing.time_s, text, RUN))
+    return Evidence(here, files.n_here, files.n_unmeasured, is_read, tuple(lacks))
+
+
+WAITING, UNREAD = "waiting", "log not read"
+# Of these some silent bistro may have a copy.
+MAY_BE_ANYWHERE = (WAITING, WITHOUT_DATA, WITHOUT_UPLOAD, DOES_NOT_OPEN, UNREAD)
+
+
+def _too_soon(standing: Standing, latest_s: int, now_s: int, n_in_time: int) -> list[Lack]:
+    if now_s <= latest_s:
+        text = f"the deadline is in {format_duration(latest_s - now_s)}: more may be handed in"
+        return [Lack("deadline", 0, "people", None, text, "wait for it")]
+    if not n_in_time and not standing.is_settled:
+        text = "nothing is known to be in time yet"
+        return [Lack("nothing", 0, "people", latest_s, text, "wait for what people hand in")]
+    return []
+
+
+def _unread(standing: Standing, latest_s: int) -> list[Lack]:
+    if standing.unread is None:
+        text = (
+            "whether logs were read to their ends is not known: an earlier version has written this"
+        )
+        return [Lack(UNREAD, 0, "the destination", latest_s, text, RUN)]
+    return [
+        Lack(
+            UNREAD,
+            0,
+            url,
+            latest_s,
+            f"{url}: its log was not read to the end that witnesses have signed: it may name more",
+            "it is read a minute after the deadline; where it does not answer then, ask who runs "
+            "it to start it",
+        )
+        for url in standing.unread
+    ]
+
+
+def _waiting(waiting: dict[tuple[str, ...], _Tally]) -> list[Lack]:
+    found = []
+    for bistros, tally in sorted(waiting.items()):
+        who = ", ".join(bistros) or "the destination"
+        text = f"{counted(tally.n, 'entry', 'entries')} of {who}: not collected yet, or not judged"
+        remedy = f"{RUN}; where it does not come, {SEND_AGAIN}"
+        found.append(tally.lack(WAITING, who, text, remedy))
+    return found
+
+
+def _listed(
+    standing: Standing, listed: Iterable[Missing], now_s: int, *, is_listed: bool
+) -> list[Lack]:
+    found: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
+    for each in listed:
+        # What does not open may come sealed anew, until then.
+        if each.kind != DOES_NOT_OPEN or now_s <= standing.collect_until_s:
+            who = ", ".join(each.bistros) or "people"
+            found[each.kind, who].add(each.entry.hex())
+    if not is_listed:
+        for kind, n in standing.missing.items():
+            found[kind, "the destination"] = _Tally(n)
+    return [
+        tally.lack(
+            kind,
+            who,
+            f"{counted(tally.n, 'entry', 'entries')} of {who}: {kind}",
+            UPLOAD_AGAIN if kind == WITHOUT_UPLOAD else f"ask {who}, or {SEND_AGAIN}",
+            standing.deadline_s,
+        )
+        for (kind, who), tally in sorted(found.items())
+    ]
+
+
+def _judged(unlogged: _Tally, moved: _Tally) -> list[Lack]:
+    found = []
+    if unlogged.n:
+        text = (
+            f"{counted(unlogged.n, 'verdict')}: not in the log of verdicts that enough witnesses "
+            "have signed"
+        )
+        found.append(unlogged.lack("not published", "the destination", text, RUN))
+    if moved.n:
+        text = (
+            f"{counted(moved.n, 'entry', 'entries')}: refused as late, and in time since the "
+            "deadline was moved"
+        )
+        found.append(moved.lack("late no more", "the destination", text, RUN))
+    return found
+
+
+def _silent(standing: Standing, unknown: Sequence[Lack]) -> list[Lack]:
+    found = []
+    for name in standing.silent:
+        n = sum(each.n for each in unknown if name in each.who.split(", ") or each.who == "people")
+        text = f"{name} is silent, and may hold what is missing"
+        remedy = f"ask who runs it to start it; where it is lost, {SEND_AGAIN}"
+        found.append(Lack("silent", n, name, standing.contacts[name], text, remedy))
+    return found
