@@ -225,8 +225,10 @@ class Servers:
             total = 0
             for path in (folder / "got").rglob("*"):
                 try:
-                    is_data = MARK not in path.name and path.is_file()
-                    total += path.stat().st_size if is_data else 0
+                    if MARK not in path.name and path.is_file():
+                        about = path.stat()
+                        # Pieces lie at their places in files: what is between them is on no disk.
+                        total += min(about.st_size, 512 * about.st_blocks)
                 except FileNotFoundError:
                     continue  # renamed meanwhile
             self.highest[folder.name] = max(total, self.highest.get(folder.name, 0))
