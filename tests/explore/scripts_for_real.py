@@ -7,6 +7,7 @@ scripts of all hosts start together.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import re
@@ -35,7 +36,7 @@ TOTAL_BYTES = 100_000_000
 BLOCK_BYTES = 2**14
 LIMIT_S = 300
 MOST_DRAWS = 200
-# A script's start, and its last look at what has arrived.
+# Whole seconds in which scripts count, and a script's last look at what has arrived.
 START_S = 1.5
 
 
@@ -204,7 +205,10 @@ class Servers:
         self._server.server_close()
 
     def begin(self, hosts: Path, problem: dc.Problem) -> None:
-        """Serve the folders of a problem's hosts; time begins."""
+        """Serve the folders of a problem's hosts; time begins with the first request.
+
+        What a shell takes to start is nothing of an hour, and much of these seconds.
+        """
         self._hosts, names, rates = hosts, problem.names, problem.bandwidth_bytes_per_s
         self.highest: dict[str, int] = {}
         self._buckets = {
@@ -213,11 +217,11 @@ class Servers:
                 zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
             )
         }
-        self._begun_s = time.monotonic()
+        self._begun_s = math.inf
 
     def now_s(self) -> float:
         """Return the seconds since then."""
-        return time.monotonic() - self._begun_s
+        return max(0.0, time.monotonic() - self._begun_s)
 
     def look(self) -> None:
         """Count what lies at each host."""
@@ -235,6 +239,7 @@ class Servers:
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """Answer a request at the pace of the link over which it came."""
+        self._begun_s = min(self._begun_s, time.monotonic())
         _, host, *inside = handler.path.split("/")
         path = self._hosts.joinpath(host, *inside)
         if not path.is_file():
