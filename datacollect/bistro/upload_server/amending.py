@@ -56,7 +56,7 @@ class Amending:
         self._saved = Saved(event, config.event, config.folder)
         self._turn = threading.Condition()
         self._n_begun = self._n_ended = 0
-        self._is_wanted = self._is_over = False
+        self._is_wanted = self._is_over = self._is_answered = False
 
     @property
     def event(self) -> Event:
@@ -97,13 +97,17 @@ class Amending:
                 within_s = ANSWERS_S if self._is_wanted else math.inf
                 self._n_begun += 1
                 self._is_wanted = False
+            is_answered = False
             try:
                 found, why = self.ask(within_s)
+                if found != event:
+                    take(found)
+                    event = found
+                is_answered = len(why) < len(self._event.services)
             except DatacollectError as error:
-                found, why = event, {"": str(error)}
-            if found != event:
-                event = found
-                take(event)
+                why = {"": str(error)}
+            except Exception as error:  # noqa: BLE001 - said; it is asked again in a minute
+                why = {"": f"{type(error).__name__}: {error}"}
             if why != troubles and (why or troubles):
                 report(
                     "; ".join(f"{url}: {text}" for url, text in why.items()) or "services answer"
@@ -111,19 +115,20 @@ class Amending:
             troubles = why
             least_s = min(LEAST_S, EACH_S)
             with self._turn:
+                self._is_answered = is_answered
                 self._n_ended += 1
                 self._turn.notify_all()
                 self._turn.wait_for(lambda: self._is_over, least_s)
                 self._turn.wait_for(lambda: self._is_over or self._is_wanted, EACH_S - least_s)
 
     def look(self) -> bool:
-        """Wait until services were asked from now on; whether they were, and the event was told."""
+        """Wait until services are asked from now on; whether one of them has answered."""
         with self._turn:
             wanted = self._n_begun + 1
             self._is_wanted = True
             self._turn.notify_all()
             self._turn.wait_for(lambda: self._n_ended >= wanted or self._is_over, WAIT_S)
-            return self._n_ended >= wanted
+            return self._n_ended >= wanted and self._is_answered
 
     def close(self) -> None:
         """Ask no more."""

@@ -45,7 +45,9 @@ def event_at(folder, service, **changes):
     """Write an event of that service, which was over a minute and a half ago."""
     over = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(time.time() - 90))
     row = {"url": service.url.rstrip("/"), "key": key_of("s0").public}
-    return bistro_event(folder, **({"deadline": over, "services": [row]} | changes))
+    event = bistro_event(folder, **({"deadline": over, "services": [row]} | changes))
+    service.said[0] = Answer(200, amendments_data(event.id, []))
+    return event
 
 
 def later(event, **more):
@@ -79,15 +81,15 @@ def test_later_deadline_counts_once_it_is_published_and_after_a_restart(tmp_path
     note = later(event)
     forged = signed(parse_note(note, "it").text, SIGNER, key_of("somebody")).data
     with running_bistro(tmp_path) as (client, bistro):
-        for said in (
-            published(event, forged),
-            published(event, note, n_witnesses=1),
-            Answer(200, b"{}"),
-            Answer(200, b"x" * 10**7),
+        for said, status in (
+            (published(event, forged), 503),
+            (published(event, note, n_witnesses=1), 403),
+            (Answer(200, b"{}"), 503),
+            (Answer(200, b"x" * 10**7), 503),
         ):
             service.said.append(said)
             asked_twice_more(service)
-            assert client.create(event, commitment, DATA)[0] == 403
+            assert client.create(event, commitment, DATA)[0] == status
         service.said.append(published(event, note))
         wait_until(lambda: bistro.event.deadline_s > event.deadline_s)
         assert client.create(event, commitment, DATA)[0] == 201
@@ -159,6 +161,33 @@ def test_nobody_is_too_late_before_services_were_asked_once_more(tmp_path, rarel
         n_asked = len(rarely.requests)
         assert client.create(event, commitment_to(event, DATA, 1), DATA)[0] == 201
         assert len(rarely.requests) == n_asked == 3
+        client.close()
+
+
+def test_nobody_is_too_late_where_no_service_answers(tmp_path, rarely):
+    event = event_at(tmp_path, rarely)
+    with running_bistro(tmp_path) as (client, _):
+        wait_until(lambda: len(rarely.requests) == 1)
+        rarely.said.append(Answer(503))
+        status, headers, _ = client.create(event, commitment_to(event, DATA), DATA)
+        assert (status, headers["retry-after"]) == (503, "2")
+        rarely.said.append(published(event, later(event)))
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+        client.close()
+
+
+def test_what_goes_wrong_while_services_are_asked_is_said_and_they_are_asked_again(
+    tmp_path, rarely, monkeypatch
+):
+    event = event_at(tmp_path, rarely)
+    with running_bistro(tmp_path) as (client, _):
+        wait_until(lambda: len(rarely.requests) == 1)
+        ask = amending.Amending.ask
+        monkeypatch.setattr(amending.Amending, "ask", lambda *_: 1 / 0)
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 503
+        monkeypatch.setattr(amending.Amending, "ask", ask)
+        rarely.said.append(published(event, later(event)))
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
         client.close()
 
 
