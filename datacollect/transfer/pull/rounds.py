@@ -18,6 +18,7 @@ from datacollect.net.fan_out import Begun
 from datacollect.transfer.pull.core.messages import (
     Abandon,
     Action,
+    Answered,
     Ask,
     CloseSession,
     CollectorTicked,
@@ -139,9 +140,11 @@ class Round:
         return self._changed_sources
 
     def _count_last(self) -> None:
-        """Let the core hear of what is stored already: it has ended before."""
+        """Count what was stored before sessions ended, and is told after the core has finished."""
         while not self._events.empty():
-            self._core.handle(self._events.get())
+            event = self._events.get()
+            if isinstance(event, Answered):
+                self._core.count(event)
 
     def _now_s(self) -> float:
         return time.monotonic() - self._begun_s

@@ -144,7 +144,7 @@ def test_an_answer_that_is_told_after_the_end_counts():
     core.handle(Answered(0.2, number, "S", 0, MB, Verdict.VERIFIED, is_new=False))
     assert core.finished is not None
     core.handle(SessionEnded(0.3, number, ""))
-    assert not core.handle(Answered(0.3, number, "S", 0, MB, Verdict.VERIFIED))
+    core.count(Answered(0.3, number, "S", 0, MB, Verdict.VERIFIED))
     assert core.route_bytes == {("S", "D"): MB}
     assert core.refetched == {"sent twice": MB}
 

@@ -145,8 +145,6 @@ class CollectorCore:
     def handle(self, event: Event) -> list[Action]:
         """Return what to do after an event; nothing once it has finished."""
         self._now_s = max(self._now_s, event.time_s)
-        if isinstance(event, Answered):
-            self._count(event)  # also what has come before sessions ended, and is told after that
         if self.finished is not None:
             return []
         self._happened(event)
@@ -220,7 +218,8 @@ class CollectorCore:
         self._news.append(ConnectionClosed(self._now_s, event.session))
         self._request_all()
 
-    def _count(self, event: Answered) -> None:
+    def count(self, event: Answered) -> None:
+        """Count the bytes of an answer: also of one that is told once all has finished."""
         if event.verdict is not Verdict.VERIFIED:
             self.refetched[event.verdict.value] += event.n_bytes
         elif not event.is_new:
@@ -229,6 +228,7 @@ class CollectorCore:
             self.route_bytes[self.under_way.route(event.session)] += event.n_bytes
 
     def _answered(self, event: Answered) -> None:
+        self.count(event)
         session = self.under_way.answered(event.session, event.piece, event.n_bytes, self._now_s)
         source, is_late = event.source, event.verdict is Verdict.LATER
         if not is_late or self.todo.is_newly_late(source, event.piece, self._now_s):
