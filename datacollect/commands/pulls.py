@@ -252,6 +252,7 @@ def _show(
     file_format: ExportFormat,
     output: str,
 ) -> None:
+    from datacollect.exports.makespan import REQUEST_S
     from datacollect.exports.script_texts import summary_lines
     from datacollect.files.clock import instant_text
     from datacollect.files.units import format_duration
@@ -269,7 +270,7 @@ def _show(
     )
     facts: list[tuple[str, Any]] = [
         ("makespan", f"{format_duration(found.makespan_s)}, {expected}"),
-        ("with requests", f"{format_duration(found.with_requests_s)}, of half a second each"),
+        ("with requests", f"{format_duration(found.with_requests_s)}, {REQUEST_S:g} s for each"),
         ("plan", format_duration(schedule.makespan_s)),
         ("saved to", output),
     ]
