@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import os
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -269,6 +270,23 @@ class OneAtATime:
             return ranged(MANY[path], headers)
         finally:
             self.is_busy.release()
+
+
+def test_a_file_is_not_blamed_where_its_server_is_busy_for_a_moment(pulled, arrived):
+    """It answers for others, names a pause of none, and half a second later gives this one, too."""
+    begun_s = []
+
+    def respond(path, headers):
+        if path == "f02.bin":
+            begun_s.append(time.monotonic())
+            if begun_s[-1] - begun_s[0] < 0.5:
+                return 429, {"Retry-After": "0"}, b"too many"
+        return ranged(MANY[path], headers)
+
+    with tiny_server(MANY, respond=respond) as tiny:
+        answer = pulled(tiny, paths_of(tiny), patience_s=20.0)
+    assert answer.complete, answer.missing
+    assert arrived() == MANY
 
 
 def test_a_server_that_serves_one_at_a_time_is_listed_and_fetched(pulled, arrived):
