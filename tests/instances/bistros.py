@@ -12,14 +12,22 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from instances.agents import running, write_agent
-from instances.events import counting_bytes, draft, key_of, proof_of
+from instances.events import (
+    counting_bytes,
+    draft,
+    key_of,
+    owner_of,
+    owners_signature,
+    proof_of,
+    ticket_of,
+)
 from instances.ports import free_port
 from instances.timestamping import World
 
 from datacollect.bistro.formats.event.draft import complete
 from datacollect.bistro.formats.event.event import Event
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import Ticket, new_ticket
+from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import commitment_json, metadata_text
 from datacollect.bistro.upload_server.server import Bistro
@@ -62,25 +70,44 @@ def bistro_event(folder: Path, **changes: object) -> Event:
     return read_event(data)
 
 
-def ticket_of(event: Event, number: int = 1) -> Ticket:
-    return new_ticket(event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
-
-
 def commitment_to(event: Event, data: bytes, salt: int = 0) -> Commitment:
     """Return what commits to some bytes as if they were sealed."""
     return Commitment(
-        event.id, salt.to_bytes(32, "big"), len(data), hashlib.sha256(data).digest(), b"p" * 32
+        event.id,
+        salt.to_bytes(32, "big"),
+        len(data),
+        hashlib.sha256(data).digest(),
+        b"p" * 32,
+        owner_of(f"{salt}"),
     )
 
 
-def metadata(event: Event, commitment: Commitment, number: int = 1, **more: bytes) -> str:
-    """Return the header that lets an upload begin: proved a minute before now."""
+def metadata(
+    event: Event,
+    commitment: Commitment,
+    number: int = 1,
+    *,
+    bistro: str = "north",
+    size: int | None = None,
+    **more: bytes,
+) -> str:
+    """Return the header that lets an upload begin: proved a minute before now.
+
+    It is signed by the owner and the ticket, for what is pushed: `size`, and `sha256` of `more`.
+    """
     log = event.services[0].log.name
     proof = proof_of(commitment.entry, log, int(time.time()) - 60)
+    key = next(each.key for each in event.bistros if each.name == bistro)
+    sha256 = more.get("sha256", commitment.ciphertext_sha256)
+    n_bytes = commitment.size if size is None else size
+    said = push_statement(event.id, key, commitment.entry, sha256, n_bytes)
+    ticket = ticket_of(event, number)
     values = {
         "commitment": commitment_json(commitment),
         "proof": proof.data,
-        "ticket": ticket_of(event, number).token.encode(),
+        "owner": owners_signature(said, commitment.owner),
+        "ticket": ticket.token.encode(),
+        "holder": ticket.key.sign(said),
     }
     return metadata_text(values | more)
 

@@ -22,7 +22,8 @@ from datacollect.net.keys import SIGNATURE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-RECEIPT_FORMAT = "datacollect-receipt/1"
+# The first is of events of version 1, whose entries have no owner.
+RECEIPT_FORMATS = ("datacollect-receipt/1", "datacollect-receipt/2")
 AMENDMENTS_FORMAT = "datacollect-amendments/1"
 MOST_BYTES = 16 * 2**20
 MOST_TOKEN_BYTES = 65_536
@@ -80,12 +81,13 @@ RECEIPT = Document(
     "the receipt",
     "Proves that sealed bytes were ready by a time. Tells nothing of what is in them.",
     (
-        Field("format", Text((RECEIPT_FORMAT,)), "Format and version.", required=True),
+        Field("format", Text(RECEIPT_FORMATS[::-1]), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("salt", Hex(), "Random.", required=True),
         Field("size", Whole("bytes", stop=SIZE_STOP), "Of the sealed file.", required=True),
         Field("ciphertext_sha256", Hex(), "Of the sealed file.", required=True),
         Field("content_p", Hex(), "Of what is sealed, keyed by a secret.", required=True),
+        Field("owner", Hex(), "Public key: only its other half can push.", nullable=True),
         Field("acknowledgements", Rows(ACKNOWLEDGEMENT), "Words of services.", default=()),
         Field("proofs", PROOFS, "Proofs of logs, with witnesses' times.", default=()),
         Field(
@@ -155,13 +157,15 @@ class Receipt:
     def data(self) -> bytes:
         """The receipt as a file holds it."""
         commitment = self.commitment
+        owner = {} if commitment.owner is None else {"owner": commitment.owner.hex()}
         tree = {
-            "format": RECEIPT_FORMAT,
+            "format": RECEIPT_FORMATS[bool(owner)],
             "event": commitment.event.hex(),
             "salt": commitment.salt.hex(),
             "size": commitment.size,
             "ciphertext_sha256": commitment.ciphertext_sha256.hex(),
             "content_p": commitment.content.hex(),
+            **owner,
             "acknowledgements": [
                 {
                     "log": each.log,
@@ -216,6 +220,10 @@ class PublishedAmendment:
 def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
     """Return the receipt that the bytes of a file are; raise `ProblemError` where they are none."""
     values = _read(RECEIPT, data, name)
+    if (values["owner"] is None) != (values["format"] == RECEIPT_FORMATS[0]):
+        raise ProblemError(
+            f"{name}: owner must stand in a {RECEIPT_FORMATS[1]}, and in no other; copy it again"
+        )
     return Receipt(
         commitment=Commitment(
             event=values["event"],
@@ -223,6 +231,7 @@ def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
             size=values["size"],
             ciphertext_sha256=values["ciphertext_sha256"],
             content=values["content_p"],
+            owner=values["owner"],
         ),
         acknowledgements=tuple(Acknowledgement(**row) for row in values["acknowledgements"]),
         proofs=tuple(values["proofs"]),

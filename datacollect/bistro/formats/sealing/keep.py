@@ -4,7 +4,7 @@ It is written, and on the disk, before anything is committed. Who loses the ciph
 seal the file anew: the secrets that stand behind it bind the content. The ciphertext comes first,
 then what is known of it, then its length::
 
-    ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/1\n"
+    ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/2\n"
 
 so that it is written in one pass, and an incomplete file is recognised by its end.
 """
@@ -21,17 +21,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name, not_written, peer_json
 from datacollect.files.durability import name_durably
 from datacollect.files.units import format_bytes
+from datacollect.net.keys import PrivateKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
-MAGIC = b"datacollect-keep/1\n"
+MAGIC = b"datacollect-keep/2\n"
 SUFFIX = ".keep"
 MODE = 0o600
 _LENGTH_BYTES = 4
@@ -68,8 +70,10 @@ class Kept:
         32 random bytes, which bistros see.
     inner : Inner
         Header and secrets, which lie inside the seal, too.
-    ticket : str or None
-        The token of the ticket, which services and bistros see.
+    owner : PrivateKey
+        Whose public half the entry commits to: without it nothing can be pushed.
+    ticket : Ticket or None
+        With its key, by which is signed what services and bistros are to take.
     sealed : Sealed
         The ciphertext's bytes and hash, and the code of the content.
     version : FileVersion
@@ -81,7 +85,8 @@ class Kept:
     event: bytes
     salt: bytes
     inner: Inner
-    ticket: str | None = field(repr=False)
+    owner: PrivateKey = field(repr=False)
+    ticket: Ticket | None = field(repr=False)
     sealed: Sealed
     version: FileVersion
     is_whole: bool = True
@@ -94,7 +99,8 @@ def keep(
     event: bytes,
     salt: bytes,
     inner: Inner,
-    ticket: str | None,
+    owner: PrivateKey,
+    ticket: Ticket | None,
     recipients: Sequence[str],
 ) -> Kept:
     """Seal a file into a new ``.keep``, which is on the disk when this returns.
@@ -117,7 +123,7 @@ def keep(
                 raise ProblemError(
                     f"{name}: changed while it was sealed; hand it in once nobody writes to it"
                 )
-            kept = Kept(event, salt, inner, ticket, sealed, version)
+            kept = Kept(event, salt, inner, owner, ticket, sealed, version)
             told = json.dumps(_tree(kept), separators=(",", ":")).encode()
             out.write(told + _end_of(told))
     return kept
@@ -176,14 +182,16 @@ def _end_of(told: bytes) -> bytes:
 
 
 def _tree(kept: Kept) -> dict[str, Any]:
-    secret = kept.inner.ticket_secret
+    signature, ticket = kept.inner.ticket_signature, kept.ticket
     return {
         "event": kept.event.hex(),
         "salt": kept.salt.hex(),
         "header": kept.inner.header.decode(),
         "secret": kept.inner.secret.hex(),
-        "ticket_secret": None if secret is None else secret.hex(),
-        "ticket": kept.ticket,
+        "ticket_signature": None if signature is None else signature.hex(),
+        "owner_seed": kept.owner.seed.hex(),
+        "ticket": None if ticket is None else ticket.token,
+        "ticket_seed": None if ticket is None else ticket.seed.hex(),
         "size": kept.sealed.n_bytes,
         "ciphertext_sha256": kept.sealed.sha256.hex(),
         "content_p": kept.sealed.content_p.hex(),
@@ -194,16 +202,18 @@ def _tree(kept: Kept) -> dict[str, Any]:
 def _kept(told: bytes, name: str) -> Kept:
     try:
         tree = peer_json(told)
-        secret, ticket, file = tree["ticket_secret"], tree["ticket"], tree["file"]
+        signature, token, file = tree["ticket_signature"], tree["ticket"], tree["file"]
+        event = bytes.fromhex(tree["event"])
         kept = Kept(
-            bytes.fromhex(tree["event"]),
+            event,
             bytes.fromhex(tree["salt"]),
             Inner(
                 tree["header"].encode(),
                 bytes.fromhex(tree["secret"]),
-                None if secret is None else bytes.fromhex(secret),
+                None if signature is None else bytes.fromhex(signature),
             ),
-            None if ticket is None else str(ticket),
+            PrivateKey(bytes.fromhex(tree["owner_seed"])),
+            None if token is None else Ticket(event, token, bytes.fromhex(tree["ticket_seed"])),
             Sealed(
                 int(tree["size"]),
                 bytes.fromhex(tree["ciphertext_sha256"]),
@@ -211,7 +221,7 @@ def _kept(told: bytes, name: str) -> Kept:
             ),
             FileVersion(int(file["bytes"]), int(file["mtime_ns"])),
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, ProblemError):
         kept = None
     if kept is None or json.dumps(_tree(kept), separators=(",", ":")).encode() != told:
         raise ProblemError(f"{name}: what it says of its ciphertext is damaged")
