@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.bistro.formats.event.kinds import Hex, SecretHex
 from datacollect.errors import ProblemError, TicketError
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 ASSERTION = "datacollect-event-ticket/2"
 TICKET_FORMAT, TICKET_SUFFIX = "datacollect-ticket/2", ".ticket"
+# Of events of version 1: a word that whoever heard it could use.
+OLDER_FORMAT = "datacollect-ticket/1"
 ID_BYTES = 16
 
 # What a token says.
@@ -77,9 +79,18 @@ class Ticket:
         """Read a ticket's file; raise `ProblemError` where it is none."""
         return TICKET.from_file(
             path,
-            lambda tree, _: cls(**{k: v for k, v in TICKET.read(tree).items() if k != "format"}),
+            lambda tree, _: cls(**{k: v for k, v in _values(tree).items() if k != "format"}),
             lambda path, _: _tree(path),
         )
+
+
+def _values(tree: dict[str, Any]) -> dict[str, Any]:
+    if tree.get("format") == OLDER_FORMAT:
+        raise ProblemError(
+            f"format must be {TICKET_FORMAT}, got {OLDER_FORMAT}: a ticket of an older kind, with "
+            "which nothing is handed in any more; ask the organiser for a new one"
+        )
+    return TICKET.read(tree)
 
 
 def _tree(path: str | PathLike[str]) -> dict[str, Any]:
@@ -91,6 +102,13 @@ def _tree(path: str | PathLike[str]) -> dict[str, Any]:
         raise ProblemError(
             f"{document_name(path)}: not valid TOML; copy the ticket again"
         ) from None
+
+
+class Shown(NamedTuple):
+    """What a request shows of a ticket: its token, and what its key has signed."""
+
+    token: str
+    signature: bytes = b""
 
 
 @dataclass(frozen=True)
