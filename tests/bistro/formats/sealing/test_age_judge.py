@@ -18,29 +18,31 @@ from datacollect.bistro.formats.sealing.sealed import Inner, open_sealed, seal
 
 GO = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
 AGE = "filippo.io/age/cmd/age@v1.2.1"
-INNER = Inner(b'{"name":"thesis.pdf"}', bytes(range(32)), b"t" * 32)
+INNER = Inner(b'{"name":"thesis.pdf"}', bytes(range(32)), b"t" * 64)
 FILE = b"a thesis"
 
 # What age 1.2.1 has sealed: `age -r RECIPIENT`, on what a seal holds.
 IDENTITY = "AGE-SECRET-KEY-1RL35CXGXSVPARPWQFQKSKRU4EGMDWYF3KA975ASPRYNXSNVSJMQSNYEPTN"
 BY_AGE = """
-YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBSTTlTWW9ibjgrQzhlNWpHVFpNcm1ZQVJmY0MvTGZSbGt4S2Yz
-WDFnWWlNCkRmNlBLQmhtdWRIcTlTaWV5SVBtZ01BTDlIczF5aHJNMGVKTGhvWngwMk0KLS0tIENSM0RqeDlncDVFZHVh
-eEVVRWszUTVIZ3dQUjlyNGU0QitpT1E0V3QvRW8KcglFm+IWwHX3fN6ITg6WVRkJQqQqAOmncXnJD3AIpURtvztszHx9
-dhA6gd9UipCae8dRTM+H2xJZvV7dM6cvThX5GIuQ+TDh5i8lhCKBAm38vtd8TRr+BxoJeJjeT+AL5hadJ2CJqkrOFJ+s
-MoiQd6YlMNyHjwXoGNOKw1SNTGXFxix/iaq3pv3Xe/23xMlKErEVimiXoaa6cz/coMpMUFATzg42ReqtWcu9Rj8vKE+D
-GQKvGnTjJCrZ7iBVSR/7sSfS8dNamsEDqdzahYZ0yRxdo2gWGMKb+TcK8ihsS3JKvzlAu6v05Cf02pDiw3b3+i4Gfv+y
-mzib/D2jlcUncbcyyHM9qw==
+YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBKRG5PenBKbENjSzk2K3BtcnZjeHVjRzhObXdGMU90OUdkd2tF
+THFvT3pnCkNxRWxWSVYzYnhEa0djcGgzZC9FcS9LdnJmVTJSclFzMUxzUXkvUTJlY1UKLS0tIFZ0bzNuQlBEUHU0UHdT
+MUhKR2FWZ0czM3J3Q20zeDIxSS9YNzNYY1FzdGMK27H/lqTzqUI1qUC9Rm6+xR+NEfpDrptRYF+1RV4bf3KnQe+SwyeJ
+rOAYRnrCuTsOucEifM1JRla/tXrJtMhxHXRs8uKUsx+XYeIVrRjjgMQju9YFcnCUdi/VbGCH7WpmucknuiM6jT5FgfnT
+HpVYcjgHInXIxEqbOKgaDefyAgiBAvZvxqnjJAp07qYGmU8Orq0GkeL8h8mwVD+aV5SPKBxCPiHAjVAk6nmqde7IVA5T
+GntXVNSjRHjBYgGoppRJfsHe3mIaWxpAK4ZhmZDNDCWQGsol/OfmFV05agPZnwNr7k9Ss1TmS9lFY/bLMmdG6bjd7p6z
+RghyABJK/rb6VYm6eGwraVPbNWkzw8v79mjX5hVBVOmzy7CnD76RhCnfLLLRQZKeDTbHKYVYK2xjn4SQC7QgbQx5B5ZK
+jV0ldlHAJ7T9x4xy/Nc=
 """
 
 # What the page (`bistro/page/src/sealing.js`) has sealed for the same, and its code of it.
 BY_PAGE = """
-YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBSSmRFSUdPVFpLb055WE9raDF5dndTQWFMR1BzMFM3enM3aFZYSjJR
-d1RBCm0wc2lQemd4cnhsTEVNbndqaklycTRsc2NIQmdwOFdTYVZHcy9ESFpXWEkKLS0tIGFST1FYV0MrUHppVUpkUGdDd2lL
-MzJ0Y0Z0REFCUVlmWjhyQWtrL3EySFEKCHTgKa8/X2fICkZqRiDfzJ0f2wpHu1JtyfAXbn1v9VCyXx/+BZT6JgQwt3cgBlRN
-iYSG5qckAFUJW5Jp1Eh5BsTwsdorzWQb+Zq1cbgakMjxNZoVn5Wqkm1QOBqvJAAvt4tibTvd5wZdyq/USwunK1OTJg8yJFOq
-b+ApywDG8ptrFIDyPLWFFfcFGZjpnsBZTJIbqvSGuwuTsH7LEfM38N6Ayo73zCVRLbJOHoWDv8rnFBKyAMG8cUOXfUkWNCYX
-eXWVKapkeTnKaqrKYn+/qBPlPcmj+FprF3K0YxmTcacmzZm7EmBzm0IrZjC5Zh6d1q+euMhjX1dDKRHVgdhT+JgJheGfgw==
+YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSB3TEIycW9URzdpcDZUUWhCMkE2c29lZDZxRVpaUUxVeERXRjRFd2Fj
+NFdFCnpvenFkT3NQdXZsSWZjaVIxY0JBYTFQeXc1TFVMVlNzMWRaejZueDRzS3cKLS0tIGRwTWxvMWMzUysycUdpTEp4QVY1
+UFc5YWpkZkNyMUR0eFI2cC9mOFd4YlEKtVSqmXlEZOkT2UQ04fa3nJMUV2E6xhgJQfV6Ty416mX6pju+98nHtYLk9FL9iW+7
+0QyaDsxit5GxOQUJ9xJNKBK9g6AbBaEEp6bO3wMtojGDX0pDMb5NxtfTO98SWqmkXDUedb4U6b6bTzXhjAeoocs+XYtFZGNY
+XKnpPLrISq3LpzgHr3oU5LsTerOA3T5vpD3elMtbh/aSX6jdRs76anx05yRaA4XDLng/u4maR10+rX1rsxTWKGdRRNuJaGVo
+CYBQPdEakgpG1UJA3cn0MZshVN6nS7gsb0+ua5teg9GIiN4KSTGs3atirHAIidgWiNFY2tGG1xal1YQHay1cXvwwTv9qe5Wg
+DpHZfigwZKn4GF/DWbL2kqMQoWtwE9wfGQsIgJInA84fbgbhw9SMXNd92rvosm0rLGk4+/m42bmXRUGnaSGpWnI=
 """
 CONTENT_P = "ad357ca9fad19a656adb1ae42e2dec9c879fcf04a34870f5b6dbd4ddfef0d2ee"
 
