@@ -19,9 +19,16 @@ from instances.events import (
 )
 from instances.log_store import LogStore
 
-from datacollect.bistro.formats.custody.batches import ROW, Batch, row_of, sign_batch
+from datacollect.bistro.formats.custody.batches import (
+    OWNERLESS_ROW,
+    ROW,
+    Batch,
+    row_of,
+    sign_batch,
+)
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
@@ -61,6 +68,17 @@ def custody_event(**changes: object) -> Event:
 
 def custody_event_bytes(**changes: object) -> bytes:
     return event_bytes(**CHANGES, **changes)
+
+
+def older_event_bytes(**changes: object) -> bytes:
+    """Return the file of an event of version 1, in which tickets were words."""
+    data = custody_event_bytes(**changes)
+    return data.replace(b"datacollect-event/2", b"datacollect-event/1")
+
+
+@cache
+def older_event(**changes: object) -> Event:
+    return read_event(older_event_bytes(**changes))
 
 
 class Answering:
@@ -234,6 +252,8 @@ def batch_of(
 
     Owners sign for what the rows say then, unless `changes` has other signatures.
     """
+    if not event.is_signed_for:
+        return _ownerless(event, bistro, number, previous, commitments)
     rows = np.array(
         [
             row_of(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s, bytes(64))
@@ -251,6 +271,24 @@ def batch_of(
             )
             row["signature"] = owners_signature(said, each.owner)
     return sign_batch(event, bistro, number, previous, event.deadline_s, rows, key_of(bistro))
+
+
+def _ownerless(
+    event: Event, bistro: str, number: int, previous: bytes, commitments: Sequence[Commitment]
+) -> Batch:
+    """Return a batch as bistros signed them in events of version 1."""
+    rows = [
+        (
+            *(each.entry, each.salt, each.content, each.size, each.ciphertext_sha256),
+            *(each.size, each.ciphertext_sha256, bytes(16), event.deadline_s),
+        )
+        for each in commitments
+    ]
+    return sign_batch(
+        *(event, bistro, number, previous, event.deadline_s),
+        np.array(rows, OWNERLESS_ROW),
+        key_of(bistro),
+    )
 
 
 def word_of(

@@ -2,14 +2,15 @@
 
 A batch is a signed note and, after it, its rows, whose hash is in the note. Each note names the
 hash of the note before it, so that a bistro can neither hide a batch nor put another in its place
-unnoticed. A row opens the commitment: nobody can invent an upload that was never committed to.
+unnoticed. A row opens the commitment, and the owner whom that names has signed for it: a bistro can
+neither invent an upload, nor report one of somebody who has pushed nothing to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -215,6 +216,30 @@ def row_of(
         *(commitment.size, commitment.ciphertext_sha256, size, sha256, ticket, time_s),
         *(commitment.owner, signature),
     )
+
+
+class Judged(NamedTuple):
+    """Which rows of a batch are whose: arrays of bool.
+
+    Attributes
+    ----------
+    is_open : numpy.ndarray
+        It opens the commitment that it names.
+    is_handed_in : numpy.ndarray
+        It does, and the owner whom that commits to has signed for it: these rows alone count.
+    """
+
+    is_open: np.ndarray
+    is_handed_in: np.ndarray
+
+
+def judged(batch: Batch, event: Event) -> Judged:
+    """Return which rows of a batch count; what opens nothing is not verified."""
+    bistro = next(each for each in event.bistros if each.name == batch.bistro)
+    is_open = opening(batch.rows, event.id)
+    is_handed_in = is_open.copy()
+    is_handed_in[is_open] = signed_for(batch.rows[is_open], event, bistro)
+    return Judged(is_open, is_handed_in)
 
 
 def signed_for(rows: np.ndarray, event: Event, bistro: Bistro) -> np.ndarray:
