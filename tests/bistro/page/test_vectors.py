@@ -318,6 +318,7 @@ def test_a_ticket_is_taken_whose_key_is_the_one_that_its_token_names():
         ticket.text.replace(f'"{seed}"', seed): "ticket_none",
         ticket.text.replace(f'"{seed}"', f'"{seed}'): "ticket_none",
         ticket.text.replace("datacollect-ticket/2", "datacollect-ticket/1"): "ticket_older",
+        ticket.text.replace("datacollect-ticket/2", "datacollect-ticket/3"): "ticket_none",
         foreign.text: "ticket_other",
         "": "ticket_none",
     }

@@ -7,7 +7,8 @@ import { provedTime } from "./proofs.js";
 import { publicOf } from "./statements.js";
 
 const FORMAT = "datacollect-event/2";
-const OLDER_TICKET = "datacollect-ticket/1";
+const TICKET_FORMAT = "datacollect-ticket/2";
+const OLDER_TICKET_FORMAT = "datacollect-ticket/1";
 
 const seconds = (date) => date.getTime() / 1000;
 
@@ -74,7 +75,8 @@ export function readTicket(text, event) {
   let claims;
   try {
     tree = parse(text);
-    if (tree.format === OLDER_TICKET) return { why: "ticket_older" };
+    if (tree.format === OLDER_TICKET_FORMAT) return { why: "ticket_older" };
+    if (tree.format !== TICKET_FORMAT) return { why: "ticket_none" };
     claims = tokenPayload(tree.token, event.organiser, "datacollect-event-ticket/2");
   } catch {
     return { why: "ticket_none" };
