@@ -16,7 +16,7 @@ from instances.agents import KEY, write_agent
 from instances.bistro_folders import event_file
 from instances.bistros import bistro_event
 from instances.collected import EVENT, Collected
-from instances.events import draft_text, event_bytes, key_of
+from instances.events import draft_text, event_bytes, key_of, ticket_of
 from instances.timestamping import World
 from remedies.trying import Example, call, in_folder, in_new_folder, told, until
 
@@ -34,7 +34,6 @@ from datacollect.bistro.formats.event.amendments import (
     read_amendment,
 )
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.notes import parse_note, signed
 from datacollect.bistro.http.config import DestinationConfig
@@ -132,7 +131,7 @@ def open_event():
         world.start()
         shutil.copy(folder / "world/event.toml", folder / "e.toml")
         (folder / "my.ticket").write_text(
-            new_ticket(world.event, bytes(16), bytes(32), key_of("organiser")).text
+            ticket_of(world.event).text
         )
         write_private_key(folder / "o.key", key_of("organiser"))
         (folder / "a.txt").write_text("mine")
