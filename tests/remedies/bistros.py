@@ -130,9 +130,7 @@ def open_event():
         world.start_witnesses(0, 1, 2)
         world.start()
         shutil.copy(folder / "world/event.toml", folder / "e.toml")
-        (folder / "my.ticket").write_text(
-            ticket_of(world.event).text
-        )
+        (folder / "my.ticket").write_text(ticket_of(world.event).text)
         write_private_key(folder / "o.key", key_of("organiser"))
         (folder / "a.txt").write_text("mine")
         with mock.patch.dict(os.environ, SSL_CERT_FILE=str(world.authority)):
