@@ -86,6 +86,7 @@ class JudgedEvent(WholeEvent):
         self._check_copies()
         self._check_refusals()
         self._check_late()
+        self._check_strangers()
         self._check_named(accused)
         return self._happened(found, accused)
 
@@ -148,6 +149,11 @@ class JudgedEvent(WholeEvent):
         assert verdict.word == COLLECTED
         assert one not in self.copies
         assert times.get(one.entry, 2**60) >= time_s
+
+    def _check_strangers(self) -> None:
+        """Whoever has a ticket and a receipt, and no owner's key, is let in by nobody."""
+        answers = self.stranger.answers if self.stranger else []
+        assert {each.status for each in answers} <= {403, 507}
 
     def _check_refusals(self) -> None:
         """An honest destination refuses for what is so, whatever bistros show it."""
@@ -226,6 +232,7 @@ class JudgedEvent(WholeEvent):
         happened |= {"killed Collector"} if self.collector.n_killed else set()
         happened |= {"sealed anew" for one in self.handed_in if one.anew_held_by}
         happened |= {"copied" for one in self.copies if one.held}
+        happened |= {"stranger refused"} if self.stranger and self.stranger.answers else set()
         happened |= {"run again" for one in self.handed_in if one.n_starts > 1}
         return happened
 

@@ -17,7 +17,7 @@ from instances.how_many import some
 
 # Who signs something that does not fit together is accused alone.
 ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "Contradicting", "Displacing")
-ACCUSED += ("Rambling", "Backdating")
+ACCUSED += ("Rambling", "Backdating", "Attributing")
 # What is lost or not said may be another's fault.
 IN_DISPUTE = ("Losing", "Altering", "Stuffing", "Ignoring", "SayingLate")
 HAPPENS = {
@@ -28,6 +28,7 @@ HAPPENS = {
     *("collected", "superseded", "missing", "acknowledged", "late"),
     *("refused does not open", "refused is late", "sealed anew", "copied"),
     *("crash of Bistro", "crash of Service", "killed Collector", "run again"),
+    "stranger refused",
 }
 
 
