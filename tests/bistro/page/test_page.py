@@ -213,7 +213,11 @@ def kept_in_the_browser(page) -> str:
 def test_no_seed_leaves_the_browser_but_in_the_keep(context, world, both_bistros, person):
     """The ticket's, the owner's: neither in what is sent, sealed or shown, nor in a receipt."""
     requests, printed = [], []
-    context.on("request", requests.append)
+
+    def note(request):
+        requests.append(request)
+
+    context.on("request", note)
     context.on("console", lambda message: printed.append(message.text))
     text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
     page = opened(context, world, f"/#ticket={text}")
