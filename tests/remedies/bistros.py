@@ -36,6 +36,7 @@ from datacollect.bistro.formats.event.amendments import (
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.notes import parse_note, signed
+from datacollect.bistro.formats.sealing.keep import MAGIC, OLDER_MAGIC
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.upload_server.amending import Amending
 from datacollect.bistro.upload_server.server import Bistro
@@ -45,6 +46,7 @@ from datacollect.transfer.agent.config.file import AgentConfig
 
 CLOSED = [{"url": f"https://127.0.0.1:{i + 1}", "key": key_of(f"s{i}").public} for i in range(2)]
 NEW = "event new d.toml -o e.toml"
+OLDER = event_bytes().replace(b"datacollect-event/2", b"datacollect-event/1")
 
 
 def new(line=NEW, **changes):
@@ -167,6 +169,16 @@ def with_files(line, **changes):
                 if data is not None:
                     (folder / name).write_bytes(data)
             return call(line)
+
+    return run
+
+
+def with_an_older_keep(line):
+    """Run a command beside what an older version has kept: its end says so."""
+
+    def run():
+        kept = handed_in()["a.txt.keep"].removesuffix(MAGIC) + OLDER_MAGIC
+        return with_files(line, a__txt__keep=kept)()
 
     return run
 
@@ -421,6 +433,16 @@ EXAMPLES = [
         "a ticket is needed to hand in: give its file with --ticket",
         in_folder("upload a.txt --event e.toml", e_toml=event_bytes(services=CLOSED), a_txt="mine"),
         handed_in,
+    ),
+    Example(
+        "verify and audit read it, and `datacollect event new` makes one of today's",
+        in_folder("upload a.txt --event e.toml", e_toml=OLDER, a_txt="mine"),
+        new(),
+    ),
+    Example(
+        "in with it any more; `datacollect verify` reads it, and to hand the file in",
+        with_an_older_keep("upload a.txt.keep --event e.toml"),
+        with_an_older_keep(f"{VERIFY} --file a.txt.keep"),
     ),
     Example(
         "; `datacollect upload` writes one",
