@@ -52,6 +52,22 @@ class Base64:
 
 
 @dataclass(frozen=True)
+class Number(Whole):
+    """A whole number in digits, one text for one meaning: neither 11.0 nor "11 B"."""
+
+    def read(self, value: Any, place: str) -> int:
+        """Return the number."""
+        if type(value) is not int:
+            rule = "must be a whole number" + (self.of and f" of {self.of}")
+            raise wrong(place, f"{rule}, in digits alone", value, "copy the receipt again")
+        return super().read(value, place)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such numbers."""
+        return Whole(minimum=self.minimum, stop=self.stop).schema()
+
+
+@dataclass(frozen=True)
 class ProofText:
     """A tlog-proof, as text."""
 
@@ -71,8 +87,8 @@ ACKNOWLEDGEMENT = Table(
     "What a service has said at once: it holds the entry.",
     (
         Field("log", Text(), "Origin of its log.", required=True),
-        Field("index", Whole(stop=SIZE_STOP), "Where the entry stands.", required=True),
-        Field("time_s", Whole("seconds", stop=TIME_STOP), "By its own clock.", required=True),
+        Field("index", Number(stop=SIZE_STOP), "Where the entry stands.", required=True),
+        Field("time_s", Number("seconds", stop=TIME_STOP), "By its own clock.", required=True),
         Field("signature", Base64(SIGNATURE_BYTES), "By the log's key.", required=True),
     ),
 )
@@ -84,7 +100,7 @@ RECEIPT = Document(
         Field("format", Text(RECEIPT_FORMATS[::-1]), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("salt", Hex(), "Random.", required=True),
-        Field("size", Whole("bytes", stop=SIZE_STOP), "Of the sealed file.", required=True),
+        Field("size", Number("bytes", stop=SIZE_STOP), "Of the sealed file.", required=True),
         Field("ciphertext_sha256", Hex(), "Of the sealed file.", required=True),
         Field("content_p", Hex(), "Of what is sealed, keyed by a secret.", required=True),
         Field("owner", Hex(), "Public key: only its other half can push.", nullable=True),

@@ -1,4 +1,4 @@
-"""Admission of an upload: it opens an entry that a log has held in time, and its owner signs for it.
+"""Admission of an upload: it opens an entry that a log held in time, and its owner signs for it.
 
 What a receipt shows is not enough: the owner's key signs for this bistro, and for these bytes; so
 does the ticket's, where the event has tickets. Both come with the request, and change with nothing.

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from datacollect.bistro.formats.custody.collected import collected_verdict
+from datacollect.bistro.formats.custody.collected import collected_text, collected_verdict
 from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.log.entry import content_digest
@@ -221,10 +221,12 @@ def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | 
         else:
             said = collected_verdict(receipt.collected, event.id, receipt.entry)
             found = time_in(event.verdicts, proof, said.data, event)
-            if found.time_s is not None:
+            # One text for one meaning: no line beside those that the verdict needs.
+            is_as_written = collected_text(proof, said) == receipt.collected
+            if found.time_s is not None and is_as_written:
                 reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
                 return found.time_s
-            why_not = found.why_not
+            why_not = found.why_not or "its line extra is none of such a proof"
     reasons.append(f"What says that it was collected does not count: {why_not}.")
     return None
 
