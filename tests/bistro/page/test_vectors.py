@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from conftest import REPOSITORY
 from instances.events import DEADLINE_S, event_bytes, key_of, owner_key, proof_of, ticket_of
 from instances.web_packages import web_folder
 
@@ -51,11 +52,12 @@ MTIME_MS = 1_800_000_000_123
 
 SCRIPT = """
 import { readFileSync } from "node:fs";
-import { base64, hex, textOf } from "./bytes.js";
-import { entryOf, headerText } from "./commitment.js";
+import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
+import { contentCode, entryOf, headerText } from "./commitment.js";
 import { readEvent, readTicket } from "./event.js";
 import { keepOf, readKeep } from "./keep.js";
-import { receiptFile } from "./receipt.js";
+import { publicKey, publicText } from "./notes.js";
+import { readReceipt, receiptFile, verdictOf } from "./receipt.js";
 import { commit } from "./services.js";
 import * as statements from "./statements.js";
 import { metadataText } from "./wish.js";
@@ -104,7 +106,45 @@ async function made({ event: data, item, keep, upload }) {
   };
 }
 
+// What the values of the page of bytes are by the script, in the same places.
+function valued(vectors) {
+  const event = readEvent(utf8(vectors.event.inputs.file));
+  const inputs = each(vectors, (vector) => vector.inputs);
+  const { content_code: content, commit_statement: committed } = inputs;
+  const { push_statement_of_the_owner: pushed } = inputs;
+  const { give_up_statement: given_up, hand_in_statement: handed_in } = inputs;
+  const code = contentCode(content.secret, content.header).update(utf8(content.file));
+  const said = {
+    commit_statement: statements.commitStatement(
+      committed.event, publicKey(committed.log_key), committed.entries),
+    push_statement_of_the_owner: statements.pushStatement(
+      pushed.event, publicKey(pushed.bistro_key), pushed.entry, pushed.sha256, pushed.size),
+    give_up_statement: statements.giveUpStatement(
+      given_up.event, publicKey(given_up.bistro_key), given_up.upload),
+    hand_in_statement: statements.handInStatement(
+      handed_in.event, handed_in.salt, handed_in.owner),
+  };
+  said.push_statement_of_the_ticket = said.push_statement_of_the_owner;
+  const signed = Object.entries(said).map(([name, bytes]) => {
+    const { seed } = vectors.keys[inputs[name].by];
+    return [name, { lines: textOf(bytes), signature: statements.signText(seed, bytes) }];
+  });
+  const found = (name) => verdictOf(readReceipt(utf8(inputs[name].file)), event, [], undefined);
+  const times = ({ time, collected }) => ({ time_s: time, collected_s: collected ?? null });
+  return {
+    keys: each(vectors.keys, ({ seed }) => publicText(unhex(statements.publicOf(seed)))),
+    event: event.id,
+    content_code: hex(code.digest()),
+    entry: entryOf(inputs.entry),
+    entry_of_version_1: entryOf(inputs.entry_of_version_1),
+    ...Object.fromEntries(signed),
+    receipt: times(found("receipt")),
+    late_receipt: times(found("late_receipt")),
+  };
+}
+
 const told = { cases: [], tickets: [], events: [] };
+if (given.vectors) told.vectors = valued(given.vectors);
 for (const each of given.cases ?? []) told.cases.push(await made(each));
 for (const [event, text] of given.tickets ?? []) {
   told.tickets.push(readTicket(text, readEvent(base64.decode(event))));
@@ -246,6 +286,20 @@ def test_entries_and_what_is_signed_of_them_are_the_same(made):
         assert told["header"] == case.kept.inner.header.decode()
         assert told["said"] == {name: text.decode() for name, text in said.items()}
         assert told["signed"] == {name: case.owner.sign(text).hex() for name, text in said.items()}
+
+
+@pytest.mark.slow
+def test_the_values_of_the_page_of_bytes_are_the_scripts():
+    vectors = json.loads((REPOSITORY / "docs" / "bistro" / "vectors.json").read_text())
+    vectors.pop("about")
+    keys = vectors["keys"]
+    found = by_the_script({"vectors": vectors})["vectors"]
+    assert found.pop("keys") == {name: each["key"] for name, each in keys.items()}
+    for name in ("receipt", "late_receipt"):
+        value = vectors[name]["value"]
+        assert found.pop(name) == {each: value[each] for each in ("time_s", "collected_s")}
+    assert found == {name: vectors[name]["value"] for name in found}
+    assert len(found) == 9
 
 
 @pytest.mark.slow
