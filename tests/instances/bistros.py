@@ -151,14 +151,18 @@ def run_bistro(world: World, name: str, held: ExitStack) -> Bistro:
 
 @contextmanager
 def running_bistro(
-    folder: Path, name: str = "north", most_bytes: int = 10**9, expire_s: float = 3600.0
+    folder: Path,
+    name: str = "north",
+    most_bytes: int = 10**9,
+    expire_s: float = 3600.0,
+    keep_s: float = 0.0,
 ) -> Iterator[tuple[Client, Bistro]]:
     """Run the agent of a bistro whose event lies in a folder."""
     if not (folder / f"{name}.receipts").exists():
         write_private_key(folder / f"{name}.receipts", key_of(name))
     accept = (
         f'[accept]\nevent = "event.toml"\nfolder = "{name}-uploads"\nbytes = {most_bytes}\n'
-        f'receipt_key = "{name}.receipts"\nexpire_s = {expire_s}\n'
+        f'receipt_key = "{name}.receipts"\nexpire_s = {expire_s}\nkeep_s = {keep_s}\n'
     )
     path = write_agent(folder, name, more=accept)
     config = AgentConfig.from_file(path)

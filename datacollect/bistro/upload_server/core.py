@@ -22,6 +22,7 @@ from datacollect.bistro.upload_server.messages import (
     Forget,
     Keep,
     Refuse,
+    Release,
     Tell,
     Unlink,
     Upload,
@@ -57,6 +58,8 @@ class Accepting:
         How long an unfinished upload waits.
     kept : Kept
     known : Known
+    keep_s : float
+        How long what was collected stays, while there is room.
     """
 
     def __init__(
@@ -67,14 +70,18 @@ class Accepting:
         expire_s: float,
         kept: Kept,
         known: Known,
+        keep_s: float = 0.0,
     ) -> None:
-        self._event, self._bistro = event, bistro
+        self._event, self._bistro, self._keep_s = event, bistro, keep_s
         self._most_bytes, self._expire_s = most_bytes, expire_s
         self._known = known
         # Those that are whole stay until they are on the disk.
         self._uploads = {each.id: each for each in kept.unfinished}
         self._by_key = {each.key: each for each in kept.unfinished}
         self._closed = dict(kept.closed)
+        # What the destination needs no more, and since when; no unfinished upload lies there.
+        self._released = dict(kept.released)
+        self._told_s = 0
         self._segment, self._segment_bytes = kept.segment, kept.segment_bytes
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
@@ -86,8 +93,14 @@ class Accepting:
 
     @property
     def stored_bytes(self) -> int:
-        """What segments take."""
-        return self._segment_bytes + sum(n_bytes for n_bytes, _ in self._closed.values())
+        """What segments take that the destination still needs."""
+        closed_bytes = sum(n_bytes for n_bytes, _ in self._closed.values())
+        return self._segment_bytes + closed_bytes - self.released_bytes
+
+    @property
+    def released_bytes(self) -> int:
+        """What segments take that may go, and stays while there is room."""
+        return sum(self._closed[number][0] for number in self._released)
 
     @property
     def reserved_bytes(self) -> int:
@@ -98,12 +111,13 @@ class Accepting:
         """Return how much may still be reserved, where the disk has so much left."""
         reserved = self.reserved_bytes
         room = self._most_bytes - self.stored_bytes - reserved
-        return max(min(room, disk_bytes - reserved - SPARE_BYTES), 0)
+        return max(min(room, disk_bytes + self.released_bytes - reserved - SPARE_BYTES), 0)
 
     @property
     def oldest_s(self) -> float | None:
-        """When the oldest segment that is still kept was closed."""
-        return min((closed_s for _, closed_s in self._closed.values()), default=None)
+        """When the oldest segment that the destination still needs was closed."""
+        needed = self._closed.keys() - self._released.keys()
+        return min((self._closed[number][1] for number in needed), default=None)
 
     def amend(self, event: OfEvent) -> None:
         """Go by the event as amendments change it."""
@@ -133,7 +147,7 @@ class Accepting:
             case messages.Settled():
                 return self._settled(event)
             case messages.Ticked():
-                return self._tick(event.now_s)
+                return [*self._tick(event.now_s), *self._make_room(event.free_bytes)]
             case messages.Posted():
                 raise TypeError(f"no method of a bistro takes {type(event).__name__}")
 
@@ -163,6 +177,7 @@ class Accepting:
             return [*done, why]
         upload = Upload(event.id, wish, event.now_s + self._expire_s)
         self._uploads[upload.id] = self._by_key[upload.key] = upload
+        done += self._make_room(event.free_bytes)
         return [*done, Keep(upload), Tell(event.request, copy(upload), is_new=True)]
 
     def _is_anothers(self, upload: Upload, event: messages.CreateAsked) -> bool:
@@ -311,24 +326,64 @@ class Accepting:
         if self._batch_rows and now_s - self._batch_since_s >= BATCH_AFTER_S:
             done += self._close_batch(now_s)
         if now_s >= self._event.keep_until_s and self._closed:
-            done += self._drop(range(self._segment), None)
-        return done
+            done += self._drop(range(self._segment))
+        return [*done, *self._drop_released(now_s)]
 
     def _covered(self, event: requests.CoveredSaid) -> list[Action]:
         if event.covered.bistro != self._bistro:
             text = f"that is for {event.covered.bistro}, this is {self._bistro}"
             return [Refuse(event.request, 403, text)]
         self.last_contact_s = event.now_s
-        numbers = [n for n in self._closed if n in event.covered]
-        return self._drop(numbers, event.now_s)
+        needed = self._needed()
+        numbers = tuple(
+            n
+            for n in self._closed
+            if n in event.covered and n not in self._released and n not in needed
+        )
+        again: tuple[int, ...] = ()
+        # A destination that has lost its disk needs again what it had covered. Old notes say less.
+        if event.covered.time_s >= self._told_s:
+            self._told_s = event.covered.time_s
+            again = tuple(n for n in self._released if n not in event.covered)
+        self._released |= dict.fromkeys(numbers, event.now_s)
+        for number in again:
+            del self._released[number]
+        return [Release(numbers, again, event.now_s), *self._drop_released(event.now_s)]
 
-    def _drop(self, numbers: range | list[int], contact_s: float | None) -> list[Action]:
-        # What an unfinished upload has sent is needed still, whatever anybody says.
-        needed = {n for each in self._uploads.values() for n in each.segments}
+    def _needed(self) -> set[int]:
+        """Return where unfinished uploads lie: that is needed still, whatever anybody says."""
+        return {n for each in self._uploads.values() for n in each.segments}
+
+    def _drop_released(self, now_s: float) -> list[Action]:
+        """Drop what was collected, and has stayed for its time."""
+        for number, since_s in self._released.items():
+            # A clock that was set back must not keep it for as long.
+            self._released[number] = min(since_s, now_s)
+        return self._drop([n for n, s in self._released.items() if now_s - s >= self._keep_s])
+
+    def _make_room(self, disk_bytes: int | None) -> list[Action]:
+        """Drop what was collected, the oldest first, until all has room that is promised."""
+        if not self._released:
+            return []
+        promised = self.reserved_bytes
+        short = self.stored_bytes + self.released_bytes + promised - self._most_bytes
+        if disk_bytes is not None:
+            short = max(short, promised + SPARE_BYTES - disk_bytes)
+        going = []
+        for number in sorted(self._released):
+            if short <= 0:
+                break
+            going.append(number)
+            short -= self._closed[number][0]
+        return self._drop(going)
+
+    def _drop(self, numbers: range | list[int]) -> list[Action]:
+        needed = self._needed()
         going = tuple(n for n in numbers if n in self._closed and n not in needed)
         for number in going:
             del self._closed[number]
-        return [Drop(going, contact_s)] if going or contact_s is not None else []
+            self._released.pop(number, None)
+        return [Drop(going)] if going else []
 
     def _found(self, upload: str) -> Upload | None:
         return self._uploads.get(upload) or self._known.by_id(upload)

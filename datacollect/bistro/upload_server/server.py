@@ -92,7 +92,7 @@ class Bistro:
         self.name = own.name
         self.most_bytes = config.most_bytes
         self.admission = Admission(self.event, config.most_bytes)
-        self._expire_s = config.expire_s
+        self._expire_s, self._keep_s = config.expire_s, config.keep_s
         self._log = log
         self._store = UploadStore(held, self.event, own, self._key)
         self._lock = threading.Lock()
@@ -145,7 +145,13 @@ class Bistro:
     def _begin(self) -> None:
         kept = self._store.kept(time.time())
         self._core = Accepting(
-            self.event, self.name, self.most_bytes, self._expire_s, kept, self._store
+            self.event,
+            self.name,
+            self.most_bytes,
+            self._expire_s,
+            kept,
+            self._store,
+            self._keep_s,
         )
 
     def close(self) -> None:
@@ -340,7 +346,10 @@ class Bistro:
         try:
             if self._core is None:
                 self._begin()
-            self._told(messages.Ticked(time.time()), b"")
+            disk_bytes = None
+            with suppress(StoreError):
+                disk_bytes = self._store.free_bytes()
+            self._told(messages.Ticked(time.time(), disk_bytes), b"")
         except StoreError as error:
             self._note("failed", str(error))
         except RefusedError:

@@ -28,6 +28,7 @@ from datacollect.bistro.upload_server.messages import (
     Forget,
     Keep,
     Kept,
+    Release,
     Unlink,
     Upload,
 )
@@ -64,6 +65,9 @@ CREATE INDEX held ON segments (number) WHERE NOT is_gone;
 CREATE TABLE batches (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);
 CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s REAL NOT NULL);
 """
+# Folders of earlier versions lack it: what was collected went at once.
+RELEASED = """CREATE TABLE IF NOT EXISTS released
+    (number INTEGER PRIMARY KEY, since_s REAL NOT NULL)"""
 OPEN, SERVED = "open", "served"
 COLUMNS = (
     "id, entry, sealed_anew, salt, committed_size, committed_sha256, content, size, ticket, "
@@ -105,6 +109,7 @@ class UploadStore:
             owner = f"{bistro.name} {bistro.key} {event.id.hex()}"
             self._db = Database(held.folder, "uploads.sqlite", SCHEMA, owner, is_read_beside=True)
             undo.callback(self._db.close)
+            self._db.rows(RELEASED)
             with self._db.errors():
                 for folder in (self._open_folder, *self._folders):
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -211,12 +216,17 @@ class UploadStore:
             case Forget(upload_id):
                 self._db.rows("DELETE FROM uploads WHERE id = ?", (upload_id,))
                 self._db.rows("UPDATE pieces SET upload = NULL WHERE upload = ?", (upload_id,))
-            case Drop(numbers, contact_s):
+            case Release(numbers, needed_again, contact_s):
+                for number in numbers:
+                    self._db.rows("INSERT INTO released VALUES (?, ?)", (number, contact_s))
+                for number in needed_again:
+                    self._db.rows("DELETE FROM released WHERE number = ?", (number,))
+                self._db.rows("INSERT OR REPLACE INTO contact VALUES (1, ?)", (contact_s,))
+            case Drop(numbers):
                 for number in numbers:
                     self._db.rows("UPDATE segments SET is_gone = 1 WHERE number = ?", (number,))
                     self._db.rows("DELETE FROM pieces WHERE segment = ?", (number,))
-                if contact_s is not None:
-                    self._db.rows("INSERT OR REPLACE INTO contact VALUES (1, ?)", (contact_s,))
+                    self._db.rows("DELETE FROM released WHERE number = ?", (number,))
 
     def _close_segment(self, number: int, now_s: float) -> None:
         """Serve a segment, whose rows are committed; again after any interruption."""
@@ -339,6 +349,7 @@ class UploadStore:
             batch=0 if batch is None else batch + 1,
             last_contact_s=contact[0][0] if contact else None,
             spoilt_bytes=dict(spoilt),
+            released=dict(self._db.rows("SELECT number, since_s FROM released")),
         )
 
     def whole(self, entry: bytes, *, sealed_anew: bool) -> Upload | None:

@@ -31,6 +31,7 @@ from datacollect.bistro.upload_server.messages import (
     Forget,
     Kept,
     Refuse,
+    Release,
     Tell,
 )
 
@@ -55,8 +56,8 @@ class Nothing:
         return set()
 
 
-def core_of(most_bytes=1000):
-    return Accepting(EVENT, "north", most_bytes, EXPIRE_S, Kept(), Nothing())
+def core_of(most_bytes=1000, keep_s=0.0):
+    return Accepting(EVENT, "north", most_bytes, EXPIRE_S, Kept(), Nothing(), keep_s)
 
 
 def wish_of(data=b"x" * 100, salt=0, ticket=1):
@@ -170,12 +171,12 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     push(core, "b", 40, 100)
     covered = Covered(EVENT.id, "north", 1, (range(9),), 0)
     note = requests.CoveredSaid(7, 5.0, covered)
-    assert [each for each in core.handle(note) if isinstance(each, Drop)] == [Drop((), 5.0)]
+    assert core.handle(note) == [Release((), (), 5.0)]
     assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
-    assert core.handle(note)[0] == Drop((), 5.0)  # b goes on in it
+    assert core.handle(note) == [Release((), (), 5.0)]  # b goes on in it
     push(core, "b", 60, 100, offset=40, now_s=11.0)
     core.handle(told.Settled(("a", "b")))
-    assert core.handle(note)[0] == Drop((0,), 5.0)
+    assert core.handle(note) == [Release((0,), (), 5.0), Drop((0,))]
     assert core.stored_bytes == 60
     other = Covered(EVENT.id, "south", 1, (range(9),), 0)
     assert core.handle(requests.CoveredSaid(7, 5.0, other))[0].status == 403
@@ -187,7 +188,79 @@ def test_everything_goes_when_keeping_ends():
     push(core, "a", 100, 100)
     core.handle(told.Settled(("a",)))
     core.handle(told.Ticked(CLOSED_AFTER_S))
-    assert Drop((0,), None) in core.handle(told.Ticked(float(EVENT.keep_until_s)))
+    assert Drop((0,)) in core.handle(told.Ticked(float(EVENT.keep_until_s)))
+
+
+def covered_of(*numbers, time_s=0, now_s=50.0):
+    ranges = tuple(range(n, n + 1) for n in numbers)
+    return requests.CoveredSaid(7, now_s, Covered(EVENT.id, "north", 1, ranges, time_s))
+
+
+def collected(core, n_segments):
+    """Have so many segments of 100 bytes closed, each with an upload of its own."""
+    for i in range(n_segments):
+        create(core, wish_of(salt=i, ticket=i), f"u{i}", now_s=20.0 * i)
+        push(core, f"u{i}", 100, 100, now_s=20.0 * i)
+        core.handle(told.Settled((f"u{i}",)))
+        core.handle(told.Ticked(20.0 * i + CLOSED_AFTER_S))
+
+
+def test_what_was_collected_stays_for_its_time():
+    core = core_of(keep_s=100.0)
+    collected(core, 2)
+    assert core.handle(covered_of(0)) == [Release((0,), (), 50.0)]
+    # It counts as room, and waits for nobody.
+    assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 30.0)
+    assert core.free_bytes(DISK) == 900
+    # The same word again changes nothing of when it was said first.
+    assert core.handle(covered_of(0, now_s=60.0)) == [Release((), (), 60.0)]
+    assert core.handle(told.Ticked(149.0)) == []
+    assert core.handle(told.Ticked(150.0)) == [Drop((0,))]
+    assert (core.stored_bytes, core.released_bytes) == (100, 0)
+
+
+def test_clock_that_was_set_back_keeps_nothing_for_longer():
+    core = core_of(keep_s=100.0)
+    collected(core, 1)
+    core.handle(covered_of(0, now_s=900.0))
+    assert core.handle(told.Ticked(40.0)) == []
+    assert core.handle(told.Ticked(140.0)) == [Drop((0,))]
+
+
+def test_the_oldest_that_was_collected_goes_where_its_room_is_needed():
+    core = core_of(most_bytes=350, keep_s=1e9)
+    collected(core, 3)
+    core.handle(covered_of(0, 1))
+    assert core.free_bytes(DISK) == 250
+    done = create(core, wish_of(salt=7, ticket=7), "new", now_s=60.0)
+    # 300 lie there, 50 are left: for 100 more one of them goes, before anybody is told.
+    assert [each for each in done if isinstance(each, Drop)] == [Drop((0,))]
+    assert done.index(Drop((0,))) < len(done) - 1
+    assert isinstance(done[-1], Tell)
+    # What the destination needs is promised to nobody.
+    refused = create(core, wish_of(b"x" * 200, salt=8, ticket=8), "more", now_s=60.0)[-1]
+    assert (refused.status, refused.text[:21]) == (507, "there is room for 150")
+
+
+def test_what_was_collected_goes_where_others_fill_the_disk():
+    core = core_of(keep_s=1e9)
+    collected(core, 3)
+    core.handle(covered_of(0, 1))
+    assert core.free_bytes(SPARE_BYTES - 150) == 50
+    assert core.handle(told.Ticked(60.0, SPARE_BYTES)) == []
+    assert core.handle(told.Ticked(60.0, SPARE_BYTES - 150)) == [Drop((0, 1))]
+
+
+def test_destination_that_has_lost_its_disk_needs_again_what_it_had_covered():
+    core = core_of(keep_s=100.0)
+    collected(core, 2)
+    core.handle(covered_of(0, 1, time_s=40))
+    # A note that is older than the last takes nothing back.
+    assert core.handle(covered_of(time_s=39)) == [Release((), (), 50.0)]
+    assert core.handle(covered_of(1, time_s=60)) == [Release((), (0,), 50.0)]
+    assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 10.0)
+    assert core.handle(told.Ticked(150.0)) == [Drop((1,))]
+    assert core.handle(covered_of(0, time_s=70, now_s=160.0))[0] == Release((0,), (), 160.0)
 
 
 STEPS = st.lists(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
+import apsw
 import pytest
 from instances.bistros import bistro_event
 from instances.events import key_of
@@ -19,7 +20,7 @@ from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
 from datacollect.bistro.upload_server.core import Accepting
-from datacollect.bistro.upload_server.messages import Append, Cut, Keep, Refuse, Tell
+from datacollect.bistro.upload_server.messages import Append, Cut, Drop, Keep, Refuse, Release, Tell
 from datacollect.bistro.upload_server.store import UploadStore
 
 # Fewer would mean that they are not counted.
@@ -140,6 +141,32 @@ def test_what_was_promised_outlives_a_kill_at_every_step(tmp_path, event):
         require_kept(folder, event, promised)
     assert last > LEAST_STEPS
     assert len(promised) == 3
+
+
+def test_what_was_collected_is_known_as_such_after_a_restart(tmp_path, event):
+    with closing(opened(tmp_path, event)) as store:
+        work(store, event, {})
+        store.add(Release((0, 1), (), 7.0))
+        store.add(Release((), (1,), 9.0))
+        store.commit(store.take())
+    with closing(opened(tmp_path, event)) as again:
+        kept = again.kept(1000.0)
+        assert kept.released == {0: 7.0}
+        assert kept.last_contact_s == 9.0
+        again.add(Drop((0,)))
+        again.commit(again.take())
+        kept = again.kept(1001.0)
+    assert kept.released == {}
+    assert [*kept.closed] == [1, 2]
+
+
+def test_folder_of_an_earlier_version_is_gone_on_with(tmp_path, event):
+    with closing(opened(tmp_path, event)) as store:
+        work(store, event, {})
+    with closing(apsw.Connection(str(tmp_path / "uploads.sqlite"))) as earlier:
+        earlier.execute("DROP TABLE released")
+    with closing(opened(tmp_path, event)) as again:
+        assert len(again.kept(1000.0).closed) == 3
 
 
 def whole_of(event, i, ticket=b"t" * 16):

@@ -293,6 +293,27 @@ def test_destination_says_what_may_go(event, north, tmp_path):
     assert not [*(tmp_path / "north-uploads/served/segments").iterdir()]
 
 
+@pytest.mark.slow
+def test_what_was_collected_is_served_until_its_room_is_needed(event, tmp_path):
+    n_bytes = len(DATA)
+    with running_bistro(tmp_path, most_bytes=n_bytes + n_bytes // 2, keep_s=1e6) as (client, _):
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+        covered = Covered(event.id, "north", 1, (range(9),), int(time.time()))
+        note = covered.signed(event, key_of("verdicts")).data
+        end_s = time.monotonic() + 60
+        while client.facts()["stored_bytes"]:  # until its segment is closed
+            assert client.ask("POST", "/covered", note)[0] == 200
+            assert time.monotonic() < end_s
+            time.sleep(0.2)
+        segments = tmp_path / "north-uploads/served/segments"
+        assert {path.suffix for path in segments.iterdir()} == {".segment", ".index"}
+        other = DATA[::-1]
+        # Whoever is told that there is room finds it made.
+        assert client.create(event, commitment_to(event, other, 1))[0] == 201
+        assert not [*segments.iterdir()]
+        client.close()
+
+
 def test_stock_clients_learn_what_is_spoken(north):
     status, headers, _ = north[0].ask("OPTIONS", "/tus/")
     assert (status, headers["tus-version"]) == (204, "1.0.0")
