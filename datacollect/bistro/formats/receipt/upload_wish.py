@@ -59,6 +59,11 @@ class Wish:
     ticket: bytes = bytes(ID_BYTES)
 
     @property
+    def budget(self) -> tuple[bytes, bytes]:
+        """For whom is counted what it spoils: the ticket and the entry, which has one owner."""
+        return self.ticket, self.commitment.entry
+
+    @property
     def sealed_anew(self) -> bool:
         """Whether that is another ciphertext than the one committed to."""
         return self.sha256 != self.commitment.ciphertext_sha256
