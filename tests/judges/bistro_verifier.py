@@ -11,21 +11,21 @@ import json
 import re
 import tomllib
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-TIME_STOP, NUMBER_STOP = 2**34, 2**63
 LISTS = {each: [] for each in ("acknowledgements", "proofs", "tokens", "bistro_receipts")}
 PARTS = ("event", "salt", "ciphertext_sha256", "content_p", "owner")
 AMENDMENT = {"format", "event", "number", "deadline", "revoked", "bistros"}
+Verdict = tuple[str, int | None, int | None]
 
 
-def verdict(
-    event_file: bytes, receipt_file: bytes, amendments: bytes | None
-) -> tuple[str, int | None, int | None]:
+def verdict(event_file: bytes, receipt_file: bytes, amendments: bytes | None) -> Verdict:
     """Return the outcome, the time that counts, and by when the entry was collected.
 
     Raises `ValueError` where the receipt or the amendments are none, or of another event.
@@ -33,22 +33,25 @@ def verdict(
     event = event_of(event_file)
     try:
         receipt = receipt_of(read_json(receipt_file), event)
-        deadline_s = deadline_of(amendments and read_json(amendments), event)
+        latest_s = deadline_of(amendments and read_json(amendments), event) + event.get("lag_s", 10)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("it has not the form of the page") from error
-    entry, logs = entry_of(receipt), keys_of(event["services"], "log", 1)
-    found = [time_of(proof_of(text), entry, logs, event) for text in receipt["proofs"]]
-    time_s = min((each for each in found if each is not None), default=None)
-    is_late = time_s is not None and time_s > deadline_s + event.get("lag_s", 10)
-    outcome = "not proved" if time_s is None else "late" if is_late else "in time"
-    return outcome, time_s, collected_of(receipt["collected"], entry, event)
+    entry = entry_of(receipt)
+    times = [time_of(proof_of(text), entry, event["logs"], event) for text in receipt["proofs"]]
+    time_s, collected_s = min(times, default=inf), collected_of(receipt["collected"], entry, event)
+    outcome = "not proved" if time_s == inf else "in time" if time_s <= latest_s else "late"
+    return outcome, *(None if each == inf else int(each) for each in (time_s, collected_s))
 
 
 # Files ------------------------------------------------------------------------------------------
 
 
 def event_of(data: bytes) -> dict[str, Any]:
-    return tomllib.loads(data.decode()) | {"id": hashlib.sha256(data).hexdigest()}
+    """Return what an event's file says, its id, and its keys by their names."""
+    event = tomllib.loads(data.decode()) | {"id": hashlib.sha256(data).hexdigest()}
+    event["logs"] = keys_of(each["log"] for each in event["services"])
+    event["witnesses"] = keys_of(each["vkey"] for each in event["witnesses"])
+    return event | {"verdicts": keys_of([event["verdicts"]["log"]] if "verdicts" in event else [])}
 
 
 def receipt_of(told: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
@@ -56,17 +59,18 @@ def receipt_of(told: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
     version = event["format"].removeprefix("datacollect-event/")
     if version == "1" and told.get("owner", "") is None:
         del told["owner"]
-    wanted = {"format", "size", *(PARTS if version == "2" else PARTS[:-1])}
-    must(wanted <= told.keys() <= wanted | {"collected", *LISTS})
+    parts = PARTS if version == "2" else PARTS[:-1]
+    must({"format", "size", *parts} <= told.keys())
+    must(told.keys() <= {"format", "size", *parts, "collected", *LISTS})
     must((told["format"], told["event"]) == (f"datacollect-receipt/{version}", event["id"]))
-    must(is_number(told["size"], NUMBER_STOP))
-    must(all(re.fullmatch("[0-9a-f]{64}", told[key]) for key in wanted - {"format", "size"}))
-    must(all(type(told[key]) is list for key in LISTS if key in told))
+    must(is_number(told["size"], 2**63))
+    must(all(re.fullmatch("[0-9a-f]{64}", told[key]) for key in parts))
     receipt = {"collected": None} | LISTS | told
+    must(all(isinstance(receipt[key], list) for key in LISTS))
     for word in receipt["acknowledgements"]:
         must(word.keys() == {"log", "index", "time_s", "signature"} and word["log"].encode())
-        must(is_number(word["index"], NUMBER_STOP) and is_number(word["time_s"], TIME_STOP))
-        must(len(from_base64(word["signature"])) == 64)
+        must(is_number(word["index"], 2**63) and is_number(word["time_s"], 2**34))
+        from_base64(word["signature"], 64)
     must(all(map(proof_of, receipt["proofs"])) and all(map(from_base64, receipt["tokens"])))
     must(all(text.encode() for text in receipt["bistro_receipts"]))
     must(receipt["collected"] is None or receipt["collected"].encode())
@@ -75,20 +79,19 @@ def receipt_of(told: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
 
 def deadline_of(told: dict[str, Any] | None, event: dict[str, Any]) -> int:
     """Return the latest deadline: the event's, or one of an amendment that a log proves."""
-    wanted = {"format": "datacollect-amendments/1", "event": event["id"]}
-    must(told is None or told == wanted | {"amendments": list(told["amendments"])})
-    texts = [event["deadline"]]
-    for row in [] if told is None else told["amendments"]:
+    texts, rows = [event["deadline"]], [] if told is None else told["amendments"]
+    form = {"format": "datacollect-amendments/1", "event": event["id"], "amendments": [*rows]}
+    must(told is None or told == form)
+    for row in rows:
         text, signatures = note_of(row["note"])
         must(is_by("organiser", public_key(event["organiser"]), text, signatures))
-        said, logs = tomllib.loads(text), keys_of(event["services"], "log", 1)
+        said = tomllib.loads(text)
         must(said["format"] == "datacollect-amendment/1" and said["event"] == event["id"])
         must(said["number"] in range(1, 100_001) and said.keys() <= AMENDMENT)
-        must(row.keys() == {"note", "proofs"} and isinstance(row["proofs"], list))
-        must(len(signatures) == 1)
-        proofs = [proof_of(each) for each in row["proofs"]]
-        times = [time_of(proof, row["note"].encode(), logs, event) for proof in proofs]
-        texts += [said["deadline"]] if "deadline" in said and {*times} - {None} else []
+        must(row == {"note": row["note"], "proofs": [*row["proofs"]]} and len(signatures) == 1)
+        leaf, proofs = row["note"].encode(), [proof_of(each) for each in row["proofs"]]
+        times = [time_of(proof, leaf, event["logs"], event) for proof in proofs]
+        texts += [said["deadline"]] if "deadline" in said and min(times, default=inf) < inf else []
     return int(max(datetime.fromisoformat(str(text)) for text in texts).timestamp())
 
 
@@ -100,33 +103,30 @@ def entry_of(receipt: dict[str, Any]) -> bytes:
     return hashlib.sha256(b"".join((label, event, salt, size, *rest))).digest()
 
 
-def collected_of(text: str | None, entry: bytes, event: dict[str, Any]) -> int | None:
-    """Return when the log of verdicts said that the entry was collected; None: it did not."""
+def collected_of(text: str | None, entry: bytes, event: dict[str, Any]) -> float:
+    """Return when the log of verdicts said that the entry was collected; infinity: it did not."""
     try:
-        must(text is not None and "verdicts" in event)
-        extra = re.match(r"[^\n]*\nextra (.*)\n", text)
+        extra = re.match(r"[^\n]*\nextra (.*)\n", text or "")
         again = f": {from_base64(extra[1], 32).hex()}" if extra else ""
         said = f"datacollect-verdict/1\n{event['id']}\n{entry.hex()}\ncollected{again}\n"
-        return time_of(proof_of(text), said.encode(), keys_of([event["verdicts"]], "log", 1), event)
+        return time_of(proof_of(text or ""), said.encode(), event["verdicts"], event)
     except ValueError:
-        return None
+        return inf
 
 
 # Logs, notes and times --------------------------------------------------------------------------
 
 
-def time_of(proof: Any, leaf: bytes, logs: dict[str, bytes], event: dict[str, Any]) -> int | None:
-    """Return the time of a leaf by a proof of one of these logs and the rule of time, or None."""
+def time_of(proof: Any, leaf: bytes, logs: dict[str, bytes], event: dict[str, Any]) -> float:
+    """Return the time of a leaf by a proof of one of these logs; infinity: it has none."""
     index, path, text, signatures = proof
     origin, size, root, _ = text.split("\n")
     if origin not in logs or not is_by(origin, logs[origin], text, signatures):
-        return None
+        return inf
     if root_of(leaf, index, int(size), path) != from_base64(root):
-        return None
-    witnesses = keys_of(event["witnesses"], "vkey", 4).items()
-    found = [witness_time(name, key, text, signatures) for name, key in witnesses]
-    times = sorted(each for each in found if each is not None)
-    return times[event["quorum"] - 1] if len(times) >= event["quorum"] else None
+        return inf
+    witnesses = event["witnesses"].items()
+    return sorted(witness_time(*each, text, signatures) for each in witnesses)[event["quorum"] - 1]
 
 
 def proof_of(proof: str) -> tuple[int, list[bytes], str, list[tuple[str, bytes]]]:
@@ -137,7 +137,7 @@ def proof_of(proof: str) -> tuple[int, list[bytes], str, list[tuple[str, bytes]]
     said = re.fullmatch(f"{first}\nindex {whole}{hashes}", head)
     text, signatures = note_of(note)
     head = re.fullmatch(f"(.+)\n{whole}\n(.*)\n", text)
-    must(said and head and int(said[1]) < NUMBER_STOP and int(head[2]) < NUMBER_STOP)
+    must(said and head and max(int(said[1]), int(head[2])) < 2**63)
     path = [from_base64(line, 32) for line in said[2].split("\n")[1:]]
     return int(said[1]), path, text, signatures if from_base64(head[3], 32) else []
 
@@ -157,14 +157,14 @@ def is_by(name: str, key: bytes, text: str, signatures: list[tuple[str, bytes]])
     return lines != [] and all(is_signed(key, each, text.encode()) for each in lines)
 
 
-def witness_time(name: str, key: bytes, text: str, signatures: Any) -> int | None:
-    """Return the earliest time at which a witness has signed a checkpoint, or None."""
+def witness_time(name: str, key: bytes, text: str, signatures: Any) -> float:
+    """Return the earliest time at which a witness has signed a checkpoint, or infinity."""
     times = []
     for line in lines_of(name, 4, key, signatures):
         time_s = int.from_bytes(line[:8], "big")
         said = f"cosignature/v1\ntime {time_s}\n{text}".encode()
-        times += [time_s] if time_s < TIME_STOP and is_signed(key, line[8:], said) else []
-    return min(times, default=None)
+        times += [time_s] if time_s < 2**34 and is_signed(key, line[8:], said) else []
+    return min(times, default=inf)
 
 
 def lines_of(name: str, kind: int, key: bytes, signatures: Any) -> list[bytes]:
@@ -193,16 +193,17 @@ def claims_of(token: str, key: bytes, assertion: str) -> dict[str, Any]:
     raw = from_base64(body.translate({45: "+", 95: "/"}) + "=" * (-len(body) % 4))
     parts = (b"v4.public.", raw[:-64], b"", assertion.encode())
     said = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-    must(token != body and is_signed(key, raw[-64:], len(parts).to_bytes(8, "little") + said))
+    must(token != body and re.fullmatch("[A-Za-z0-9_-]+", body))
+    must(is_signed(key, raw[-64:], len(parts).to_bytes(8, "little") + said))
     return read_json(raw[:-64])
 
 
 def acknowledges(word: dict[str, Any], entry: bytes, event: dict[str, Any]) -> bool:
     """Whether a log of the event has said that it holds the entry."""
-    log, index, time_s = word["log"], word["index"], word["time_s"]
-    said = f"datacollect-acknowledgement/1\n{log}\n{entry.hex()}\n{index}\n{time_s}\n".encode()
-    key = keys_of(event["services"], "log", 1).get(log)
-    return key is not None and is_signed(key, from_base64(word["signature"]), said)
+    log, signature = word["log"], from_base64(word["signature"])
+    said = f"{log}\n{entry.hex()}\n{word['index']}\n{word['time_s']}\n"
+    said, key = f"datacollect-acknowledgement/1\n{said}".encode(), event["logs"].get(log)
+    return key is not None and is_signed(key, signature, said)
 
 
 # Values -----------------------------------------------------------------------------------------
@@ -213,10 +214,10 @@ def must(holds: Any) -> None:
         raise ValueError("it is not as the page says")
 
 
-def keys_of(rows: list[dict[str, Any]], name: str, kind: int) -> dict[str, bytes]:
+def keys_of(texts: Iterable[str]) -> dict[str, bytes]:
     """Return the public keys of verifier keys, by their names."""
-    parts = [row[name].split("+", 2) for row in rows]
-    return {part[0]: from_base64(part[2], 33).removeprefix(bytes([kind])) for part in parts}
+    parts = [text.split("+", 2) for text in texts]
+    return {name: from_base64(key, 33)[1:] for name, _, key in parts}
 
 
 def public_key(text: str) -> bytes:

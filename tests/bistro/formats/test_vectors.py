@@ -552,15 +552,14 @@ def test_words_of_logs_count(vectors):
     word = vectors["acknowledgement"]
     entry = bytes.fromhex(word["inputs"]["entry"])
     assert judge.acknowledges(word["value"], entry, event)
-    logs = judge.keys_of(event["services"], "log", 1)
-    given = vectors["checkpoint"]
+    logs, given = event["logs"], vectors["checkpoint"]
     text, signatures = judge.note_of(given["value"])
     origin = given["inputs"]["origin"]
     assert text == lines(*(given["inputs"][name] for name in ("origin", "size", "root")))
     assert judge.is_by(origin, logs[origin], text, signatures)
     line = vectors["cosignature_line"]
     _, signed_at = judge.note_of(line["inputs"]["checkpoint"] + "\n" + line["value"])
-    witness = judge.keys_of(event["witnesses"], "vkey", 4)["w0.example"]
+    witness = event["witnesses"]["w0.example"]
     time_s = judge.witness_time("w0.example", witness, text, signed_at)
     assert time_s == line["inputs"]["time_s"]
 
@@ -573,8 +572,7 @@ def test_the_tree_and_the_proof_lead_to_the_root(vectors):
     assert judge.root_of(leaf, 1, 3, path).hex() == tree["value"]["root"]
     found = judge.proof_of(proof["value"]["text"])
     assert found[:2] == (1, path)
-    logs = judge.keys_of(event["services"], "log", 1)
-    assert judge.time_of(found, leaf, logs, event) == proof["value"]["time_s"]
+    assert judge.time_of(found, leaf, event["logs"], event) == proof["value"]["time_s"]
     times_s = sorted(proof["inputs"]["signed_at_s"].values())
     assert times_s[proof["inputs"]["quorum"] - 1] == proof["value"]["time_s"]
 

@@ -253,6 +253,8 @@ def test_a_receipt_is_read_as_it_was_written():
     [
         ({"salt": "00"}, "salt must be 64 lowercase hexadecimal digits"),
         ({"size": -1}, "size must be a whole number of bytes"),
+        ({"size": "11 B"}, "size must be a whole number of bytes, in digits alone"),
+        ({"size": 11.0}, "size must be a whole number of bytes, in digits alone"),
         ({"sise": 1}, "sise: unknown key; did you mean 'size'"),
         ({"proofs": ["x"]}, r"proofs\[0\] must begin with c2sp.org/tlog-proof@v1"),
         ({"proofs": [""] * 65}, "proofs must be a list of at most 64 proofs"),
@@ -407,6 +409,9 @@ def test_what_somebody_else_has_added_to_a_proof_is_not_kept():
     [
         word_of("refused: is late"),
         AGAIN_PROOF.data.decode(),
+        # The line "extra" in another Base64 of the same bytes, and one that says nothing.
+        collected_text(AGAIN_PROOF, AGAIN).replace("s=\nindex", "t=\nindex"),
+        word_of().replace("\nindex", "\nextra \nindex"),
         collected_text(AGAIN_PROOF, replace(AGAIN, why="ac" * 32)),
         word_of(entry=b"x" * 32),
         word_of(n_witnesses=2),
