@@ -289,9 +289,7 @@ class World:
     def get(self, service: Service, path: str) -> Answer:
         return self.ask(service, "GET", path)
 
-    def commit_body(
-        self, service: Service, entry: bytes | list[bytes], number: int = 1
-    ) -> bytes:
+    def commit_body(self, service: Service, entry: bytes | list[bytes], number: int = 1) -> bytes:
         """Return a request to commit, signed by a ticket for the service's log."""
         ticket = self.ticket(number)
         entries = [entry] if isinstance(entry, bytes) else entry
