@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_page import page
 from datacollect.bistro.commands.event_run import run, status
 from datacollect.commands.brought import CommandSpec
@@ -155,6 +156,7 @@ def extend(
     return done.exit_code
 
 
+event.command(cls=Command)(mirror)
 event.command(cls=Command)(page)
 event.command(cls=Command)(run)
 event.command(cls=Command)(status)

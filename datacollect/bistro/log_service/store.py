@@ -192,6 +192,14 @@ class LogStore:
         )
         return rows[0][0] if rows else None
 
+    def published_sizes(self, start: int, stop: int) -> list[int]:
+        """Return the sizes from `start` to before `stop` that have a published checkpoint."""
+        rows = self._db.rows(
+            "SELECT size FROM heads WHERE is_published AND size >= ? AND size < ? ORDER BY size",
+            (start, stop),
+        )
+        return [size for (size,) in rows]
+
     def published(self, size: int | None = None) -> bytes | None:
         """Return the published checkpoint of a size, by default the largest."""
         which = "ORDER BY size DESC LIMIT 1" if size is None else "AND size = ?"

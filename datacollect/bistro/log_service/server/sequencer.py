@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.folder import NoRoomError
 from datacollect.bistro.formats.assignment.loads import LOADS_PATH, MOST_AGE_S, read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict, beginning_of
+from datacollect.bistro.formats.log.checkpoints import SIZE_STOP
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
+from datacollect.bistro.formats.log.sizes import STRETCH, sizes_data
 from datacollect.bistro.formats.log.tiles import Tile
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, amendments_data
 from datacollect.bistro.http.clocks import now
@@ -291,6 +293,8 @@ class Sequencer:
             return _or_absent(self._store.published(), TEXT_TYPE)
         if name == "checkpoints" and _SIZE.fullmatch(rest):
             return _or_absent(self._store.published(int(rest)), TEXT_TYPE)
+        if name == "sizes" and _SIZE.fullmatch(rest):
+            return self._sizes(int(rest))
         if name == "tile":
             return self._tile(path.removeprefix("/"))
         if path == "/amendments" and not self._is_verdicts:
@@ -346,6 +350,12 @@ class Sequencer:
             "proof": None if proof is None else proof.data.decode(),
         }
         return Reply(200, json.dumps(tree).encode(), JSON_TYPE)
+
+    def _sizes(self, stretch: int) -> Reply:
+        # SQLite counts no further.
+        start = min(stretch * STRETCH, SIZE_STOP - STRETCH)
+        sizes = self._store.published_sizes(start, start + STRETCH)
+        return _or_absent(sizes_data(sizes) or None, TEXT_TYPE)
 
     def _tile(self, path: str) -> Reply:
         try:
