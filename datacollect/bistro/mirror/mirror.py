@@ -176,7 +176,7 @@ class Mirror:
         sources += [(f"{other.rstrip('/')}/{place}", True) for other in self._others]
         copy: LogCopy | None = None
         with ExitStack() as stack:
-            askers = {url: stack.enter_context(_asker(url)) for url, _ in sources}
+            askers = {url: stack.enter_context(asker_of(url)) for url, _ in sources}
             copyings: dict[str, LogCopying] = {}
             while not self._end.is_set():
                 with self._naming(name, HERE):
@@ -238,7 +238,7 @@ def logs_of(event: Event) -> list[Service]:
     return logs
 
 
-def _asker(where: str) -> AbstractContextManager[Asks]:
+def asker_of(where: str) -> AbstractContextManager[Asks]:
     """Return who asks a log at an address, or in a folder."""
     return Asker(where) if "://" in where else nullcontext(Folder(Path(where)))
 

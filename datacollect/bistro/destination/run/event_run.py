@@ -415,6 +415,7 @@ def _stand(
         said,
         logs.known(event, now_s),
         register.known_among,
+        register.lost_since(),
     )
     hidden = hidden_rows(said, lambda entry: register.known(entry).bistros, register.last_batch)
     counts = register.counts()
