@@ -58,10 +58,11 @@ def require_proves(folder, log) -> None:
     with closing(store_in(folder)) as store:
         for index, entry in enumerate(log.entries):
             assert store.index_of(entry) == index
-            found, before = proof_of(index, store), log.proof(entry)
-            assert found.includes(entry)
-            times = [checkpoint_time(proof.signed, EVENT).time_s for proof in (found, before)]
-            assert times[0] == times[1] is not None
+            if index % 50 in (0, 49) or index in log.sizes():
+                found, before = proof_of(index, store), log.proof(entry)
+                assert found.includes(entry)
+                times = [checkpoint_time(proof.signed, EVENT).time_s for proof in (found, before)]
+                assert times[0] == times[1] is not None
         assert store.published().decode() == log.head().decode()
         kept = store.kept()
         assert (kept.n_entries, kept.published_size) == (len(log.entries), len(log.entries))
