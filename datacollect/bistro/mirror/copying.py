@@ -44,7 +44,7 @@ from datacollect.bistro.formats.receipt.receipt import (
     read_amendments,
 )
 from datacollect.bistro.http.published import united
-from datacollect.bistro.mirror.log_copy import AMENDMENTS, LogCopy, require_quorum
+from datacollect.bistro.log_service.log_copy import AMENDMENTS, LogCopy, require_quorum
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -91,6 +91,24 @@ class Growing:
             last = Tile(-1, self.edge.size // TILE_WIDTH, len(self.bundle))
             tiles.append((last, bundle_of(self.bundle)))
         return tiles + self.edge.partial_tiles()
+
+
+def new_leaves(size: int, growing: Growing, asker: Asks) -> Iterator[bytes]:
+    """Yield the entries that a source has more than a tree, up to a size.
+
+    None, where it has served others before: whether a root follows is judged by all.
+    """
+    known = [*growing.bundle]
+    for tile in tiles_of(size, growing.edge.size):
+        if tile.level >= 0:
+            return
+        path = f"/{tile.path}"
+        answer = got(asker, path, MOST_BUNDLE_BYTES)
+        leaves = entries_of(required(answer.status, answer.body, path), tile)
+        if leaves[: len(known)] != known:
+            return
+        yield from leaves[len(known) :]
+        known = []
 
 
 @dataclass
@@ -165,28 +183,13 @@ class LogCopying:
                 kept.clear()
 
         judge()  # an empty log has a checkpoint, too
-        for leaf in self._leaves(size, growing, asker):
+        for leaf in new_leaves(size, growing, asker):
             growing.append(leaf)
             judge()
         if copy.size < size:
             self._differs(service, head, asker)
         if odd:
             self._forked(odd)
-
-    def _leaves(self, size: int, growing: Growing, asker: Asks) -> Iterator[bytes]:
-        """Yield the entries that are new up to a size."""
-        known = [*growing.bundle]
-        for tile in tiles_of(size, growing.edge.size):
-            if tile.level >= 0:
-                return
-            path = f"/{tile.path}"
-            answer = got(asker, path, MOST_BUNDLE_BYTES)
-            leaves = entries_of(required(answer.status, answer.body, path), tile)
-            if leaves[: len(known)] != known:
-                # Whether its root follows is judged by all of its entries.
-                return
-            yield from leaves[len(known) :]
-            known = []
 
     def _between(self, head: SignedCheckpoint, asker: Asks) -> list[SignedCheckpoint]:
         """Return the published checkpoints that are new, up to the head, by size."""

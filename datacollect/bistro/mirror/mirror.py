@@ -14,8 +14,8 @@ from datacollect.bistro.auditor.verdict_reading import Folder
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.event.event import Service
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
 from datacollect.bistro.mirror.copying import LogCopying
-from datacollect.bistro.mirror.log_copy import LogCopy, folder_name
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name, read_bytes, written_durably
 from datacollect.net.fan_out import fan_out
@@ -180,7 +180,7 @@ class Mirror:
             copyings: dict[str, LogCopying] = {}
             while not self._end.is_set():
                 with self._naming(name, HERE):
-                    copy = copy or LogCopy(self.folder / place, service.log, self.event)
+                    copy = copy or self._opened(service, stack)
                 for url, is_mirror in sources if copy is not None else ():
                     copying = copyings.setdefault(url, LogCopying(copy, self.event, is_mirror))
                     with self._naming(name, url):
@@ -191,6 +191,13 @@ class Mirror:
                 if is_once:
                     return
                 self._end.wait(EVERY_S)
+
+    def _opened(self, service: Service, stack: ExitStack) -> LogCopy:
+        """Open the copy of a log, unless its service writes there itself."""
+        copy = LogCopy(self.folder / folder_name(service.log), service.log, self.event)
+        copy.make()
+        stack.callback(Held(copy.folder).close)
+        return copy
 
     def _seen(self, name: str, copy: LogCopy, *, is_seen: bool = False) -> None:
         before = self._standing[name]
@@ -246,7 +253,7 @@ def asker_of(where: str) -> AbstractContextManager[Asks]:
 def require_mirrors(places: Iterable[str]) -> None:
     """Raise `ProblemError` where a folder is no mirror's."""
     for place in places:
-        if "://" not in place and not (Path(place) / EVENT_FILE).is_file():
+        if "://" not in place and not Path(place).is_dir():
             raise ProblemError(
                 f"{place}: must be a mirror's folder, or its address; `datacollect event mirror` "
                 "makes one"

@@ -10,13 +10,15 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.auditor.log_reading import got
 from datacollect.bistro.folder import Held, not_written
 from datacollect.bistro.formats.event import strength
 from datacollect.bistro.formats.log.checkpoints import (
+    MOST_CHECKPOINT_BYTES,
     SIZE_STOP,
     SignedCheckpoint,
     cosigned_times,
@@ -30,10 +32,10 @@ from datacollect.bistro.formats.log.tree import consistency_proof
 from datacollect.bistro.formats.log.witnessing import ADD_CHECKPOINT, AddCheckpoint
 from datacollect.bistro.formats.receipt.counted_time import kth_smallest
 from datacollect.bistro.log_service.core import log_of
+from datacollect.bistro.log_service.log_copy import PUSHED, LogCopy, folder_name
 from datacollect.bistro.log_service.messages import Publish, Row, Store, StoreHead
 from datacollect.bistro.log_service.store import LogStore
-from datacollect.bistro.mirror.copying import ForkError, Growing, LogCopying
-from datacollect.bistro.mirror.log_copy import LogCopy, folder_name
+from datacollect.bistro.mirror.copying import ForkError, Growing, LogCopying, new_leaves
 from datacollect.bistro.mirror.mirror import asker_of, require_mirrors
 from datacollect.errors import DatacollectError, ProblemError, TransferError
 from datacollect.net.fan_out import fan_out
@@ -43,8 +45,9 @@ from datacollect.net.tls import web_context
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from datacollect.bistro.auditor.log_reading import Asks
     from datacollect.bistro.formats.event.event import Event, Witness
     from datacollect.bistro.formats.log.notes import NoteSignature
     from datacollect.bistro.formats.log.proofs import LogProof
@@ -80,7 +83,7 @@ class Rebuilt:
     n_before : int
         Entries that its folder held.
     size : int
-        That it holds now, and that a quorum of witnesses had signed.
+        That it holds now.
     n_filled : int
         Of these, entries that no mirror has, from proofs that people hold.
     witnesses : tuple of WitnessSaid
@@ -149,17 +152,16 @@ def rebuild(
         store = stack.enter_context(closing(LogStore(held, log.text)))
         scratch = stack.enter_context(_scratch(folder.parent))
         n_before, copy = store.kept().n_entries, LogCopy(Path(scratch), log, event)
-        if mirrors:
-            gather(copy, event, mirrors)
+        pushed = gather(copy, event, mirrors) if mirrors else None
         n_filled = fill(copy, proofs or {}, event)
-        write_log(copy, event, key, store)
+        write_log(copy, event, key, store, pushed)
         if store.kept().head is None:
             raise ProblemError(f"{folder}: holds no checkpoint; name a mirror with --from")
         said = ask_witnesses(event, key, store, tls)
     return Rebuilt(
         log.name,
         n_before,
-        max(copy.size, n_before),
+        max(copy.size, n_before, 0 if pushed is None else pushed.head.checkpoint.size),
         n_filled,
         said,
         event.quorum,
@@ -174,8 +176,16 @@ def _scratch(beside: Path) -> tempfile.TemporaryDirectory[str]:
         raise not_written(beside, error) from error
 
 
-def gather(copy: LogCopy, event: Event, mirrors: Sequence[str]) -> None:
-    """Take into a copy of a log all that any mirror holds of it.
+@dataclass(frozen=True)
+class Pushed:
+    """Entries behind those that a quorum has signed: `head` is by the log alone."""
+
+    head: SignedCheckpoint
+    leaves: tuple[bytes, ...]
+
+
+def gather(copy: LogCopy, event: Event, mirrors: Sequence[str]) -> Pushed | None:
+    """Take into a copy of a log all that any mirror holds of it; return what it had pushed beyond.
 
     Raises
     ------
@@ -183,9 +193,13 @@ def gather(copy: LogCopy, event: Event, mirrors: Sequence[str]) -> None:
         None holds any of it; the message says why. Or the log has signed two trees.
     """
     place, troubles = folder_name(copy.log), []
-    for mirror in mirrors:
-        with ExitStack() as stack:
-            asker = stack.enter_context(asker_of(f"{mirror.rstrip('/')}/{place}"))
+    pushed: Pushed | None = None
+    with ExitStack() as stack:
+        askers = {
+            mirror: stack.enter_context(asker_of(f"{mirror.rstrip('/')}/{place}"))
+            for mirror in mirrors
+        }
+        for mirror, asker in askers.items():
             try:
                 LogCopying(copy, event, is_mirror=True).take(asker)
             except ForkError as error:
@@ -195,11 +209,42 @@ def gather(copy: LogCopy, event: Event, mirrors: Sequence[str]) -> None:
                 ) from None
             except (ProblemError, TransferError) as error:
                 troubles.append(f"{mirror}: {error}")
-    if copy.size < 0:
+        for mirror, asker in askers.items():
+            try:
+                found = _pushed(copy, asker)
+            except (ProblemError, TransferError) as error:
+                troubles.append(f"{mirror}: {error}")
+            else:
+                pushed = max(pushed, found, key=_size_of)
+    if copy.size < 0 and pushed is None:
         why = "; ".join(troubles) or "it is in none of them"
         raise ProblemError(
             f"no mirror holds the log {copy.log.name}: {why}; name another with --from"
         )
+    return pushed
+
+
+def _size_of(pushed: Pushed | None) -> int:
+    return -1 if pushed is None else pushed.head.checkpoint.size
+
+
+def _pushed(copy: LogCopy, asker: Asks) -> Pushed | None:
+    """Return what a service has written into a mirror itself, beyond what a quorum has signed."""
+    answer = got(asker, f"/{PUSHED}", MOST_CHECKPOINT_BYTES)
+    if answer.status != 200:
+        return None
+    head = SignedCheckpoint.parse(answer.body, PUSHED)
+    if not head.is_of(copy.log):
+        raise ProblemError(f"{PUSHED} is not signed by the log's key")
+    if head.checkpoint.size <= copy.size:
+        return None
+    growing, leaves = Growing(*copy.edge()), []
+    for leaf in new_leaves(head.checkpoint.size, growing, asker):
+        growing.append(leaf)
+        leaves.append(leaf)
+    if growing.edge.root() != head.checkpoint.root:
+        raise ProblemError(f"{PUSHED} is not what its log had published, and more")
+    return Pushed(head, tuple(leaves))
 
 
 def fill(copy: LogCopy, proofs: Mapping[bytes, LogProof], event: Event) -> int:
@@ -223,7 +268,13 @@ def fill(copy: LogCopy, proofs: Mapping[bytes, LogProof], event: Event) -> int:
     return copy.size - first
 
 
-def write_log(copy: LogCopy, event: Event, key: PrivateKey, store: LogStore) -> None:
+def write_log(
+    copy: LogCopy,
+    event: Event,
+    key: PrivateKey,
+    store: LogStore,
+    pushed: Pushed | None = None,
+) -> None:
     """Write into a log's folder what a copy has more: entries, tiles, published checkpoints.
 
     What tickets were used for no mirror knows: the quotas of who hands in more begin anew.
@@ -233,7 +284,8 @@ def write_log(copy: LogCopy, event: Event, key: PrivateKey, store: LogStore) -> 
     ProblemError
         The folder holds other entries.
     """
-    _write_entries(copy, store)
+    beyond = () if pushed is None else pushed.leaves
+    _write_entries(chain(copy.leaves(), beyond), store)
     growing, leaves = Growing(Edge(), []), copy.leaves()
     sizes = copy.sizes()
     while some := [*islice(sizes, MOST_HEADS)]:
@@ -251,11 +303,17 @@ def write_log(copy: LogCopy, event: Event, key: PrivateKey, store: LogStore) -> 
             time_s = kth_smallest(times_s, event.quorum)
             assert time_s is not None
             store.publish(Publish(head.checkpoint.size, head.note.data, time_s))
+    if pushed is not None and growing.edge.size < pushed.head.checkpoint.size:
+        for leaf in pushed.leaves:
+            growing.append(leaf)
+        signed = sign_checkpoint(pushed.head.checkpoint, key)
+        head_of_all = StoreHead(growing.edge.size, signed.data, tuple(growing.taken()))
+        store.store_tiles(head_of_all)
+        store.store_head(head_of_all)
 
 
-def _write_entries(copy: LogCopy, store: LogStore) -> None:
-    leaves, at = copy.leaves(), 0
-    n_held = store.kept().n_entries
+def _write_entries(leaves: Iterator[bytes], store: LogStore) -> None:
+    at, n_held = 0, store.kept().n_entries
     while some := [*islice(leaves, MOST_ROWS)]:
         held = store.entries(at, at + len(some))
         differs = [i for i, entry in enumerate(held) if entry != some[i]]

@@ -14,10 +14,10 @@ from datacollect.bistro.auditor.verdict_reading import Folder
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.formats.log.sizes import STRETCH, read_sizes, sizes_data, sizes_path
 from datacollect.bistro.formats.log.tree import leaf_hash
-from datacollect.bistro.log_service import tile_files
-from datacollect.bistro.mirror import copying, log_copy
+from datacollect.bistro.log_service import log_copy, tile_files
+from datacollect.bistro.log_service.log_copy import LogCopy
+from datacollect.bistro.mirror import copying
 from datacollect.bistro.mirror.copying import ForkError, LogCopying
-from datacollect.bistro.mirror.log_copy import LogCopy
 from datacollect.errors import DatacollectError, ProblemError, StoreError, TransferError
 from datacollect.net.http_asking import Answer
 

@@ -14,8 +14,8 @@ from instances.events import key_of
 from instances.timestamping import WITHIN_S, World, until
 
 from datacollect.bistro.formats.receipt.receipt import read_amendments
+from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
 from datacollect.bistro.mirror import mirror as mirroring
-from datacollect.bistro.mirror.log_copy import LogCopy, folder_name
 from datacollect.bistro.mirror.mirror import STATUS_FILE, mirror_once
 from datacollect.commands.main import run
 

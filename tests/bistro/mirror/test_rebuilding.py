@@ -15,11 +15,11 @@ from instances.timestamping import World, until
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.formats.receipt.counted_time import checkpoint_time
+from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
 from datacollect.bistro.log_service.proving import proof_of
 from datacollect.bistro.log_service.store import LogStore
 from datacollect.bistro.mirror import rebuilding
 from datacollect.bistro.mirror.copying import LogCopying
-from datacollect.bistro.mirror.log_copy import LogCopy, folder_name
 from datacollect.bistro.mirror.mirror import EVENT_FILE, mirror_once
 from datacollect.bistro.mirror.rebuilding import AHEAD, OTHER, SIGNS, SILENT, Rebuilt, WitnessSaid
 from datacollect.commands.main import run

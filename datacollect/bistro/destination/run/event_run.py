@@ -382,6 +382,7 @@ def _verdict_log(given: _Given, report: Callable[[str], None]) -> VerdictLog:
         config.folder / "verdicts",
         0,
         config.behind,
+        config.mirrors,
     )
     return VerdictLog(service, report, is_served=config.listening is not None)
 

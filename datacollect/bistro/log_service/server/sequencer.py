@@ -28,6 +28,7 @@ from datacollect.bistro.log_service import messages
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.proving import proof_of
 from datacollect.bistro.log_service.requests import OF_OWNER, acknowledged, post_of
+from datacollect.bistro.log_service.server.mirroring import Mirroring
 from datacollect.errors import ProblemError, StoreError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ RETRY_S = 1.0
 ENDS_WITHIN_S = 0.5
 # When to ask for a proof again: a checkpoint comes each second, witnesses take a moment.
 PROOF_AGAIN_S = 1
+MIRRORED_PATH = "/mirrored"
 # Each size has one address.
 _SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
 # A core that wants to be told at once is told after this.
@@ -89,6 +91,9 @@ class Sequencer:
         self._is_verdicts = self._core.log == config.event.verdicts
         # The newest table of loads, and as it was signed: it is worth nothing after a minute.
         self._loads: tuple[Loads, bytes] | None = None
+        self._mirroring = Mirroring(
+            config.mirrors, self._core.log, config.event, store.tile, report
+        )
         self._n_requests = 0
         self._waiting: dict[int, tuple[asyncio.Future[Reply], Callable[[Answer], Reply]]] = {}
         # What cannot be written now, by what was to be done.
@@ -101,6 +106,7 @@ class Sequencer:
     def start(self) -> None:
         """Begin, in the running loop; `broken` has an exception once it cannot go on."""
         self.broken = asyncio.get_running_loop().create_future()
+        self._mirroring.start()
         self._tell(messages.Ticked(now()))
 
     async def stop(self) -> None:
@@ -115,6 +121,7 @@ class Sequencer:
         if not self.broken.cancel() and not self.broken.cancelled():
             self.broken.exception()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._mirroring.close()
         self._answer_all(Reply.words(503, "the service ends; come again", 1))
 
     @property
@@ -243,6 +250,7 @@ class Sequencer:
             self._break(error)
 
     async def _ask_witness(self, action: AskWitness) -> None:
+        await self._mirroring.hold(action.body)
         status, body = await self._ask_url(action.url, action.body)
         self._tell(messages.WitnessAnswered(now(), action.witness, status, body))
 
@@ -261,6 +269,7 @@ class Sequencer:
 
     async def _publish(self, action: Publish) -> None:
         await self._durably("cosignatures", lambda: self._store.publish(action))
+        self._mirroring.published(action.note)
         self._tell(messages.Published(now(), action.size))
 
     async def _durably(self, what: str, write: Callable[[], Awaitable[None] | None]) -> None:
@@ -297,6 +306,9 @@ class Sequencer:
             return self._sizes(int(rest))
         if name == "tile":
             return self._tile(path.removeprefix("/"))
+        if path == MIRRORED_PATH:
+            status = self._mirroring.status()
+            return _or_absent(None if status is None else json.dumps(status).encode(), JSON_TYPE)
         if path == "/amendments" and not self._is_verdicts:
             return self._amendments()
         if path == LOADS_PATH:

@@ -1,8 +1,9 @@
-"""The copy of a log in a mirror: files as a log serves them, whole and verified at every step.
+"""Copy of a log in a mirror: files as a log serves them, whole and verified at every step.
 
 What counts is what `checkpoint` says: a checkpoint that a quorum of witnesses has signed, whose
 tree these files make. It is written last, each time, and never for fewer entries than before.
-Tiles beyond it are of no checkpoint yet, and are written again.
+Tiles beyond it are of no such checkpoint yet, and are written again. `pushed`, where a service
+writes there itself, is a checkpoint that the log alone has signed: its entries are there, too.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.receipt.evidence import Lie
 
 CHECKPOINT, AMENDMENTS, FORKS, SAID = "checkpoint", "amendments", "forks", "said"
+PUSHED = "pushed"
 
 
 def folder_name(log: VerifierKey) -> str:
@@ -204,6 +206,25 @@ class LogCopy:
         if files:
             self._write(files)
 
+    def push(self, tiles: Iterable[tuple[Tile, bytes]], head: SignedCheckpoint) -> None:
+        """Keep entries that no quorum has signed yet; they are on the disk when this returns.
+
+        Parameters
+        ----------
+        tiles : iterable of (Tile, bytes)
+            All that the tree has had neither in what was pushed before nor in what is held.
+        head : SignedCheckpoint
+            Of that tree, by the log.
+        """
+        self._make(self.folder)
+        self._tiles.write(tiles)
+        self._write({PUSHED: head.note.data})
+
+    def pushed(self) -> SignedCheckpoint | None:
+        """Return the checkpoint of what was pushed, as the log has signed it."""
+        data = self._read(PUSHED)
+        return None if data is None else SignedCheckpoint.parse(data, f"{self.folder}/{PUSHED}")
+
     def keep_amendments(self, data: bytes) -> None:
         """Keep the file of amendments and their proofs, verified."""
         if data != self._read(AMENDMENTS):
@@ -265,6 +286,10 @@ class LogCopy:
                 sync_folder(folder)
         except OSError as error:
             raise not_written(self.folder, error) from error
+
+    def make(self) -> None:
+        """Make the folder, for others to read."""
+        self._make(self.folder)
 
     def _make(self, folder: Path) -> None:
         """Make a folder and those above it, each with its name on the disk."""
