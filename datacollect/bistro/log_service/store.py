@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from datacollect.bistro.folder import Held
     from datacollect.bistro.formats.log.tiles import Tile
 
+# So many checkpoints are read together.
+MOST_HEADS = 256
 # earliest_heads: published checkpoints, without those of which a larger one proves less: times rise
 # with sizes.
 SCHEMA = f"""
@@ -199,6 +201,14 @@ class LogStore:
             (start, stop),
         )
         return [size for (size,) in rows]
+
+    def published_after(self, size: int) -> list[bytes]:
+        """Return the next published checkpoints that are larger than a size, some of them."""
+        rows = self._db.rows(
+            "SELECT note FROM heads WHERE is_published AND size > ? ORDER BY size LIMIT ?",
+            (size, MOST_HEADS),
+        )
+        return [note for (note,) in rows]
 
     def published(self, size: int | None = None) -> bytes | None:
         """Return the published checkpoint of a size, by default the largest."""

@@ -28,7 +28,7 @@ from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
 from datacollect.errors import DatacollectError, ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from datacollect.bistro.formats.event.event import Event
@@ -61,12 +61,15 @@ class MirrorFolder:
     ----------
     size : int
         Entries that are on the mirror's disk; -1: none are known to be.
+    published_size : int or None
+        Of the largest checkpoint there that a quorum has signed, -1: none; None: nobody knows yet.
     trouble : str
         Why more are not; empty: nothing is known to be the matter.
     """
 
     def __init__(self, folder: Path, log: VerifierKey, event: Event, read: Read) -> None:
         self.size, self.trouble = -1, ""
+        self.published_size: int | None = None
         self._place, self._log, self._event = folder / folder_name(log), log, event
         self._mirror, self._read = folder, read
         self._news = threading.Condition()
@@ -75,6 +78,7 @@ class MirrorFolder:
         self._is_over = False
         self._copy: LogCopy | None = None
         self._held: Held | None = None
+        self._is_publishing = False
         self._place_is: tuple[int, int] | None = None
 
     def start(self) -> None:
@@ -93,11 +97,16 @@ class MirrorFolder:
             self._head = head
             self._news.notify()
 
-    def publish(self, head: SignedCheckpoint) -> None:
-        """Have a checkpoint written that a quorum has signed."""
+    def publish(self, heads: Iterable[SignedCheckpoint]) -> None:
+        """Have checkpoints written that a quorum has signed."""
         with self._news:
-            self._published[head.checkpoint.size] = head
+            self._published |= {head.checkpoint.size: head for head in heads}
             self._news.notify()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was to be published is written."""
+        return not self._published and not self._is_publishing
 
     def _work(self) -> None:
         while not self._is_over:
@@ -106,6 +115,7 @@ class MirrorFolder:
                     self._news.wait()
                 head, self._head = self._head, None
                 published, self._published = self._published, {}
+                self._is_publishing = bool(published)
             try:
                 copy = self._opened()
                 if head is not None:
@@ -113,7 +123,8 @@ class MirrorFolder:
                 for size in sorted(published):
                     self._publish(copy, published[size])
                     del published[size]
-                self.trouble = ""
+                    self.published_size = copy.size
+                self.trouble, self._is_publishing = "", False
             except (DatacollectError, OSError) as error:
                 self.trouble = str(error)
                 with self._news:
@@ -135,6 +146,7 @@ class MirrorFolder:
         copy.make()
         self._held = Held(self._place)
         self._copy, self._place_is = copy, _which(self._place)
+        self.published_size = copy.size
         return copy
 
     def _leave(self) -> None:
@@ -256,12 +268,22 @@ class Mirroring:
     def _is_held(self, size: int) -> bool:
         return any(mirror.size >= size for mirror in self._mirrors)
 
-    def published(self, note: bytes) -> None:
-        """Have a checkpoint kept by all mirrors that a quorum has signed."""
-        if self._mirrors:
-            head = SignedCheckpoint.parse(note)
-            for mirror in self._mirrors:
-                mirror.publish(head)
+    def published(self, note: bytes, after: Callable[[int], Sequence[bytes]]) -> None:
+        """Have a checkpoint kept by all mirrors that a quorum has signed, and those before it.
+
+        Parameters
+        ----------
+        note : bytes
+        after : function
+            Returns the next published checkpoints that are larger than a size, some of them.
+        """
+        for mirror in self._mirrors:
+            # One that is behind, or away, catches up from what is kept here.
+            if mirror.published_size is not None and mirror.is_idle:
+                mirror.publish(map(SignedCheckpoint.parse, after(mirror.published_size)))
+                head = SignedCheckpoint.parse(note)
+                if head.checkpoint.size <= mirror.published_size:
+                    mirror.publish([head])
 
     def status(self) -> dict[str, Any] | None:
         """Return what anybody may know of them; None: there are none."""

@@ -269,7 +269,7 @@ class Sequencer:
 
     async def _publish(self, action: Publish) -> None:
         await self._durably("cosignatures", lambda: self._store.publish(action))
-        self._mirroring.published(action.note)
+        self._mirroring.published(action.note, self._store.published_after)
         self._tell(messages.Published(now(), action.size))
 
     async def _durably(self, what: str, write: Callable[[], Awaitable[None] | None]) -> None:

@@ -151,13 +151,20 @@ def test_log_goes_on_where_it_has_stopped_and_takes_a_new_mirror(tmp_path, mirro
 
     async def then(keeper):
         await keeper.published(some(300, 1))
+        await keeper.published(some(301, 1))
 
     run_log(tmp_path / "log", [mirror], first)
     (tmp_path / "new").mkdir()
     keeper = run_log(tmp_path / "log", [tmp_path / "new", tmp_path / "away"], then)
     assert all(held >= size for size, held in keeper.asked)
-    assert held_on_disk(tmp_path / "new") == 301
+    assert held_on_disk(tmp_path / "new") == 302
     assert not (tmp_path / "away").exists()
+    # It has the checkpoints of before as well: by these the least times are proved.
+    with closing(LogStore(Held(tmp_path / "log"), LOG.text)) as store:
+        sizes = store.published_sizes(0, 4096)
+    copy = LogCopy(tmp_path / "new" / folder_name(LOG), LOG, EVENT)
+    assert {*sizes[:-1]} <= {*copy.sizes()}
+    assert len(sizes) > 2
 
 
 def test_without_mirrors_nothing_is_said_of_them(tmp_path):
