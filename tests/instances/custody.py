@@ -94,11 +94,13 @@ class Answering:
         if name == "proof":
             found = self.proof(bytes.fromhex(rest))
             return Answer(404, b"") if found is None else Answer(200, found.data)
-        tile = Tile.parse(path[1:])
-        if tile.level < 0:
-            first = tile.index * 256
-            return Answer(200, bundle_of(self.entries[first : first + tile.width]))
-        return Answer(200, self.tile(tile))
+        return Answer(200, self.tile_or_bundle(Tile.parse(path[1:])))
+
+    def tile_or_bundle(self, tile: Tile) -> bytes:
+        if tile.level >= 0:
+            return self.tile(tile)
+        first = tile.index * 256
+        return bundle_of(self.entries[first : first + tile.width])
 
     def write(self, folder: Path) -> Path:
         """Write the files from which it can be read."""

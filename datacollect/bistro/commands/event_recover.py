@@ -117,6 +117,6 @@ def _show_register(found: Recovered) -> None:
     if found.n_beside:
         emit_text(f"{found.n_beside:,} stand by these proofs alone: the log does not hold them")
     emit_text(
-        f"{found.n_forgotten:,} files that the register knows do not lie here; `datacollect event "
-        "run` fetches again what bistros still hold"
+        f"{found.n_forgotten:,} files that the register knows do not lie here: they are fetched "
+        "again, from bistros that still hold them"
     )

@@ -17,6 +17,8 @@ from datacollect.bistro.log_service.tile_files import TileFiles
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from datacollect.bistro.folder import Held
     from datacollect.bistro.formats.log.tiles import Tile
 
@@ -94,28 +96,41 @@ class LogStore:
     def store_head(self, action: StoreHead) -> None:
         """Keep a checkpoint whose tiles are kept."""
         with self._db.transaction():
-            self._db.rows(
-                "INSERT INTO heads VALUES (?, ?, 0) ON CONFLICT (size) DO NOTHING",
-                (action.size, action.note),
-            )
+            self._store_head(action)
+
+    def _store_head(self, action: StoreHead) -> None:
+        self._db.rows(
+            "INSERT INTO heads VALUES (?, ?, 0) ON CONFLICT (size) DO NOTHING",
+            (action.size, action.note),
+        )
 
     def publish(self, action: Publish) -> None:
         """Keep a checkpoint with its cosignatures, unless it is kept with more of them."""
         with self._db.transaction():
-            self._db.rows(
-                "UPDATE heads SET note = ?, is_published = 1 "
-                "WHERE size = ? AND NOT (is_published AND length(note) > ?)",
-                (action.note, action.size, len(action.note)),
-            )
-            self._db.rows(
-                "DELETE FROM earliest_heads WHERE size <= ? AND time_s > ?",
-                (action.size, action.time_s),
-            )
-            self._db.rows(
-                "INSERT INTO earliest_heads SELECT ?1, ?2 WHERE NOT EXISTS "
-                "(SELECT 1 FROM earliest_heads WHERE size = ?1 OR (size > ?1 AND time_s < ?2))",
-                (action.size, action.time_s),
-            )
+            self._publish(action)
+
+    def _publish(self, action: Publish) -> None:
+        self._db.rows(
+            "UPDATE heads SET note = ?, is_published = 1 "
+            "WHERE size = ? AND NOT (is_published AND length(note) > ?)",
+            (action.note, action.size, len(action.note)),
+        )
+        self._db.rows(
+            "DELETE FROM earliest_heads WHERE size <= ? AND time_s > ?",
+            (action.size, action.time_s),
+        )
+        self._db.rows(
+            "INSERT INTO earliest_heads SELECT ?1, ?2 WHERE NOT EXISTS "
+            "(SELECT 1 FROM earliest_heads WHERE size = ?1 OR (size > ?1 AND time_s < ?2))",
+            (action.size, action.time_s),
+        )
+
+    def restore(self, heads: Iterable[tuple[StoreHead, Publish]]) -> None:
+        """Keep checkpoints that were published before, whose entries and tiles are kept."""
+        with self._db.transaction():
+            for head, published in heads:
+                self._store_head(head)
+                self._publish(published)
 
     # What is read -----------------------------------------------------------------------------
 

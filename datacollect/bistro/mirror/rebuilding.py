@@ -290,19 +290,11 @@ def write_log(
     sizes = copy.sizes()
     while some := [*islice(sizes, MOST_HEADS)]:
         heads = [head for size in some if (head := copy.checkpoint(size)) is not None]
-        tiles = []
-        for head in heads:
-            for leaf in islice(leaves, head.checkpoint.size - growing.edge.size):
-                growing.append(leaf)
-            tiles += growing.taken()
-        store.store_tiles(StoreHead(growing.edge.size, b"", tuple(tiles)))
-        for head in heads:
-            own = sign_checkpoint(head.checkpoint, key)
-            store.store_head(StoreHead(head.checkpoint.size, own.data, ()))
-            times_s = cosigned_times(head.note, event.witness_keys).values()
-            time_s = kth_smallest(times_s, event.quorum)
-            assert time_s is not None
-            store.publish(Publish(head.checkpoint.size, head.note.data, time_s))
+        for leaf in islice(leaves, some[-1] - growing.edge.size):
+            growing.append(leaf)
+        # Those of smaller sizes are the beginnings of these.
+        store.store_tiles(StoreHead(growing.edge.size, b"", tuple(growing.taken())))
+        store.restore(_heads(head, event, key) for head in heads)
     if pushed is not None and growing.edge.size < pushed.head.checkpoint.size:
         for leaf in pushed.leaves:
             growing.append(leaf)
@@ -310,6 +302,14 @@ def write_log(
         head_of_all = StoreHead(growing.edge.size, signed.data, tuple(growing.taken()))
         store.store_tiles(head_of_all)
         store.store_head(head_of_all)
+
+
+def _heads(head: SignedCheckpoint, event: Event, key: PrivateKey) -> tuple[StoreHead, Publish]:
+    """Return a checkpoint as it was kept, and as it was published."""
+    size, own = head.checkpoint.size, sign_checkpoint(head.checkpoint, key)
+    time_s = kth_smallest(cosigned_times(head.note, event.witness_keys).values(), event.quorum)
+    assert time_s is not None
+    return StoreHead(size, own.data, ()), Publish(size, head.note.data, time_s)
 
 
 def _write_entries(leaves: Iterator[bytes], store: LogStore) -> None:

@@ -224,6 +224,7 @@ class Mirroring:
         self._mirrors = [MirrorFolder(each, log, event, read) for each in folders]
         # Since when no mirror takes what is new, seconds since 1970.
         self._away_since_s: float | None = None
+        self._asked_size = -1
 
     def start(self) -> None:
         """Begin."""
@@ -249,6 +250,11 @@ class Mirroring:
             return
         head = AddCheckpoint.parse(request).signed
         size, end_s = head.checkpoint.size, time.monotonic() + AWAY_S
+        # What was asked for before, without waiting, shows whether one takes entries again.
+        if self._away_since_s is not None and self._is_held(self._asked_size):
+            self._away_since_s = None
+            self._report(f"a mirror holds all {self._asked_size} entries again")
+        self._asked_size = size
         for mirror in self._mirrors:
             if mirror.size < size:
                 mirror.push(head)
@@ -261,9 +267,6 @@ class Mirroring:
                     "without, and what is lost with its disk is lost"
                 )
             await asyncio.sleep(LOOK_S)
-        if self._away_since_s is not None and self._is_held(size):
-            self._away_since_s = None
-            self._report(f"a mirror holds all {size} entries again")
 
     def _is_held(self, size: int) -> bool:
         return any(mirror.size >= size for mirror in self._mirrors)
