@@ -104,9 +104,10 @@ def made(tmp_path_factory):
         (folder / "destination.toml").write_text(
             'format = "datacollect-destination/1"\nkey = "verdicts.key"\n'
             'collector = "collector.key"\nidentities = ["own.identity"]\nfolder = "collected"\n'
-            f'listen = "127.0.0.1:{port}"\nworkers = 1\n'
+            f'listen = "127.0.0.1:{port}"\nworkers = 1\nmirrors = ["own"]\n'
             'tls = { certificate = "tls.pem", key = "tls.key" }\n'
         )
+        (folder / "own").mkdir()
         world.start_witnesses()
         world.start(0)
         yield world, ending
@@ -288,6 +289,37 @@ def test_what_only_a_silent_bistro_held_is_named_and_comes_with_it(collecting):
     assert status["lies"] == []
     status = collecting.collect(3)
     assert LOST_SINCE not in {each["kind"] for each in status["lacking"]}
+    assert collecting.collected_files() == FILES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_what_only_a_bistro_held_that_is_lost_as_well_is_named(collecting, name):
+    """The other half of the files comes again; nobody is blamed for what both have lost."""
+    other = next(each for each in NAMES if each != name)
+    here = {path.parent.name for path in collecting.into.glob("files/*/*")}
+    collecting.stop_bistro(name)
+    try:
+        lose_disk(collecting)
+        assert collecting.recover()[0] == 0
+        collecting.run_once()
+        status = collecting.status()
+    finally:
+        collecting.start_bistro(name)
+    found = {path.parent.name for path in collecting.into.glob("files/*/*")}
+    lacking = {each["kind"]: each for each in status["lacking"]}
+    assert found <= here
+    assert {*lacking.get(LOST_SINCE, {"entries": ()})["entries"]} == here - found
+    assert other not in {each["who"] for each in status["lacking"]}
+    assert status["lies"] == []
+
+
+@pytest.mark.slow
+def test_folder_that_the_destination_writes_itself_is_a_mirror(collecting):
+    lose_disk(collecting)
+    code, found = collecting.recover(mirror="own")
+    assert (code, found["log"]["size"], found["log"]["goes_on"]) == (0, 3, True)
+    assert collecting.collect(3)["collected"] == 3
     assert collecting.collected_files() == FILES
 
 
