@@ -196,7 +196,7 @@ def recovered(world, capsys, *more: str) -> tuple[int, dict]:
 def require_goes_on(world, n: int, proofs: dict) -> None:
     service = world.start(0)
     for entry, proof in proofs.items():
-        assert world.get(service, f"/proof/{entry.hex()}").body == proof.data
+        world.require_proves(service, entry, proof)
     (new,) = some(1000 + n, 1)
     assert world.commit(service, new).json["index"] == n
     assert checkpoint_time(world.proof(service, new).signed, world.event).time_s is not None
@@ -268,7 +268,7 @@ def test_entries_that_witnesses_signed_and_nobody_holds_are_named(world, capsys,
         world.start(0)
         until(lambda: "has signed 42 entries" in service.said(), "what is missing")
         for entry, proof in proofs.items():
-            assert world.get(service, f"/proof/{entry.hex()}").body == proof.data
+            world.require_proves(service, entry, proof)
 
 
 def signed_42(world, i: int) -> bool:

@@ -1,8 +1,9 @@
-"""Writes a log's entries into folders of mirrors before its witnesses are asked.
+"""Writes a log into folders of mirrors: entries before witnesses are asked, then what they sign.
 
-A folder is of another disk, as a rule of another host whose disk is mounted here. What counts is
-that the entries are on that disk: this process has written and synced them there itself. One thread
-for each folder: a disk that hangs holds up nobody else, and the log for a while only.
+So what anybody was shown is on another disk as well, with the time that it proves. A folder is of
+another disk, as a rule of another host whose disk is mounted here. What counts is that the entries
+are on that disk: this process has written and synced them there itself. One thread for each folder:
+a disk that hangs holds up nobody else, and the log for a while only.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.folder import Held
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
 AWAY_S = 30.0
 # How often a folder that fails is tried again, and who waits looks.
 AGAIN_S, LOOK_S = 1.0, 0.01
-# So many tiles are synced together.
-MOST_TILES = 1000
+# A folder for which more checkpoints wait gets them later, from what is kept here.
+MOST_WAITING = 1000
 
 
 class MirrorFolder:
@@ -56,6 +58,8 @@ class MirrorFolder:
     event : Event
     read : function
         Returns a tile of the log as it is on this disk.
+    written : function
+        Called by the thread, with this, each time that all it was given is written.
 
     Attributes
     ----------
@@ -63,13 +67,26 @@ class MirrorFolder:
         Entries that are on the mirror's disk; -1: none are known to be.
     published_size : int or None
         Of the largest checkpoint there that a quorum has signed, -1: none; None: nobody knows yet.
+    is_behind : bool
+        Whether it may lack checkpoints that were published before.
+    n_written : int
+        All that it was given until `publish` has returned this number is written.
     trouble : str
         Why more are not; empty: nothing is known to be the matter.
     """
 
-    def __init__(self, folder: Path, log: VerifierKey, event: Event, read: Read) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        log: VerifierKey,
+        event: Event,
+        read: Read,
+        written: Callable[[MirrorFolder], None] = lambda _: None,
+    ) -> None:
         self.size, self.trouble = -1, ""
         self.published_size: int | None = None
+        self.is_behind, self.n_written = True, 0
+        self._n_given, self._written = 0, written
         self._place, self._log, self._event = folder / folder_name(log), log, event
         self._mirror, self._read = folder, read
         self._news = threading.Condition()
@@ -78,7 +95,6 @@ class MirrorFolder:
         self._is_over = False
         self._copy: LogCopy | None = None
         self._held: Held | None = None
-        self._is_publishing = False
         self._place_is: tuple[int, int] | None = None
 
     def start(self) -> None:
@@ -97,16 +113,14 @@ class MirrorFolder:
             self._head = head
             self._news.notify()
 
-    def publish(self, heads: Iterable[SignedCheckpoint]) -> None:
-        """Have checkpoints written that a quorum has signed."""
+    def publish(self, heads: Iterable[SignedCheckpoint]) -> int:
+        """Have checkpoints written that a quorum has signed; return a number for `n_written`."""
         with self._news:
             self._published |= {head.checkpoint.size: head for head in heads}
+            self.is_behind |= len(self._published) > MOST_WAITING
+            self._n_given += 1
             self._news.notify()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether all that was to be published is written."""
-        return not self._published and not self._is_publishing
+            return self._n_given
 
     def _work(self) -> None:
         while not self._is_over:
@@ -115,7 +129,7 @@ class MirrorFolder:
                     self._news.wait()
                 head, self._head = self._head, None
                 published, self._published = self._published, {}
-                self._is_publishing = bool(published)
+                n_given = self._n_given
             try:
                 copy = self._opened()
                 if head is not None:
@@ -124,7 +138,8 @@ class MirrorFolder:
                     self._publish(copy, published[size])
                     del published[size]
                     self.published_size = copy.size
-                self.trouble, self._is_publishing = "", False
+                self.trouble, self.n_written = "", n_given
+                self._written(self)
             except (DatacollectError, OSError) as error:
                 self.trouble = str(error)
                 with self._news:
@@ -208,6 +223,8 @@ class Mirroring:
     event : Event
     read : function
         As `MirrorFolder` takes it.
+    after : function
+        Returns the next checkpoints that were published and are larger than a size, some of them.
     report : function
         Takes lines of the log, in words.
     """
@@ -218,16 +235,21 @@ class Mirroring:
         log: VerifierKey,
         event: Event,
         read: Read,
+        after: Callable[[int], Sequence[bytes]],
         report: Callable[[str], None],
     ) -> None:
-        self._report = report
-        self._mirrors = [MirrorFolder(each, log, event, read) for each in folders]
+        self._after, self._report = after, report
+        self._mirrors = [
+            MirrorFolder(each, log, event, read, self._told_written) for each in folders
+        ]
+        self._loop: asyncio.AbstractEventLoop | None = None
         # Since when no mirror takes what is new, seconds since 1970.
         self._away_since_s: float | None = None
         self._asked_size = -1
 
     def start(self) -> None:
-        """Begin."""
+        """Begin, in the running loop."""
+        self._loop = asyncio.get_running_loop()
         for mirror in self._mirrors:
             mirror.start()
 
@@ -249,7 +271,7 @@ class Mirroring:
         if not self._mirrors:
             return
         head = AddCheckpoint.parse(request).signed
-        size, end_s = head.checkpoint.size, time.monotonic() + AWAY_S
+        size = head.checkpoint.size
         # What was asked for before, without waiting, shows whether one takes entries again.
         if self._away_since_s is not None and self._is_held(self._asked_size):
             self._away_since_s = None
@@ -258,9 +280,26 @@ class Mirroring:
         for mirror in self._mirrors:
             if mirror.size < size:
                 mirror.push(head)
-        while not self._is_held(size) and self._away_since_s is None:
+        await self._wait(lambda: self._is_held(size))
+
+    async def keep(self, note: bytes) -> None:
+        """Return once some mirror has a checkpoint that a quorum has signed, or none has for long.
+
+        Before anybody is shown it: the time that it proves would else be lost with this disk. A
+        mirror that is behind gets it later, in its turn.
+        """
+        head = SignedCheckpoint.parse(note)
+        given = {each: each.publish([head]) for each in self._mirrors if not each.is_behind}
+        if given:
+            await self._wait(lambda: any(each.n_written >= n for each, n in given.items()))
+
+    async def _wait(self, is_done: Callable[[], bool]) -> None:
+        end_s = time.monotonic() + AWAY_S
+        while not is_done() and self._away_since_s is None:
             if time.monotonic() >= end_s:
                 self._away_since_s = time.time()
+                for mirror in self._mirrors:
+                    mirror.is_behind = True
                 why = "; ".join(each.trouble or "hangs" for each in self._mirrors)
                 self._report(
                     f"no mirror has held what is new for {AWAY_S:g} s: {why}; the log goes on "
@@ -268,25 +307,22 @@ class Mirroring:
                 )
             await asyncio.sleep(LOOK_S)
 
+    def _told_written(self, mirror: MirrorFolder) -> None:
+        """Take a thread's word that it has written all, into the loop; that may be over."""
+        assert self._loop is not None
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._catch_up, mirror)
+
+    def _catch_up(self, mirror: MirrorFolder) -> None:
+        """Give a mirror the next checkpoints that it lacks of those that are kept here."""
+        if mirror.is_behind and mirror.published_size is not None:
+            notes = self._after(mirror.published_size)
+            mirror.is_behind = bool(notes)
+            if notes:
+                mirror.publish(map(SignedCheckpoint.parse, notes))
+
     def _is_held(self, size: int) -> bool:
         return any(mirror.size >= size for mirror in self._mirrors)
-
-    def published(self, note: bytes, after: Callable[[int], Sequence[bytes]]) -> None:
-        """Have a checkpoint kept by all mirrors that a quorum has signed, and those before it.
-
-        Parameters
-        ----------
-        note : bytes
-        after : function
-            Returns the next published checkpoints that are larger than a size, some of them.
-        """
-        for mirror in self._mirrors:
-            # One that is behind, or away, catches up from what is kept here.
-            if mirror.published_size is not None and mirror.is_idle:
-                mirror.publish(map(SignedCheckpoint.parse, after(mirror.published_size)))
-                head = SignedCheckpoint.parse(note)
-                if head.checkpoint.size <= mirror.published_size:
-                    mirror.publish([head])
 
     def status(self) -> dict[str, Any] | None:
         """Return what anybody may know of them; None: there are none."""

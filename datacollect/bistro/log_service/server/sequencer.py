@@ -92,7 +92,12 @@ class Sequencer:
         # The newest table of loads, and as it was signed: it is worth nothing after a minute.
         self._loads: tuple[Loads, bytes] | None = None
         self._mirroring = Mirroring(
-            config.mirrors, self._core.log, config.event, store.tile, report
+            config.mirrors,
+            self._core.log,
+            config.event,
+            store.tile,
+            store.published_after,
+            report,
         )
         self._n_requests = 0
         self._waiting: dict[int, tuple[asyncio.Future[Reply], Callable[[Answer], Reply]]] = {}
@@ -268,8 +273,8 @@ class Sequencer:
         self._tell(messages.HeadStored(now(), action.size))
 
     async def _publish(self, action: Publish) -> None:
+        await self._mirroring.keep(action.note)
         await self._durably("cosignatures", lambda: self._store.publish(action))
-        self._mirroring.published(action.note, self._store.published_after)
         self._tell(messages.Published(now(), action.size))
 
     async def _durably(self, what: str, write: Callable[[], Awaitable[None] | None]) -> None:

@@ -145,6 +145,27 @@ def test_mirror_holds_all_entries_before_any_witness_is_asked(tmp_path, mirror):
     assert keeper.said == []
 
 
+def test_mirror_has_what_proves_a_time_before_anybody_is_shown_it(tmp_path, mirror, monkeypatch):
+    """Else an entry would stand there later, once the log was made again from the mirror."""
+    seen: list[bool] = []
+    real = LogStore.publish
+
+    def publish(store, action):
+        held = LogCopy(mirror / folder_name(LOG), LOG, EVENT).checkpoint(action.size)
+        seen.append(held is not None)
+        real(store, action)
+
+    monkeypatch.setattr(LogStore, "publish", publish)
+
+    async def work(keeper):
+        for i in range(3):
+            await keeper.published(some(10 * i, 10))
+
+    run_log(tmp_path / "log", [mirror], work)
+    assert seen
+    assert all(seen)
+
+
 def test_log_goes_on_where_it_has_stopped_and_takes_a_new_mirror(tmp_path, mirror):
     async def first(keeper):
         await keeper.published(some(0, 300))
@@ -311,7 +332,7 @@ def test_nothing_is_lost_that_any_witness_has_signed(tmp_path, monkeypatch, caps
         assert {each["outcome"] for each in found["witnesses"]} == {"signs"}
         service = world.start(0)
         for entry, proof in proofs.items():
-            assert world.get(service, f"/proof/{entry.hex()}").body == proof.data
+            world.require_proves(service, entry, proof)
         for i, entry in enumerate(some(10, 2)):
             assert world.proof(service, entry).index == 10 + i
         assert world.get(service, "/mirrored").json["held"] >= 12
