@@ -12,7 +12,7 @@ server that does what the core says. Imports lead downwards::
 
     commands, page     what people call, and the page on which they hand in, in a browser
     destination/{run}  a register of uploads, opening them, what is missing; the event carried out
-    auditor            what became of each entry, and who has lied
+    auditor, mirror    what became of each entry, and who has lied; copies of logs
     organiser          events, tickets for people, what is changed afterwards
     upload_server      a bistro: takes sealed uploads over an agent, and signs for them
     person             seals, has it timestamped, sends it, keeps and verifies receipts

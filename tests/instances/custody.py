@@ -40,6 +40,7 @@ from datacollect.bistro.formats.log.checkpoints import (
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import Note, VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.log.sizes import STRETCH, sizes_data
 from datacollect.bistro.formats.log.tiles import Edge, Tile, TileReader, bundle_of, tiles_of
 from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root
 from datacollect.bistro.formats.receipt.receipt import amendments_data
@@ -93,6 +94,12 @@ class Answering:
     def tile(self, tile: Tile) -> bytes:
         raise NotImplementedError
 
+    def sizes(self) -> list[int]:
+        return []
+
+    def checkpoint(self, size: int) -> bytes | None:
+        return None
+
     def proof(self, entry: bytes) -> LogProof | None:
         raise NotImplementedError
 
@@ -101,16 +108,25 @@ class Answering:
         if name == "checkpoint":
             head = self.head()
             return Answer(404, b"") if head is None else Answer(200, head)
+        if name == "checkpoints":
+            found = self.checkpoint(int(rest))
+            return Answer(404, b"") if found is None else Answer(200, found)
+        if name == "sizes":
+            first = int(rest) * STRETCH
+            sizes = [n for n in self.sizes() if first <= n < first + STRETCH]
+            return Answer(200, sizes_data(sizes)) if sizes else Answer(404, b"")
         if name == "amendments":
             return Answer(200, amendments_data(self.event.id, []))
         if name == "proof":
             found = self.proof(bytes.fromhex(rest))
             return Answer(404, b"") if found is None else Answer(200, found.data)
-        tile = Tile.parse(path[1:])
-        if tile.level < 0:
-            first = tile.index * 256
-            return Answer(200, bundle_of(self.entries[first : first + tile.width]))
-        return Answer(200, self.tile(tile))
+        return Answer(200, self.tile_or_bundle(Tile.parse(path[1:])))
+
+    def tile_or_bundle(self, tile: Tile) -> bytes:
+        if tile.level >= 0:
+            return self.tile(tile)
+        first = tile.index * 256
+        return bundle_of(self.entries[first : first + tile.width])
 
     def write(self, folder: Path) -> Path:
         """Write the files from which it can be read."""
@@ -208,6 +224,13 @@ class SignedLog(Answering):
 
     def head(self) -> bytes | None:
         return self.heads[-1].note.data if self.heads else None
+
+    def sizes(self) -> list[int]:
+        return sorted({head.checkpoint.size for head in self.heads})
+
+    def checkpoint(self, size: int) -> bytes | None:
+        found = [head.note.data for head in self.heads if head.checkpoint.size == size]
+        return found[-1] if found else None
 
     def tile(self, tile: Tile) -> bytes:
         return self._tiles[tile]

@@ -33,6 +33,7 @@ from datacollect.bistro.formats.event.statements import commit_statement
 from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.log.checkpoints import witness_key
 from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.receipt.counted_time import checkpoint_time
 from datacollect.bistro.http.config import Listening, ServiceConfig, WitnessConfig
 from datacollect.bistro.http.web import WebServer, bound_socket
 from datacollect.bistro.log_service.server.verdict_log import VerdictLog
@@ -312,6 +313,14 @@ class World:
             return None if found.status == 503 and b"about to start" in found.body else found
 
         return until(answer, "the start")
+
+    def require_proves(self, service: Service, entry: bytes, before: LogProof) -> None:
+        """A service proves an entry as before, by the same checkpoint, and no later time."""
+        found = LogProof.parse(self.get(service, f"/proof/{entry.hex()}").body)
+        assert (found.index, found.hashes) == (before.index, before.hashes)
+        assert found.signed.checkpoint == before.signed.checkpoint
+        times = [checkpoint_time(each.signed, self.event).time_s for each in (found, before)]
+        assert times[0] <= times[1]
 
     def proof(self, service: Service, entry: bytes) -> LogProof:
         """Return the proof of an entry, once there is one."""

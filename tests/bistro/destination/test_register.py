@@ -596,3 +596,110 @@ def test_killed_at_any_call_it_goes_on_to_the_same_end(tmp_path):
     assert done.stdout.strip() == (
         "Counts(in_time=2, late=0, collected=1, refused=0, superseded=1, waiting=0)"
     )
+
+
+# What was lost --------------------------------------------------------------------------------
+
+
+def collected_with_draft(register, north):
+    """Have two drafts of a ticket collected, of which the later counts; and one that is refused."""
+    drafts = [HandedIn(EVENT, i, b"%d" % i, ticket=1) for i in (1, 2)]
+    refused = HandedIn(EVENT, 3, b"3", ticket=2)
+    north.push(*drafts)
+    north.push(refused)
+    take_all(register, north)
+    for i, each in enumerate((*drafts, refused)):
+        timed(register, each, time_s=DEADLINE_S - 10 + i)
+    for found in [each.upload for each in register.to_open()]:
+        is_refused = found.commitment.entry == refused.entry
+        why = OTHER_CONTENT if is_refused else ""
+        file = None if is_refused else found.commitment.entry.hex()
+        register.opened(found, why, ticket="2" if is_refused else "1", file=file, n_bytes=1)
+    register.logged(register.to_log())
+    assert register.supersede() == 1
+    register.logged(register.to_log())
+    return (*drafts, refused)
+
+
+def said_of(*uploads):
+    first, second, refused = (each.entry for each in uploads)
+    return {
+        first: Verdict(EVENT.id, first, "superseded", second.hex()),
+        second: Verdict(EVENT.id, second, "collected"),
+        refused: Verdict(EVENT.id, refused, "refused", OTHER_CONTENT),
+    }
+
+
+def test_what_lies_here_is_not_forgotten(register, north):
+    uploads = collected_with_draft(register, north)
+    before = register.counts()
+    assert register.forget_absent(lambda *_: True, lambda *_: True) == 0
+    assert register.counts() == before
+    assert register.to_fetch() == {}
+    # What may go is found again from what is logged.
+    assert register.covered("north", DURING_S) == [0, 1]
+    register.take_said(said_of(*uploads).values())
+    register.judge_said(is_final=True)
+    assert register.counts() == before
+    assert register.lost_since() == set()
+
+
+def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, north):
+    uploads = collected_with_draft(register, north)
+    before = register.counts()
+    said = said_of(*uploads)
+    assert register.forget_absent(lambda *_: False, lambda *_: False) == 2
+    register.take_said(said.values())
+    register.take_said(said.values())
+    # What was refused stands; of the others it is known that they were here.
+    assert register.lost_since() == {uploads[1].entry}
+    assert register.covered("north", DURING_S) == [1]
+    assert register.to_fetch() == {"north": {0}}
+    fetch(register, north, 0)
+    assert {*opened_as(register, ticket="1", file="a", n_bytes=1)} == {
+        each.entry for each in uploads[:2]
+    }
+    assert {each.entry for each in register.to_log()} <= {*said}
+    register.logged(register.to_log())
+    assert register.supersede() == 1
+    verdicts = register.to_log()
+    assert verdicts == [said[uploads[0].entry]]
+    register.logged(verdicts)
+    assert register.counts() == before
+    assert register.lost_since() == set()
+    assert register.covered("north", DURING_S) == [0, 1]
+
+
+def test_what_was_said_stands_in_a_new_register_where_nothing_comes_again(place, register, north):
+    """The segments are gone: batches alone name what was handed in."""
+    uploads = [HandedIn(EVENT, i, b"%d" % i, ticket=1) for i in (1, 2)]
+    refused = HandedIn(EVENT, 3, b"3", ticket=2)
+    north.push(*uploads, refused)
+    register.take_said(said_of(*uploads, refused).values())
+    take_all_batches(register, north)
+    timed(register, *uploads, refused)
+    register.judge_said(is_final=False)
+    assert register.known(refused.entry).why == OTHER_CONTENT
+    assert register.to_log() == []
+    # A draft was superseded by one that is not here: it may still come, and be collected.
+    register.judge_said(is_final=True)
+    assert register.known(uploads[0].entry).word == ""
+    assert register.lost_since() == {uploads[1].entry}
+    # Once that one is here, the other one is superseded still.
+    north.segment((uploads[1].entry, 0, uploads[1].sealed))
+    take_index(register, north, 1)
+    fetch(register, north, 1)
+    assert opened_as(register, ticket="1", file="a", n_bytes=1) == [uploads[1].entry]
+    register.judge_said(is_final=True)
+    assert register.known(uploads[0].entry).word == "superseded"
+    assert register.lost_since() == set()
+
+
+def take_all_batches(register, bistro):
+    for path in sorted((bistro.folder / "batches").glob("*")):
+        register.take_batch(read_batch(path.read_bytes(), EVENT))
+
+
+def take_index(register, bistro, number):
+    pieces = read_index((bistro.folder / index_name(number)).read_bytes())
+    register.take_index(bistro.name, number, pieces)

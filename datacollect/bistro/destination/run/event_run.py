@@ -383,6 +383,7 @@ def _verdict_log(given: _Given, report: Callable[[str], None]) -> VerdictLog:
         config.folder / "verdicts",
         0,
         config.behind,
+        config.mirrors,
     )
     return VerdictLog(service, report, is_served=config.listening is not None)
 
@@ -416,6 +417,7 @@ def _stand(
         said,
         logs.known(event, now_s),
         register.known_among,
+        register.lost_since(),
     )
     hidden = hidden_rows(said, lambda entry: register.known(entry).bistros, register.last_batch)
     counts = register.counts()
