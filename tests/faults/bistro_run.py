@@ -163,7 +163,7 @@ class Fetched:
 def serve(folder: Path, generation: int) -> int:
     event = read_event((folder / "event.toml").read_bytes())
     config = AcceptConfig(
-        folder / "event.toml", folder / "up", 10**9, folder / "north.receipts", 3600.0
+        folder / "event.toml", folder / "up", 10**9, folder / "north.receipts", 3600.0, 0.0
     )
     fetched, signed = Fetched(folder, event), folder / "acknowledged"
     with closing(bistro.Bistro(config, lambda _: None)) as north:

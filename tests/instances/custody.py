@@ -9,12 +9,27 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from instances.events import event_bytes, event_of, key_of, witness_names
+from instances.events import (
+    event_bytes,
+    event_of,
+    key_of,
+    owner_of,
+    owners_signature,
+    witness_names,
+)
 from instances.log_store import LogStore
 
-from datacollect.bistro.formats.custody.batches import ROW, Batch, row_of, sign_batch
+from datacollect.bistro.formats.custody.batches import (
+    OWNERLESS_ROW,
+    ROW,
+    Batch,
+    row_of,
+    sign_batch,
+)
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
@@ -25,6 +40,7 @@ from datacollect.bistro.formats.log.checkpoints import (
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import Note, VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.log.sizes import STRETCH, sizes_data
 from datacollect.bistro.formats.log.tiles import Edge, Tile, TileReader, bundle_of, tiles_of
 from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root
 from datacollect.bistro.formats.receipt.receipt import amendments_data
@@ -55,6 +71,17 @@ def custody_event_bytes(**changes: object) -> bytes:
     return event_bytes(**CHANGES, **changes)
 
 
+def older_event_bytes(**changes: object) -> bytes:
+    """Return the file of an event of version 1, in which tickets were words."""
+    data = custody_event_bytes(**changes)
+    return data.replace(b"datacollect-event/2", b"datacollect-event/1")
+
+
+@cache
+def older_event(**changes: object) -> Event:
+    return read_event(older_event_bytes(**changes))
+
+
 class Answering:
     """Answers as a service does, for a log of whose subclass these are."""
 
@@ -67,6 +94,12 @@ class Answering:
     def tile(self, tile: Tile) -> bytes:
         raise NotImplementedError
 
+    def sizes(self) -> list[int]:
+        return []
+
+    def checkpoint(self, size: int) -> bytes | None:
+        return None
+
     def proof(self, entry: bytes) -> LogProof | None:
         raise NotImplementedError
 
@@ -75,16 +108,25 @@ class Answering:
         if name == "checkpoint":
             head = self.head()
             return Answer(404, b"") if head is None else Answer(200, head)
+        if name == "checkpoints":
+            found = self.checkpoint(int(rest))
+            return Answer(404, b"") if found is None else Answer(200, found)
+        if name == "sizes":
+            first = int(rest) * STRETCH
+            sizes = [n for n in self.sizes() if first <= n < first + STRETCH]
+            return Answer(200, sizes_data(sizes)) if sizes else Answer(404, b"")
         if name == "amendments":
             return Answer(200, amendments_data(self.event.id, []))
         if name == "proof":
             found = self.proof(bytes.fromhex(rest))
             return Answer(404, b"") if found is None else Answer(200, found.data)
-        tile = Tile.parse(path[1:])
-        if tile.level < 0:
-            first = tile.index * 256
-            return Answer(200, bundle_of(self.entries[first : first + tile.width]))
-        return Answer(200, self.tile(tile))
+        return Answer(200, self.tile_or_bundle(Tile.parse(path[1:])))
+
+    def tile_or_bundle(self, tile: Tile) -> bytes:
+        if tile.level >= 0:
+            return self.tile(tile)
+        first = tile.index * 256
+        return bundle_of(self.entries[first : first + tile.width])
 
     def write(self, folder: Path) -> Path:
         """Write the files from which it can be read."""
@@ -183,6 +225,13 @@ class SignedLog(Answering):
     def head(self) -> bytes | None:
         return self.heads[-1].note.data if self.heads else None
 
+    def sizes(self) -> list[int]:
+        return sorted({head.checkpoint.size for head in self.heads})
+
+    def checkpoint(self, size: int) -> bytes | None:
+        found = [head.note.data for head in self.heads if head.checkpoint.size == size]
+        return found[-1] if found else None
+
     def tile(self, tile: Tile) -> bytes:
         return self._tiles[tile]
 
@@ -210,7 +259,8 @@ def commitment_of(event: Event, text: str) -> Commitment:
     data = sealed(text)
     salt = hashlib.sha256(f"salt {text}".encode()).digest()
     content = hashlib.sha256(f"content {text}".encode()).digest()
-    return Commitment(event.id, salt, len(data), hashlib.sha256(data).digest(), content)
+    owner = owner_of(text) if event.is_signed_for else None
+    return Commitment(event.id, salt, len(data), hashlib.sha256(data).digest(), content, owner)
 
 
 def batch_of(
@@ -221,17 +271,47 @@ def batch_of(
     commitments: Sequence[Commitment],
     changes: dict[str, bytes | int] | None = None,
 ) -> Batch:
-    """Return a batch with a row of each commitment; `changes` of all rows, by column."""
+    """Return a batch with a row of each commitment; `changes` of all rows, by column.
+
+    Owners sign for what the rows say then, unless `changes` has other signatures.
+    """
+    if not event.is_signed_for:
+        return _ownerless(event, bistro, number, previous, commitments)
     rows = np.array(
         [
-            row_of(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s)
+            row_of(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s, bytes(64))
             for each in commitments
         ],
         ROW,
     )
     for column, value in (changes or {}).items():
         rows[column] = value
+    if "signature" not in (changes or {}):
+        key = next(each.key for each in event.bistros if each.name == bistro)
+        for row, each in zip(rows, commitments, strict=True):
+            said = push_statement(
+                event.id, key, bytes(row["entry"]), bytes(row["sha256"]), int(row["size"])
+            )
+            row["signature"] = owners_signature(said, each.owner)
     return sign_batch(event, bistro, number, previous, event.deadline_s, rows, key_of(bistro))
+
+
+def _ownerless(
+    event: Event, bistro: str, number: int, previous: bytes, commitments: Sequence[Commitment]
+) -> Batch:
+    """Return a batch as bistros signed them in events of version 1."""
+    rows = [
+        (
+            *(each.entry, each.salt, each.content, each.size, each.ciphertext_sha256),
+            *(each.size, each.ciphertext_sha256, bytes(16), event.deadline_s),
+        )
+        for each in commitments
+    ]
+    return sign_batch(
+        *(event, bistro, number, previous, event.deadline_s),
+        np.array(rows, OWNERLESS_ROW),
+        key_of(bistro),
+    )
 
 
 def word_of(

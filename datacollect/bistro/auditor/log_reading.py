@@ -126,8 +126,8 @@ def read_tree(
         if tile.level >= 0:
             continue
         path = f"/{tile.path}"
-        answer = _got(asker, path, MOST_BUNDLE_BYTES)
-        for i, entry in enumerate(entries_of(_required(answer.status, answer.body, path), tile)):
+        answer = got(asker, path, MOST_BUNDLE_BYTES)
+        for i, entry in enumerate(entries_of(required(answer.status, answer.body, path), tile)):
             tree.append(entry)
             take(tile.index * TILE_WIDTH + i, entry)
     log = ReadLog(service.log, head, tree.node_of(), is_over)
@@ -137,16 +137,16 @@ def read_tree(
 
 def head_of(service: Service, asker: Asks) -> SignedCheckpoint | None:
     """Return the checkpoint that a log shows; None: it has published nothing yet."""
-    answer = _got(asker, "/checkpoint", MOST_CHECKPOINT_BYTES)
+    answer = got(asker, "/checkpoint", MOST_CHECKPOINT_BYTES)
     if answer.status == 404:
         return None
-    head = SignedCheckpoint.parse(_required(answer.status, answer.body, "/checkpoint"))
+    head = SignedCheckpoint.parse(required(answer.status, answer.body, "/checkpoint"))
     if not head.is_of(service.log):
         raise ProblemError("its checkpoint is not signed by the log's key")
     return head
 
 
-def _got(asker: Asks, path: str, most_bytes: int) -> Answer:
+def got(asker: Asks, path: str, most_bytes: int) -> Answer:
     """Ask until a service is not asked too often any more."""
     answer = asker.get(path, most_bytes)
     for _ in range(MOST_PAUSES):
@@ -223,7 +223,7 @@ def _differing_tiles(service: Service, size: int, tree: _Tree, asker: Asks) -> l
     for tile in tiles_of(size):
         if tile.level < 0:
             continue
-        answer = _got(asker, f"/{tile.path}", TILE_WIDTH * ENTRY_BYTES)
+        answer = got(asker, f"/{tile.path}", TILE_WIDTH * ENTRY_BYTES)
         if answer.status != 200 or answer.body != tree.tile(tile):
             text = f"It serves {tile.path}, which its entries do not make."
             if answer.status != 200:
@@ -267,7 +267,7 @@ def _first_holding(
         sizes = [each for each in by_note.values() if each.checkpoint.size > at]
         return min(sizes, key=lambda each: each.checkpoint.size, default=None)
     entry = commitments[at]
-    answer = _got(asker, f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
+    answer = got(asker, f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
     if answer.status != 200:
         return None
     proof = LogProof.parse(answer.body)
@@ -277,12 +277,13 @@ def _first_holding(
 
 
 def _amendment_proofs(event: Event, asker: Asks) -> Iterator[LogProof]:
-    answer = _got(asker, "/amendments", MOST_BYTES)
-    for each in read_amendments(_required(answer.status, answer.body, "/amendments"), event.id):
+    answer = got(asker, "/amendments", MOST_BYTES)
+    for each in read_amendments(required(answer.status, answer.body, "/amendments"), event.id):
         yield from each.proofs
 
 
-def _required(status: int, body: bytes, path: str) -> bytes:
+def required(status: int, body: bytes, path: str) -> bytes:
+    """Return the body of an answer to a path; raise `TransferError` where it has another status."""
     if status != 200:
         raise TransferError(f"it answers {status} to {path}")
     return body

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_page import page
+from datacollect.bistro.commands.event_recover import recover
 from datacollect.bistro.commands.event_run import run, status
 from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_json, emit_text, note, note_text
@@ -155,7 +157,9 @@ def extend(
     return done.exit_code
 
 
+event.command(cls=Command)(mirror)
 event.command(cls=Command)(page)
+event.command(cls=Command)(recover)
 event.command(cls=Command)(run)
 event.command(cls=Command)(status)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 WITHOUT_UPLOAD = "timestamp without upload"
 WITHOUT_DATA = "receipt without data"
+# By the destination's own word, which it kept, and the file it did not.
+LOST_SINCE = "collected before, and lost since"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class Missing:
     ticket: str | None = None
 
 
-def missing_of(known: Known, receipts: Collection[BistroReceipt] = ()) -> Missing | None:
+def missing_of(
+    known: Known, receipts: Collection[BistroReceipt] = (), *, was_collected: bool = False
+) -> Missing | None:
     """Return what is missing of an entry, None where nothing is.
 
     Parameters
@@ -60,6 +64,8 @@ def missing_of(known: Known, receipts: Collection[BistroReceipt] = ()) -> Missin
     known : Known
     receipts : collection of BistroReceipt
         Of the same entry, as people show them: verified.
+    was_collected : bool
+        Whether the log of verdicts says so, of a time before the destination lost its files.
 
     Examples
     --------
@@ -71,6 +77,8 @@ def missing_of(known: Known, receipts: Collection[BistroReceipt] = ()) -> Missin
     if known.word:
         return None
     signed = tuple(sorted({*known.bistros, *(each.bistro for each in receipts)}))
+    if was_collected:
+        return Missing(known.entry, LOST_SINCE, signed, known.ticket)
     if signed:
         return Missing(known.entry, WITHOUT_DATA, signed, known.ticket)
     return None if known.time_s is None else Missing(known.entry, WITHOUT_UPLOAD)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.bistro.destination.batch_faults import chain_lies, opening_rows
+from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
 from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.databases import open_database
 from datacollect.bistro.destination.missing import Known
@@ -50,8 +50,8 @@ SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
-    committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
-    file TEXT, beaten_by TEXT);
+    committed_sha256 BLOB, owner BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER,
+    ticket TEXT, file TEXT, beaten_by TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
     told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
@@ -73,6 +73,8 @@ CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 # lack it, and know no size of theirs.
 KEPT = """CREATE TABLE IF NOT EXISTS kept (entry BLOB, host TEXT, machine TEXT, folder TEXT,
     file TEXT, n_bytes BIGINT, sha256 BLOB, PRIMARY KEY (entry, host, machine, folder))"""
+# What the log of verdicts said of entries before what was here was lost: the last word on each.
+SAID = """CREATE TABLE IF NOT EXISTS said (entry BLOB PRIMARY KEY, word TEXT, why TEXT)"""
 # Nearly all drafts are alone with their ticket and their content: those are not looked at.
 _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 MOST_AT_ONCE = 10_000
@@ -147,6 +149,7 @@ class Register:
         self._db = open_database(place, SCHEMA, owner_of(event.id.hex()))
         try:
             self._db.add(KEPT)
+            self._db.add(SAID)
         except BaseException:
             self._db.close()
             raise
@@ -158,14 +161,14 @@ class Register:
     # What bistros say -------------------------------------------------------------------------
 
     def take_batch(self, batch: Batch) -> bool:
-        """Take a batch's rows; return whether it was new."""
+        """Take a batch's rows that somebody has handed in; return whether it was new."""
         seen = self._db.rows(
             "SELECT 1 FROM batches WHERE bistro = ? AND number = ? AND digest = ?",
             (batch.bistro, batch.number, batch.digest),
         )
         if seen:
             return False
-        rows, lies = opening_rows(batch)
+        rows, lies = rows_handed_in(batch, self._event)
         entries = [*_entry_rows(rows)]
         uploads = [*_upload_rows(rows, batch)]
         chain = (batch.bistro, batch.number, batch.digest, batch.previous, batch.note.data)
@@ -395,16 +398,16 @@ class Register:
             first, last = page[0][0], page[-1][0]
             rows = self._db.rows(
                 "SELECT bistro, size, sha256, salt, committed_size, committed_sha256, content_p, "
-                "segment, segment_offset, upload_offset, n_bytes "
+                "owner, segment, segment_offset, upload_offset, n_bytes "
                 "FROM uploads JOIN entries USING (entry) JOIN pieces USING (entry, bistro) "
                 "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry >= ? "
                 f"AND entry <= ? AND {condition} ORDER BY entry, batch, bistro, sha256",
                 (REFUSED, first, last),
             )
-            for values, some in groupby(rows, lambda row: row[:7]):
+            for values, some in groupby(rows, lambda row: row[:8]):
                 bistro, size, digest, *committed = values
                 upload = Upload(bistro, size, digest, Commitment(self._event.id, *committed))
-                ways = whole_uploads((Piece(*row[7:]) for row in some), upload.size)
+                ways = whole_uploads((Piece(*row[8:]) for row in some), upload.size)
                 if ways:
                     yield Opening(upload, ways)
 
@@ -602,6 +605,114 @@ class Register:
                 ((bistro, number) for number in numbers),
             )
 
+    # What was lost ----------------------------------------------------------------------------
+
+    def forget_absent(
+        self, is_here: Callable[[str, KeptFile | None], bool], has_segment: Callable[..., bool]
+    ) -> int:
+        """Forget verdicts on what does not lie here, so that it is fetched again; return how many.
+
+        The log of verdicts takes each verdict once: one that comes again changes nothing there.
+
+        Parameters
+        ----------
+        is_here : function
+            Takes a file's place below ``files``, and what was written, if that is known; returns
+            whether it lies here.
+        has_segment : function
+            Takes a bistro and a number; returns whether that segment lies here.
+        """
+        n, last = 0, b""
+        while page := self._db.rows(
+            "SELECT entry, file FROM entries WHERE word IN (?, ?) AND entry > ? ORDER BY entry "
+            "LIMIT ?",
+            (COLLECTED, SUPERSEDED, last, MOST_AT_ONCE),
+        ):
+            last = page[-1][0]
+            gone = [entry for entry, file in page if not self._is_here(entry, file, is_here)]
+            with self._db.transaction():
+                for entry in gone:
+                    self._db.rows(
+                        "UPDATE entries SET word = NULL, why = NULL, is_logged = NULL, "
+                        "file = NULL, beaten_by = NULL WHERE entry = ?",
+                        (entry,),
+                    )
+                    self._db.rows("UPDATE uploads SET outcome = NULL WHERE entry = ?", (entry,))
+                    self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
+            n += len(gone)
+        segments = self._db.rows("SELECT bistro, number, is_fetched FROM segments")
+        with self._db.transaction():
+            self._db.rows("UPDATE segments SET is_covered = 0")
+            self._db.many(
+                "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
+                ((b, i) for b, i, fetched in segments if fetched and not has_segment(b, i)),
+            )
+        return n
+
+    def _is_here(
+        self, entry: bytes, file: str | None, is_here: Callable[[str, KeptFile | None], bool]
+    ) -> bool:
+        kept = self._db.rows(
+            "SELECT DISTINCT file, n_bytes, sha256 FROM kept WHERE entry = ?", (entry,)
+        )
+        if kept:
+            return any(is_here(row[0], KeptFile(*row)) for row in kept)
+        return file is not None and is_here(file, None)
+
+    def take_said(self, verdicts: Iterable[Verdict]) -> None:
+        """Keep the last words of the log of verdicts on entries, as they were said before."""
+        left = iter(verdicts)
+        while some := [*islice(left, MOST_AT_ONCE)]:
+            with self._db.transaction():
+                self._db.many(
+                    "INSERT INTO said VALUES (?, ?, ?) ON CONFLICT (entry) DO UPDATE "
+                    "SET word = excluded.word, why = excluded.why",
+                    ((each.entry, each.word, each.why) for each in some),
+                )
+
+    def judge_said(self, *, is_final: bool) -> None:
+        """Let stand what was said before of entries that were not judged again.
+
+        Parameters
+        ----------
+        is_final : bool
+            Whether all was fetched that could be: a draft that was superseded stays so, where what
+            counts instead is here.
+        """
+        with self._db.transaction():
+            self._db.rows(
+                "UPDATE entries SET word = ?, why = said.why, is_logged = 1 FROM said "
+                "WHERE said.entry = entries.entry AND entries.word IS NULL AND said.word = ? "
+                "AND said.why <> ?",
+                (REFUSED, REFUSED, LATE),
+            )
+        if is_final:
+            rows = self._db.rows(
+                "SELECT said.entry, said.why FROM said JOIN entries USING (entry) "
+                "WHERE entries.word IS NULL AND said.word = ?",
+                (SUPERSEDED,),
+            )
+            stands = [
+                (SUPERSEDED, why, why, entry)
+                for entry, why in rows
+                if self.known(bytes.fromhex(why)).word == COLLECTED
+            ]
+            with self._db.transaction():
+                self._db.many(
+                    "UPDATE entries SET word = ?, why = ?, is_logged = 1, beaten_by = ? "
+                    "WHERE entry = ?",
+                    iter(stands),
+                )
+
+    def lost_since(self) -> set[bytes]:
+        """Return what was collected by the log of verdicts, was lost, and has not come again."""
+        rows = self._db.rows(
+            "SELECT entry FROM said WHERE word = ? AND NOT EXISTS "
+            "(SELECT 1 FROM entries WHERE entries.entry = said.entry AND word IS NOT NULL)",
+            (COLLECTED,),
+        )
+        return {entry for (entry,) in rows}
+
     # What is known ----------------------------------------------------------------------------
 
     def known(self, entry: bytes) -> Known:
@@ -711,6 +822,7 @@ def _entry_rows(rows: np.ndarray) -> Iterator[tuple[object, ...]]:
         _hashes(rows, "content_p"),
         rows["committed_size"].tolist(),
         _hashes(rows, "committed_sha256"),
+        _hashes(rows, "owner"),
     )
     empty = (None,) * 7
     return ((*values, *empty) for values in zip(*columns, strict=True))

@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.http.config_fields import DESTINATION, SERVICE, WITNESS
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
+from datacollect.files.kinds import shown
 from datacollect.net.keys import read_private_key
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class ServiceConfig:
     folder : Path
     workers : int
     behind : tuple of networks
+    mirrors : tuple of Path
+        Folders into which the log's entries are written before witnesses are asked.
     """
 
     event: Event
@@ -54,6 +57,7 @@ class ServiceConfig:
     folder: Path
     workers: int
     behind: tuple[IPNetwork, ...]
+    mirrors: tuple[Path, ...] = ()
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> ServiceConfig:
@@ -117,6 +121,8 @@ class DestinationConfig:
     behind : tuple of networks
     workers : int
     every_s : float
+    mirrors : tuple of Path
+        Of the log of verdicts, as of a service.
     """
 
     key: PrivateKey
@@ -132,6 +138,7 @@ class DestinationConfig:
     behind: tuple[IPNetwork, ...]
     workers: int
     every_s: float
+    mirrors: tuple[Path, ...] = ()
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> DestinationConfig:
@@ -150,14 +157,17 @@ class DestinationConfig:
 def _service(values: dict[str, Any], folder: Path) -> ServiceConfig:
     event_file = folder / values["event"]
     event_data = read_bytes(event_file)
+    event = read_event(event_data, document_name(event_file))
+    require_current(event, document_name(event_file))
     return ServiceConfig(
-        event=read_event(event_data, document_name(event_file)),
+        event=event,
         event_data=event_data,
         key=read_private_key(folder / values["key"]),
         listening=_listening(values, folder),
         folder=folder / values["folder"],
         workers=values["workers"],
         behind=tuple(values["behind"]),
+        mirrors=_mirrors(values, folder),
     )
 
 
@@ -202,7 +212,18 @@ def _destination(values: dict[str, Any], folder: Path) -> DestinationConfig:
         behind=tuple(values["behind"]),
         workers=values["workers"],
         every_s=values["every_s"],
+        mirrors=_mirrors(values, folder),
     )
+
+
+def _mirrors(values: dict[str, Any], folder: Path) -> tuple[Path, ...]:
+    for each in values["mirrors"]:
+        if "://" in each:
+            raise ProblemError(
+                f"mirrors must be folders, got {shown(each)}; mount the disk of another host, and "
+                "name a folder there"
+            )
+    return tuple(folder / each for each in values["mirrors"])
 
 
 def _listening(values: dict[str, Any], folder: Path) -> Listening:

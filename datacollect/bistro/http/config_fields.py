@@ -57,6 +57,13 @@ BEHIND = Field(
     default=(),
 )
 
+MIRRORS = Field(
+    "mirrors",
+    ListOf(Text()),
+    "Folders on other disks: witnesses are asked once one of them holds all entries.",
+    default=(),
+)
+
 SERVICE = Document(
     "the service's file",
     "Who keeps a log of an event.",
@@ -74,6 +81,7 @@ SERVICE = Document(
             default=0,
         ),
         BEHIND,
+        MIRRORS,
     ),
     remedy="the documentation has one under File formats",
 )
@@ -165,6 +173,7 @@ DESTINATION = Document(
         ),
         CERTIFICATE,
         BEHIND,
+        MIRRORS,
         Field(
             "workers", Whole(minimum=1, stop=MOST_WORKERS + 1), "Processes that open.", default=2
         ),

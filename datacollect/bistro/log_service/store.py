@@ -17,9 +17,13 @@ from datacollect.bistro.log_service.tile_files import TileFiles
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from datacollect.bistro.folder import Held
     from datacollect.bistro.formats.log.tiles import Tile
 
+# So many checkpoints are read together.
+MOST_HEADS = 256
 # earliest_heads: published checkpoints, without those of which a larger one proves less: times rise
 # with sizes.
 SCHEMA = f"""
@@ -92,28 +96,41 @@ class LogStore:
     def store_head(self, action: StoreHead) -> None:
         """Keep a checkpoint whose tiles are kept."""
         with self._db.transaction():
-            self._db.rows(
-                "INSERT INTO heads VALUES (?, ?, 0) ON CONFLICT (size) DO NOTHING",
-                (action.size, action.note),
-            )
+            self._store_head(action)
+
+    def _store_head(self, action: StoreHead) -> None:
+        self._db.rows(
+            "INSERT INTO heads VALUES (?, ?, 0) ON CONFLICT (size) DO NOTHING",
+            (action.size, action.note),
+        )
 
     def publish(self, action: Publish) -> None:
         """Keep a checkpoint with its cosignatures, unless it is kept with more of them."""
         with self._db.transaction():
-            self._db.rows(
-                "UPDATE heads SET note = ?, is_published = 1 "
-                "WHERE size = ? AND NOT (is_published AND length(note) > ?)",
-                (action.note, action.size, len(action.note)),
-            )
-            self._db.rows(
-                "DELETE FROM earliest_heads WHERE size <= ? AND time_s > ?",
-                (action.size, action.time_s),
-            )
-            self._db.rows(
-                "INSERT INTO earliest_heads SELECT ?1, ?2 WHERE NOT EXISTS "
-                "(SELECT 1 FROM earliest_heads WHERE size = ?1 OR (size > ?1 AND time_s < ?2))",
-                (action.size, action.time_s),
-            )
+            self._publish(action)
+
+    def _publish(self, action: Publish) -> None:
+        self._db.rows(
+            "UPDATE heads SET note = ?, is_published = 1 "
+            "WHERE size = ? AND NOT (is_published AND length(note) > ?)",
+            (action.note, action.size, len(action.note)),
+        )
+        self._db.rows(
+            "DELETE FROM earliest_heads WHERE size <= ? AND time_s > ?",
+            (action.size, action.time_s),
+        )
+        self._db.rows(
+            "INSERT INTO earliest_heads SELECT ?1, ?2 WHERE NOT EXISTS "
+            "(SELECT 1 FROM earliest_heads WHERE size = ?1 OR (size > ?1 AND time_s < ?2))",
+            (action.size, action.time_s),
+        )
+
+    def restore(self, heads: Iterable[tuple[StoreHead, Publish]]) -> None:
+        """Keep checkpoints that were published before, whose entries and tiles are kept."""
+        with self._db.transaction():
+            for head, published in heads:
+                self._store_head(head)
+                self._publish(published)
 
     # What is read -----------------------------------------------------------------------------
 
@@ -191,6 +208,22 @@ class LogStore:
             (index,),
         )
         return rows[0][0] if rows else None
+
+    def published_sizes(self, start: int, stop: int) -> list[int]:
+        """Return the sizes from `start` to before `stop` that have a published checkpoint."""
+        rows = self._db.rows(
+            "SELECT size FROM heads WHERE is_published AND size >= ? AND size < ? ORDER BY size",
+            (start, stop),
+        )
+        return [size for (size,) in rows]
+
+    def published_after(self, size: int) -> list[bytes]:
+        """Return the next published checkpoints that are larger than a size, some of them."""
+        rows = self._db.rows(
+            "SELECT note FROM heads WHERE is_published AND size > ? ORDER BY size LIMIT ?",
+            (size, MOST_HEADS),
+        )
+        return [note for (note,) in rows]
 
     def published(self, size: int | None = None) -> bytes | None:
         """Return the published checkpoint of a size, by default the largest."""

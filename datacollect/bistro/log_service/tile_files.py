@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.folder import not_written, sync_folder
+from datacollect.bistro.formats.log.tiles import HASH_BYTES, TILE_WIDTH
 from datacollect.files.durability import name_durably
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ class TileFiles:
         sync_folder(folder.parent)
 
     def _read(self, tile: Tile) -> bytes:
-        """Return a tile's bytes.
+        """Return a tile's bytes; a narrower one is the beginning of a wider one.
 
         Raises
         ------
@@ -73,13 +76,39 @@ class TileFiles:
             It is not kept.
         StoreError
         """
-        path = self._folder / tile.path
         try:
-            return path.read_bytes()
+            try:
+                return (self._folder / tile.path).read_bytes()
+            except FileNotFoundError:
+                return _beginning(self._wider(tile), tile)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise not_written(self._folder, error) from error
+
+    def _wider(self, tile: Tile) -> bytes:
+        """Return a tile that has all of another, and more: a log that was made again keeps few."""
+        if tile.width == TILE_WIDTH:
+            raise FileNotFoundError(tile.path)
+        full = replace(tile, width=TILE_WIDTH)
+        with suppress(FileNotFoundError):
+            return (self._folder / full.path).read_bytes()
+        partial = (self._folder / tile.path).parent
+        widths = [int(path.name) for path in partial.iterdir() if path.name.isdecimal()]
+        wider = [width for width in widths if width > tile.width]
+        if not wider:
+            raise FileNotFoundError(tile.path)
+        return (partial / f"{max(wider)}").read_bytes()
+
+
+def _beginning(data: bytes, tile: Tile) -> bytes:
+    """Return the beginning of a wider tile."""
+    if tile.level >= 0:
+        return data[: HASH_BYTES * tile.width]
+    at = 0
+    for _ in range(tile.width):
+        at += 2 + int.from_bytes(data[at : at + 2], "big")
+    return data[:at]
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -12,6 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S, MOST_SEGMENT_BYTES
+from datacollect.bistro.formats.event.statements import give_up_statement, is_by_key
 from datacollect.bistro.upload_server import messages, requests
 from datacollect.bistro.upload_server.messages import (
     Append,
@@ -22,6 +23,7 @@ from datacollect.bistro.upload_server.messages import (
     Forget,
     Keep,
     Refuse,
+    Release,
     Tell,
     Unlink,
     Upload,
@@ -34,11 +36,12 @@ if TYPE_CHECKING:
 BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
 # Of the disk nothing reserves these: databases and indices need room as well.
 SPARE_BYTES = 64 * 2**20
-# What an entry may leave behind by pushes that are given up or wrong, in its own sizes: nobody
+# What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
 # fills the disk with one proof. Pieces take room as well, in indices and the database.
 MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
-# Who has sent nothing for so long does not keep another ticket from the same upload.
-STALE_S = 60.0
+# An upload reserves what it has sent, so many times, and as much as this: nobody holds all room by
+# a promise. Who has sent nothing for `EMPTY_S` gives way to who would be refused for want of room.
+GROWTH, LEAST_CLAIM_BYTES, EMPTY_S = 4, 64 * 2**20, 120.0
 NO_ROOM, CHECKSUM = 507, 460
 GONE = "there is no such upload here: it was given up, has expired, or never began"
 
@@ -57,6 +60,8 @@ class Accepting:
         How long an unfinished upload waits.
     kept : Kept
     known : Known
+    keep_s : float
+        How long what was collected stays, while there is room.
     """
 
     def __init__(
@@ -67,43 +72,57 @@ class Accepting:
         expire_s: float,
         kept: Kept,
         known: Known,
+        keep_s: float = 0.0,
     ) -> None:
-        self._event, self._bistro = event, bistro
+        self._event, self._bistro, self._keep_s = event, bistro, keep_s
         self._most_bytes, self._expire_s = most_bytes, expire_s
         self._known = known
         # Those that are whole stay until they are on the disk.
         self._uploads = {each.id: each for each in kept.unfinished}
         self._by_key = {each.key: each for each in kept.unfinished}
         self._closed = dict(kept.closed)
+        # What the destination needs no more, and since when; no unfinished upload lies there.
+        self._released = dict(kept.released)
+        self._told_s = 0
         self._segment, self._segment_bytes = kept.segment, kept.segment_bytes
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
+        # By ticket and entry: what one has spoilt is nothing to another.
         self._spoilt_bytes = Counter(kept.spoilt_bytes)
+        # By upload: so many of its bytes may be here, those that are included.
+        self._claims = {each.id: _claim_of(each, each.offset) for each in kept.unfinished}
         # Who pushes: its upload, and the offset at which it began.
         self._writing: dict[int, tuple[Upload, int, int]] = {}
         self.last_contact_s = kept.last_contact_s
 
     @property
     def stored_bytes(self) -> int:
-        """What segments take."""
-        return self._segment_bytes + sum(n_bytes for n_bytes, _ in self._closed.values())
+        """What segments take that the destination still needs."""
+        closed_bytes = sum(n_bytes for n_bytes, _ in self._closed.values())
+        return self._segment_bytes + closed_bytes - self.released_bytes
+
+    @property
+    def released_bytes(self) -> int:
+        """What segments take that may go, and stays while there is room."""
+        return sum(self._closed[number][0] for number in self._released)
 
     @property
     def reserved_bytes(self) -> int:
         """What unfinished uploads still may send."""
-        return sum(each.wish.size - each.offset for each in self._uploads.values())
+        return sum(self._claims[each.id] - each.offset for each in self._uploads.values())
 
     def free_bytes(self, disk_bytes: int) -> int:
         """Return how much may still be reserved, where the disk has so much left."""
         reserved = self.reserved_bytes
         room = self._most_bytes - self.stored_bytes - reserved
-        return max(min(room, disk_bytes - reserved - SPARE_BYTES), 0)
+        return max(min(room, disk_bytes + self.released_bytes - reserved - SPARE_BYTES), 0)
 
     @property
     def oldest_s(self) -> float | None:
-        """When the oldest segment that is still kept was closed."""
-        return min((closed_s for _, closed_s in self._closed.values()), default=None)
+        """When the oldest segment that the destination still needs was closed."""
+        needed = self._closed.keys() - self._released.keys()
+        return min((self._closed[number][1] for number in needed), default=None)
 
     def amend(self, event: OfEvent) -> None:
         """Go by the event as amendments change it."""
@@ -133,7 +152,7 @@ class Accepting:
             case messages.Settled():
                 return self._settled(event)
             case messages.Ticked():
-                return self._tick(event.now_s)
+                return [*self._tick(event.now_s), *self._make_room(event.free_bytes)]
             case messages.Posted():
                 raise TypeError(f"no method of a bistro takes {type(event).__name__}")
 
@@ -144,37 +163,31 @@ class Accepting:
         entry = wish.commitment.entry
         known = self._by_key.get((entry, wish.sealed_anew))
         known = known or self._known.whole(entry, sealed_anew=wish.sealed_anew)
-        done: list[Action] = []
         if known is not None and (known.is_whole or known.wish == wish):
             return [Tell(event.request, copy(known))]
-        if known is not None and self._is_anothers(known, event):
-            return [Refuse(event.request, 409, "another ticket pushes this just now; come again")]
-        if known is not None:
-            # It was sealed once more before the first of both was whole.
-            done += self._forget(known)
-        # Indices name entries alone: only one of both may be under way.
-        other = self._by_key.get((entry, not wish.sealed_anew))
-        if other is not None and not other.is_whole:
-            if self._is_anothers(other, event):
-                return [Refuse(event.request, 409, "another ticket pushes this just now")]
-            done += self._forget(other)
-        why = self._quota(event) or self._spoilt(event) or self._room(event)
+        why = self._quota(event) or self._spoilt(event)
+        if why is not None:
+            return [why]
+        done: list[Action] = []
+        # Whoever owns an entry has signed for this one: what it began before, it has given up.
+        # Indices name entries alone: of what was committed to and the same sealed anew one may be
+        # under way.
+        for anew in (False, True):
+            other = self._by_key.get((entry, anew))
+            if other is not None and not other.is_whole:
+                done += self._forget(other)
+        done += self._end_empty(event)
+        why = self._room(event)
         if why is not None:
             return [*done, why]
         upload = Upload(event.id, wish, event.now_s + self._expire_s)
         self._uploads[upload.id] = self._by_key[upload.key] = upload
+        self._claims[upload.id] = _claim_of(upload, 0)
+        done += self._make_room(event.free_bytes)
         return [*done, Keep(upload), Tell(event.request, copy(upload), is_new=True)]
 
-    def _is_anothers(self, upload: Upload, event: messages.CreateAsked) -> bool:
-        """Whether somebody with another ticket is at it: proofs are for all to see.
-
-        Who only holds the place, and sends nothing, has it for a minute.
-        """
-        since_s = event.now_s - (upload.expires_s - self._expire_s)
-        return upload.wish.ticket != event.wish.ticket and since_s < STALE_S
-
     def _quota(self, event: messages.CreateAsked) -> Refuse | None:
-        """Refuse more entries by one ticket than the event allows."""
+        """Refuse more entries by one ticket than the event allows, also such as it has spoilt."""
         wish = event.wish
         if not any(wish.ticket):
             return None
@@ -184,6 +197,7 @@ class Accepting:
             for each in self._uploads.values()
             if each.wish.ticket == wish.ticket
         }
+        entries |= {entry for ticket, entry in self._spoilt_bytes if ticket == wish.ticket}
         if len(entries | {wish.commitment.entry}) <= most:
             return None
         return Refuse(
@@ -194,10 +208,21 @@ class Accepting:
         """Refuse an entry of which too much was sent and given up."""
         wish = event.wish
         size = max(wish.size, wish.commitment.size)
-        if self._spoilt_bytes[wish.commitment.entry] <= MOST_SPOILT * size:
+        if self._spoilt_bytes[wish.budget] <= MOST_SPOILT * size:
             return None
         text = "too much of this was sent and given up; nothing more of it is taken here"
         return Refuse(event.request, 403, text)
+
+    def _end_empty(self, event: messages.CreateAsked) -> list[Action]:
+        """End uploads of which nothing has come for long, where somebody else needs their room."""
+        done: list[Action] = []
+        for upload in [*self._uploads.values()]:
+            if event.wish.size <= self.free_bytes(event.free_bytes):
+                break
+            since_s = event.now_s - (upload.expires_s - self._expire_s)
+            if not upload.offset and since_s >= EMPTY_S:
+                done += self._forget(upload)
+        return done
 
     def _room(self, event: messages.CreateAsked) -> Refuse | None:
         free_bytes = self.free_bytes(event.free_bytes)
@@ -218,7 +243,16 @@ class Accepting:
             return [Refuse(event.request, 404, GONE)]
         if upload.is_whole:
             return [Refuse(event.request, 403, "it is whole, and was promised to be kept")]
+        said = give_up_statement(self._event.id, self._key, upload.id)
+        if not is_by_key(said, event.signature, upload.wish.commitment.owner or b""):
+            text = "Datacollect-Signature must be the owner's of the entry: nobody else gives it up"
+            return [Refuse(event.request, 403, text)]
         return [*self._forget(upload), Tell(event.request, copy(upload))]
+
+    @property
+    def _key(self) -> str:
+        """The bistro's public key."""
+        return next(each.key for each in self._event.bistros if each.name == self._bistro)
 
     # Bytes ------------------------------------------------------------------------------------
 
@@ -247,6 +281,11 @@ class Accepting:
         if event.n_bytes > stop - upload.offset:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
+        if not self._claim(upload, upload.offset + event.n_bytes):
+            del self._writing[event.request]
+            text = "there is no more room here; what has come waits, go on later or elsewhere"
+            return [Refuse(event.request, NO_ROOM, text)]
+        done += self._make_room(None)
         if self._segment_bytes + event.n_bytes > MOST_SEGMENT_BYTES:
             done += self._close_segment(event.now_s)
         if self._segment_since_s is None:
@@ -261,6 +300,20 @@ class Accepting:
         self._segment_bytes += event.n_bytes
         return [*done, Keep(upload)]
 
+    def _claim(self, upload: Upload, n_bytes: int) -> bool:
+        """Have room for so many bytes of an upload, and, as far as there is, for what may follow.
+
+        How full the disk is, writing shows: it is not asked with each block.
+        """
+        claim = self._claims[upload.id]
+        wanted = _claim_of(upload, n_bytes)
+        free = max(self._most_bytes - self.stored_bytes - self.reserved_bytes, 0)
+        granted = min(wanted, claim + free)
+        if granted < n_bytes:
+            return False
+        self._claims[upload.id] = max(claim, granted)
+        return True
+
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
@@ -273,9 +326,8 @@ class Accepting:
         if upload.offset < upload.wish.size:
             return [Tell(event.request, copy(upload))]
         assert event.sha256 is not None
-        wish = upload.wish
-        if not wish.sealed_anew and event.sha256 != wish.commitment.ciphertext_sha256:
-            text = "these are not the bytes that were committed to; begin again"
+        if event.sha256 != upload.wish.sha256:
+            text = "these are not the bytes that their owner has signed for; begin again"
             return [*self._forget(upload), Refuse(event.request, CHECKSUM, text)]
         if not self._batch_rows:
             self._batch_since_s = event.now_s
@@ -290,7 +342,7 @@ class Accepting:
         for each in event.uploads:
             upload = self._uploads.pop(each, None)
             if upload is not None:
-                del self._by_key[upload.key]
+                del self._by_key[upload.key], self._claims[upload.id]
         return []
 
     # Time and the destination -----------------------------------------------------------------
@@ -311,24 +363,64 @@ class Accepting:
         if self._batch_rows and now_s - self._batch_since_s >= BATCH_AFTER_S:
             done += self._close_batch(now_s)
         if now_s >= self._event.keep_until_s and self._closed:
-            done += self._drop(range(self._segment), None)
-        return done
+            done += self._drop(range(self._segment))
+        return [*done, *self._drop_released(now_s)]
 
     def _covered(self, event: requests.CoveredSaid) -> list[Action]:
         if event.covered.bistro != self._bistro:
             text = f"that is for {event.covered.bistro}, this is {self._bistro}"
             return [Refuse(event.request, 403, text)]
         self.last_contact_s = event.now_s
-        numbers = [n for n in self._closed if n in event.covered]
-        return self._drop(numbers, event.now_s)
+        needed = self._needed()
+        numbers = tuple(
+            n
+            for n in self._closed
+            if n in event.covered and n not in self._released and n not in needed
+        )
+        again: tuple[int, ...] = ()
+        # A destination that has lost its disk needs again what it had covered. Old notes say less.
+        if event.covered.time_s >= self._told_s:
+            self._told_s = event.covered.time_s
+            again = tuple(n for n in self._released if n not in event.covered)
+        self._released |= dict.fromkeys(numbers, event.now_s)
+        for number in again:
+            del self._released[number]
+        return [Release(numbers, again, event.now_s), *self._drop_released(event.now_s)]
 
-    def _drop(self, numbers: range | list[int], contact_s: float | None) -> list[Action]:
-        # What an unfinished upload has sent is needed still, whatever anybody says.
-        needed = {n for each in self._uploads.values() for n in each.segments}
+    def _needed(self) -> set[int]:
+        """Return where unfinished uploads lie: that is needed still, whatever anybody says."""
+        return {n for each in self._uploads.values() for n in each.segments}
+
+    def _drop_released(self, now_s: float) -> list[Action]:
+        """Drop what was collected, and has stayed for its time."""
+        for number, since_s in self._released.items():
+            # A clock that was set back must not keep it for as long.
+            self._released[number] = min(since_s, now_s)
+        return self._drop([n for n, s in self._released.items() if now_s - s >= self._keep_s])
+
+    def _make_room(self, disk_bytes: int | None) -> list[Action]:
+        """Drop what was collected, the oldest first, until all has room that is promised."""
+        if not self._released:
+            return []
+        promised = self.reserved_bytes
+        short = self.stored_bytes + self.released_bytes + promised - self._most_bytes
+        if disk_bytes is not None:
+            short = max(short, promised + SPARE_BYTES - disk_bytes)
+        going = []
+        for number in sorted(self._released):
+            if short <= 0:
+                break
+            going.append(number)
+            short -= self._closed[number][0]
+        return self._drop(going)
+
+    def _drop(self, numbers: range | list[int]) -> list[Action]:
+        needed = self._needed()
         going = tuple(n for n in numbers if n in self._closed and n not in needed)
         for number in going:
             del self._closed[number]
-        return [Drop(going, contact_s)] if going or contact_s is not None else []
+            self._released.pop(number, None)
+        return [Drop(going)] if going else []
 
     def _found(self, upload: str) -> Upload | None:
         return self._uploads.get(upload) or self._known.by_id(upload)
@@ -341,14 +433,14 @@ class Accepting:
         return [Cut(request) for request in stale]
 
     def _forget(self, upload: Upload) -> list[Action]:
-        del self._uploads[upload.id], self._by_key[upload.key]
+        del self._uploads[upload.id], self._by_key[upload.key], self._claims[upload.id]
         self._spoil(upload, upload.offset)
         return [*self._release(upload), Forget(upload.id)]
 
     def _spoil(self, upload: Upload, n_bytes: int) -> None:
         """Count what stays in segments, and is of no use."""
         if n_bytes:
-            self._spoilt_bytes[upload.wish.commitment.entry] += n_bytes
+            self._spoilt_bytes[upload.wish.budget] += n_bytes
 
     def _close_segment(self, now_s: float) -> list[Action]:
         number = self._segment
@@ -359,3 +451,8 @@ class Accepting:
     def _close_batch(self, now_s: float) -> list[Action]:
         number, self._batch, self._batch_rows = self._batch, self._batch + 1, 0
         return [CloseBatch(number, now_s)]
+
+
+def _claim_of(upload: Upload, n_bytes: int) -> int:
+    """Return for how many bytes an upload may have room of which so many have come."""
+    return min(upload.wish.size, GROWTH * n_bytes + LEAST_CLAIM_BYTES)

@@ -77,8 +77,10 @@ class Kept:
         Number of the open batch; it has no rows yet.
     last_contact_s : float or None
         When the destination has last said what is covered.
-    spoilt_bytes : dict of bytes to int
-        By entry: what lies in segments and is of no upload.
+    spoilt_bytes : dict of (bytes, bytes) to int
+        By number of the ticket and entry: what lies in segments and is of no upload.
+    released : dict of int to float
+        By number of each closed segment that the destination needs no more: since when.
     """
 
     unfinished: Collection[Upload] = ()
@@ -87,7 +89,8 @@ class Kept:
     closed: dict[int, tuple[int, float]] = field(default_factory=dict)
     batch: int = 0
     last_contact_s: float | None = None
-    spoilt_bytes: dict[bytes, int] = field(default_factory=dict)
+    spoilt_bytes: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    released: dict[int, float] = field(default_factory=dict)
 
 
 class Known(Protocol):
@@ -164,10 +167,11 @@ class WriteEnded:
 
 @dataclass(frozen=True, slots=True)
 class EndAsked:
-    """Somebody gives an upload up."""
+    """Somebody gives an upload up; `signature`: the owner's, over `give_up_statement`."""
 
     request: int
     upload: str
+    signature: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +184,10 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """Time has passed."""
+    """Time has passed; `free_bytes` are the disk's, None: nobody knows."""
 
     now_s: float
+    free_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,13 +290,31 @@ class CloseBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
-    """The data of segments may go; `contact_s`: when the destination has said so, if it has."""
+class Release:
+    """The destination, at `contact_s`, needs some segments no more, and some again."""
 
     numbers: tuple[int, ...]
-    contact_s: float | None = None
+    needed_again: tuple[int, ...]
+    contact_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The data of segments go."""
+
+    numbers: tuple[int, ...]
 
 
 Action: TypeAlias = (
-    Refuse | Tell | Cut | Keep | Append | Unlink | Forget | CloseSegment | CloseBatch | Drop
+    Refuse
+    | Tell
+    | Cut
+    | Keep
+    | Append
+    | Unlink
+    | Forget
+    | CloseSegment
+    | CloseBatch
+    | Release
+    | Drop
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.receipt.upload_wish import Admission, LateError
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.amending import Amending
@@ -82,6 +82,7 @@ class Bistro:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         event = read_event(read_bytes(config.event), document_name(config.event))
+        require_current(event, document_name(config.event))
         self._key = read_private_key(config.receipt_key)
         with ExitStack() as undo:
             held = undo.enter_context(closing(Held(config.folder)))
@@ -91,8 +92,8 @@ class Bistro:
             undo.pop_all()
         self.name = own.name
         self.most_bytes = config.most_bytes
-        self.admission = Admission(self.event, config.most_bytes)
-        self._expire_s = config.expire_s
+        self.admission = Admission(self.event, self._key.public, config.most_bytes)
+        self._expire_s, self._keep_s = config.expire_s, config.keep_s
         self._log = log
         self._store = UploadStore(held, self.event, own, self._key)
         self._lock = threading.Lock()
@@ -137,7 +138,8 @@ class Bistro:
     def _amend(self, event: Event) -> None:
         """Go by the event as it is now."""
         with self._lock:
-            self.event, self.admission = event, Admission(event, self.most_bytes)
+            self.event = event
+            self.admission = Admission(event, self._key.public, self.most_bytes)
             if self._core is not None:
                 self._core.amend(event)
         self._note("amended", f"the deadline is {event.clock_text(event.deadline_s)}")
@@ -145,7 +147,13 @@ class Bistro:
     def _begin(self) -> None:
         kept = self._store.kept(time.time())
         self._core = Accepting(
-            self.event, self.name, self.most_bytes, self._expire_s, kept, self._store
+            self.event,
+            self.name,
+            self.most_bytes,
+            self._expire_s,
+            kept,
+            self._store,
+            self._keep_s,
         )
 
     def close(self) -> None:
@@ -340,7 +348,10 @@ class Bistro:
         try:
             if self._core is None:
                 self._begin()
-            self._told(messages.Ticked(time.time()), b"")
+            disk_bytes = None
+            with suppress(StoreError):
+                disk_bytes = self._store.free_bytes()
+            self._told(messages.Ticked(time.time(), disk_bytes), b"")
         except StoreError as error:
             self._note("failed", str(error))
         except RefusedError:

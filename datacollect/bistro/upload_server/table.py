@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.config.tables import AgentPlaces
 
+# What was collected stays for a week: a destination that loses its disk fetches it again.
+KEEP_S = 7 * 86_400.0
+
 ACCEPT = Table(
     "the table accept",
     "Sealed uploads that this agent takes for an event, as a bistro.",
@@ -39,6 +42,12 @@ ACCEPT = Table(
             "After how many seconds without a byte an unfinished upload is forgotten.",
             default=86_400.0,
         ),
+        Field(
+            "keep_s",
+            Number("seconds"),
+            "For how many seconds what was collected stays, while there is room.",
+            default=KEEP_S,
+        ),
     ),
 )
 
@@ -52,6 +61,7 @@ class AcceptConfig:
     most_bytes: int
     receipt_key: Path
     expire_s: float
+    keep_s: float = KEEP_S
 
     @property
     def served(self) -> Path:
@@ -78,6 +88,7 @@ def _configured(values: dict[str, Any], places: AgentPlaces) -> AcceptConfig:
         most_bytes=values["bytes"],
         receipt_key=places.folder / values["receipt_key"],
         expire_s=values["expire_s"],
+        keep_s=values["keep_s"],
     )
 
 

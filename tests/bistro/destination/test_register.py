@@ -261,7 +261,7 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
 ):
     upload = HandedIn(EVENT)
     south.segment((upload.entry, 0, b"junk"))
-    south.batch(upload.row(b"junk"))
+    south.batch(upload.row(b"junk", bistro="south"))
     north.push(upload)
     take_all(register, north, south)
     timed(register, upload)
@@ -276,6 +276,27 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
     opened_at(register, "north")
     assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
     assert register.lies() == []
+
+
+def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, south):
+    """Somebody has committed and pushed nothing; north has the receipt, and no owner's key."""
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, b"junk"))
+    north.batch((*upload.row(b"junk")[:-1], bytes(64)))
+    take_all(register, north)
+    timed(register, upload)
+    assert [*register.to_open()] == []
+    assert register.to_log() == []
+    assert register.known(upload.entry) == Known(upload.entry)
+    (lie,) = register.lies()
+    assert lie.who == "north"
+    assert lie.text.startswith("It reports what nobody handed in: 1 row of its batch 0")
+    # Whoever is pushed to later is heard.
+    south.push(upload)
+    take_all(register, south)
+    timed(register, upload)
+    assert opened_as(register) == [upload.entry]
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
 
 
 def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
@@ -293,7 +314,7 @@ def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, nor
     """A bistro's junk takes from nobody the right to seal anew what does not open."""
     upload = HandedIn(EVENT)
     south.segment((upload.entry, 0, b"junk"))
-    south.batch(upload.row(b"junk"))
+    south.batch(upload.row(b"junk", bistro="south"))
     take_all(register, south)
     timed(register, upload)
     opened_at(register, "south", OTHER_CONTENT)
@@ -307,7 +328,7 @@ def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, nor
     register.logged([by_committed])
     south.push(upload)
     south.segment((upload.entry, 0, b"other"))
-    south.batch(upload.row(b"other"))
+    south.batch(upload.row(b"other", bistro="south"))
     take_all(register, south)
     opened_at(register, "south", OTHER_CONTENT)
     assert register.to_log() == []
@@ -397,7 +418,7 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     for batch in (first, forked):
         assert json.dumps(batch.note.data.decode()) in fork
     assert "It has signed batch 2 and shows no batch 1." in texts
-    assert any("open no commitment" in text for text in texts)
+    assert any("opening no commitment" in text for text in texts)
     assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
     register.take_batch(hidden)
     assert not any("shows no batch" in lie.text for lie in register.lies())
@@ -451,7 +472,10 @@ def test_what_is_not_here_is_listed_some_at_a_time_with_all_its_bistros(
     uploads = sorted((HandedIn(EVENT, n) for n in range(7)), key=lambda each: each.entry)
     collected, refused, late, *waiting = uploads
     north.push(*uploads)
-    south.batch(*(each.row() for each in uploads[4:]), uploads[4].row(b"anew"))
+    south.batch(
+        *(each.row(bistro="south") for each in uploads[4:]),
+        uploads[4].row(b"anew", bistro="south"),
+    )
     take_all(register, north, south)
     timed(register, *uploads[:2], *uploads[3:6])
     timed(register, late, time_s=EVENT.latest_s + 1)
@@ -572,3 +596,110 @@ def test_killed_at_any_call_it_goes_on_to_the_same_end(tmp_path):
     assert done.stdout.strip() == (
         "Counts(in_time=2, late=0, collected=1, refused=0, superseded=1, waiting=0)"
     )
+
+
+# What was lost --------------------------------------------------------------------------------
+
+
+def collected_with_draft(register, north):
+    """Have two drafts of a ticket collected, of which the later counts; and one that is refused."""
+    drafts = [HandedIn(EVENT, i, b"%d" % i, ticket=1) for i in (1, 2)]
+    refused = HandedIn(EVENT, 3, b"3", ticket=2)
+    north.push(*drafts)
+    north.push(refused)
+    take_all(register, north)
+    for i, each in enumerate((*drafts, refused)):
+        timed(register, each, time_s=DEADLINE_S - 10 + i)
+    for found in [each.upload for each in register.to_open()]:
+        is_refused = found.commitment.entry == refused.entry
+        why = OTHER_CONTENT if is_refused else ""
+        file = None if is_refused else found.commitment.entry.hex()
+        register.opened(found, why, ticket="2" if is_refused else "1", file=file, n_bytes=1)
+    register.logged(register.to_log())
+    assert register.supersede() == 1
+    register.logged(register.to_log())
+    return (*drafts, refused)
+
+
+def said_of(*uploads):
+    first, second, refused = (each.entry for each in uploads)
+    return {
+        first: Verdict(EVENT.id, first, "superseded", second.hex()),
+        second: Verdict(EVENT.id, second, "collected"),
+        refused: Verdict(EVENT.id, refused, "refused", OTHER_CONTENT),
+    }
+
+
+def test_what_lies_here_is_not_forgotten(register, north):
+    uploads = collected_with_draft(register, north)
+    before = register.counts()
+    assert register.forget_absent(lambda *_: True, lambda *_: True) == 0
+    assert register.counts() == before
+    assert register.to_fetch() == {}
+    # What may go is found again from what is logged.
+    assert register.covered("north", DURING_S) == [0, 1]
+    register.take_said(said_of(*uploads).values())
+    register.judge_said(is_final=True)
+    assert register.counts() == before
+    assert register.lost_since() == set()
+
+
+def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, north):
+    uploads = collected_with_draft(register, north)
+    before = register.counts()
+    said = said_of(*uploads)
+    assert register.forget_absent(lambda *_: False, lambda *_: False) == 2
+    register.take_said(said.values())
+    register.take_said(said.values())
+    # What was refused stands; of the others it is known that they were here.
+    assert register.lost_since() == {uploads[1].entry}
+    assert register.covered("north", DURING_S) == [1]
+    assert register.to_fetch() == {"north": {0}}
+    fetch(register, north, 0)
+    assert {*opened_as(register, ticket="1", file="a", n_bytes=1)} == {
+        each.entry for each in uploads[:2]
+    }
+    assert {each.entry for each in register.to_log()} <= {*said}
+    register.logged(register.to_log())
+    assert register.supersede() == 1
+    verdicts = register.to_log()
+    assert verdicts == [said[uploads[0].entry]]
+    register.logged(verdicts)
+    assert register.counts() == before
+    assert register.lost_since() == set()
+    assert register.covered("north", DURING_S) == [0, 1]
+
+
+def test_what_was_said_stands_in_a_new_register_where_nothing_comes_again(place, register, north):
+    """The segments are gone: batches alone name what was handed in."""
+    uploads = [HandedIn(EVENT, i, b"%d" % i, ticket=1) for i in (1, 2)]
+    refused = HandedIn(EVENT, 3, b"3", ticket=2)
+    north.push(*uploads, refused)
+    register.take_said(said_of(*uploads, refused).values())
+    take_all_batches(register, north)
+    timed(register, *uploads, refused)
+    register.judge_said(is_final=False)
+    assert register.known(refused.entry).why == OTHER_CONTENT
+    assert register.to_log() == []
+    # A draft was superseded by one that is not here: it may still come, and be collected.
+    register.judge_said(is_final=True)
+    assert register.known(uploads[0].entry).word == ""
+    assert register.lost_since() == {uploads[1].entry}
+    # Once that one is here, the other one is superseded still.
+    north.segment((uploads[1].entry, 0, uploads[1].sealed))
+    take_index(register, north, 1)
+    fetch(register, north, 1)
+    assert opened_as(register, ticket="1", file="a", n_bytes=1) == [uploads[1].entry]
+    register.judge_said(is_final=True)
+    assert register.known(uploads[0].entry).word == "superseded"
+    assert register.lost_since() == set()
+
+
+def take_all_batches(register, bistro):
+    for path in sorted((bistro.folder / "batches").glob("*")):
+        register.take_batch(read_batch(path.read_bytes(), EVENT))
+
+
+def take_index(register, bistro, number):
+    pieces = read_index((bistro.folder / index_name(number)).read_bytes())
+    register.take_index(bistro.name, number, pieces)

@@ -7,20 +7,24 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from instances.events import owner_key, owner_of
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S
 from datacollect.bistro.formats.custody.verdicts import Covered
-from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.event import Bistro, Event
+from datacollect.bistro.formats.event.statements import give_up_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
 from datacollect.bistro.upload_server import requests
 from datacollect.bistro.upload_server.core import (
     BATCH_AFTER_S,
+    EMPTY_S,
+    GROWTH,
+    LEAST_CLAIM_BYTES,
     MORE_PIECES,
     MOST_SPOILT,
     SPARE_BYTES,
-    STALE_S,
     Accepting,
 )
 from datacollect.bistro.upload_server.messages import (
@@ -31,12 +35,13 @@ from datacollect.bistro.upload_server.messages import (
     Forget,
     Kept,
     Refuse,
+    Release,
     Tell,
 )
 
 EVENT = Event(
     *(b"e" * 32, "An event", "UTC", 0, 1000, 10, 2000, 3000, "", (), "tickets", "last"),
-    *(1, None, 2, (), (), None, (), ()),
+    *(1, None, 2, (), (), None, (Bistro("north", "https://north.example", "ed25519:k"),), ()),
 )
 DISK = 2 * SPARE_BYTES
 EXPIRE_S = 100.0
@@ -55,14 +60,21 @@ class Nothing:
         return set()
 
 
-def core_of(most_bytes=1000):
-    return Accepting(EVENT, "north", most_bytes, EXPIRE_S, Kept(), Nothing())
+def core_of(most_bytes=1000, keep_s=0.0):
+    return Accepting(EVENT, "north", most_bytes, EXPIRE_S, Kept(), Nothing(), keep_s)
 
 
 def wish_of(data=b"x" * 100, salt=0, ticket=1):
     sha256 = hashlib.sha256(data).digest()
-    commitment = Commitment(EVENT.id, salt.to_bytes(32, "big"), len(data), sha256, b"p" * 32)
-    return Wish(commitment, len(data), ticket=ticket.to_bytes(16, "big"))
+    owner = owner_of(f"{salt}")
+    commitment = Commitment(EVENT.id, salt.to_bytes(32, "big"), len(data), sha256, b"p" * 32, owner)
+    return Wish(commitment, len(data), sha256, bytes(64), ticket.to_bytes(16, "big"))
+
+
+def end(core, upload, salt=0, request=8):
+    """Have the owner of an entry give its upload up."""
+    said = give_up_statement(EVENT.id, "ed25519:k", upload)
+    return core.handle(told.EndAsked(request, upload, owner_key(f"{salt}").sign(said)))
 
 
 def create(core, wish, upload="a", now_s=0.0, request=1):
@@ -113,27 +125,94 @@ def test_who_goes_on_with_an_upload_ends_the_connection_before():
     assert push(core, "a", 60, 100, offset=40)[-1].upload.is_whole
 
 
-def test_another_ticket_ends_no_push_of_somebody_who_is_at_it():
-    """A receipt may be shown to anybody: who has a proof and a ticket could end each push."""
+def test_only_the_owner_of_an_entry_gives_its_upload_up():
     core = core_of()
-    create(core, wish_of(ticket=1), "a", now_s=0.0)
+    create(core, wish_of())
+    push(core, "a", 40, 100)
+    said = give_up_statement(EVENT.id, "ed25519:k", "a")
+    elsewhere = give_up_statement(EVENT.id, "ed25519:other", "a")
+    for signature in (
+        *(b"", bytes(64), owner_key("1").sign(said), owner_key("0").sign(elsewhere)),
+        owner_key("0").sign(give_up_statement(EVENT.id, "ed25519:k", "b")),
+    ):
+        (refused,) = core.handle(told.EndAsked(8, "a", signature))
+        assert (refused.status, core.handle(told.LookAsked(9, "a"))[-1].upload.offset) == (403, 40)
+    assert kinds(end(core, "a")) == [Forget, Tell]
+
+
+def test_what_an_owner_signs_later_takes_the_place_of_what_never_ended():
+    core = core_of()
+    create(core, wish_of(ticket=1), "a")
     core.handle(told.WriteAsked(5, "a", 0, 100))
-    core.handle(told.Arrived(5, 50.0, 40))
-    for now_s in (50.0, 50.0 + STALE_S - 1.0):
-        (refused,) = create(core, wish_of(ticket=2), "b", now_s=now_s)
-        assert refused.status == 409
-    assert core.handle(told.Arrived(5, 51.0, 60))[-1].upload.offset == 100
-    # Nor does who only holds the place keep the owner out.
-    core = core_of()
-    create(core, wish_of(ticket=2), "b", now_s=0.0)
-    done = create(core, wish_of(ticket=1), "a", now_s=STALE_S)
-    assert Forget("b") in done
-    assert done[-1].upload.id == "a"
+    core.handle(told.Arrived(5, 0.0, 40))
+    # With another ticket of the same owner, who goes on from another device.
+    done = create(core, wish_of(ticket=2), "b")
+    assert {Forget("a"), Cut(5)} <= {*done[:2]}
+    assert push(core, "b", 100, 100)[-1].upload.is_whole
+    # What is whole stays, whatever else is signed for.
+    assert create(core, wish_of(ticket=3), "c")[-1].upload.id == "b"
+
+
+def test_one_ticket_does_not_reserve_all_room_without_a_byte():
+    size = 10 * LEAST_CLAIM_BYTES
+    core = core_of(most_bytes=size)
+    large = replace(wish_of(ticket=1), size=size)
+    assert kinds(create_large(core, large, "a"))[-1] is Tell
+    assert core.reserved_bytes == LEAST_CLAIM_BYTES
+    # What has come makes room for what follows, so many times.
+    push(core, "a", LEAST_CLAIM_BYTES, 1)
+    assert core.stored_bytes + core.reserved_bytes == (GROWTH + 1) * LEAST_CLAIM_BYTES
+    other = replace(wish_of(salt=1, ticket=2), size=5 * LEAST_CLAIM_BYTES)
+    assert kinds(create_large(core, other, "b"))[-1] is Tell
+    # Now a finds less than it would have; what there is it gets, and then it is told so.
+    push(core, "b", 4 * LEAST_CLAIM_BYTES, 1)
+    core.handle(told.WriteAsked(5, "a", LEAST_CLAIM_BYTES, size - LEAST_CLAIM_BYTES))
+    assert not isinstance(core.handle(told.Arrived(5, 0.0, 4 * LEAST_CLAIM_BYTES))[-1], Refuse)
+    (refused,) = core.handle(told.Arrived(5, 0.0, LEAST_CLAIM_BYTES))
+    assert refused.status == 507
+    assert core.handle(told.LookAsked(6, "a"))[-1].upload.offset == 5 * LEAST_CLAIM_BYTES
+    assert core.stored_bytes + core.reserved_bytes == size
+    # The other one ends as it was promised.
+    assert not isinstance(push(core, "b", LEAST_CLAIM_BYTES, 1, 4 * LEAST_CLAIM_BYTES)[0], Refuse)
+
+
+def create_large(core, wish, upload):
+    return core.handle(told.CreateAsked(1, 0.0, wish, upload, 2**50))
+
+
+def test_who_sends_nothing_gives_way_to_who_would_be_refused():
+    core = core_of(most_bytes=250)
+    for i in range(2):
+        create(core, wish_of(salt=i, ticket=i + 1), f"u{i}", now_s=10.0 * i)
+    late = wish_of(salt=2, ticket=3)
+    for now_s in (EMPTY_S - 1.0, EMPTY_S):
+        done = create(core, late, "u2", now_s=now_s)
+    # The older of both, and no more than are needed.
+    assert (done[0], kinds(done)[-1]) == (Forget("u0"), Tell)
+    assert core.handle(told.LookAsked(5, "u1"))[-1].upload.id == "u1"
+    # Of which something has come, stays until it expires.
+    core = core_of(most_bytes=250)
+    create(core, wish_of(), "u0")
+    push(core, "u0", 1, 1)
+    create(core, wish_of(salt=1, ticket=2), "u1")
+    push(core, "u1", 1, 1)
+    assert create(core, late, "u2", now_s=EXPIRE_S - 1.0)[-1].status == 507
+
+
+def test_an_entry_that_was_spoilt_counts_for_its_ticket():
+    core = core_of(most_bytes=10**6)
+    for i in range(2):
+        create(core, wish_of(salt=i), f"u{i}")
+        push(core, f"u{i}", 99, 1)
+        end(core, f"u{i}", i)
+    assert create(core, wish_of(salt=2), "u2")[-1].status == 403
+    assert kinds(create(core, wish_of(salt=2, ticket=2), "u2"))[-1] is Tell
+    assert kinds(create(core, wish_of(salt=1), "u1"))[-1] is Tell
 
 
 def test_of_an_upload_and_the_same_sealed_anew_one_is_under_way():
     """Indices name entries: pieces of both, in turn, would be put together wrongly."""
-    anew = replace(wish_of(), size=60, sealed_anew=True)
+    anew = replace(wish_of(), size=60, sha256=b"a" * 32)
     for first, then in ((wish_of(), anew), (anew, wish_of())):
         core = core_of()
         create(core, first, "a")
@@ -170,12 +249,12 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     push(core, "b", 40, 100)
     covered = Covered(EVENT.id, "north", 1, (range(9),), 0)
     note = requests.CoveredSaid(7, 5.0, covered)
-    assert [each for each in core.handle(note) if isinstance(each, Drop)] == [Drop((), 5.0)]
+    assert core.handle(note) == [Release((), (), 5.0)]
     assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
-    assert core.handle(note)[0] == Drop((), 5.0)  # b goes on in it
+    assert core.handle(note) == [Release((), (), 5.0)]  # b goes on in it
     push(core, "b", 60, 100, offset=40, now_s=11.0)
     core.handle(told.Settled(("a", "b")))
-    assert core.handle(note)[0] == Drop((0,), 5.0)
+    assert core.handle(note) == [Release((0,), (), 5.0), Drop((0,))]
     assert core.stored_bytes == 60
     other = Covered(EVENT.id, "south", 1, (range(9),), 0)
     assert core.handle(requests.CoveredSaid(7, 5.0, other))[0].status == 403
@@ -187,7 +266,79 @@ def test_everything_goes_when_keeping_ends():
     push(core, "a", 100, 100)
     core.handle(told.Settled(("a",)))
     core.handle(told.Ticked(CLOSED_AFTER_S))
-    assert Drop((0,), None) in core.handle(told.Ticked(float(EVENT.keep_until_s)))
+    assert Drop((0,)) in core.handle(told.Ticked(float(EVENT.keep_until_s)))
+
+
+def covered_of(*numbers, time_s=0, now_s=50.0):
+    ranges = tuple(range(n, n + 1) for n in numbers)
+    return requests.CoveredSaid(7, now_s, Covered(EVENT.id, "north", 1, ranges, time_s))
+
+
+def collected(core, n_segments):
+    """Have so many segments of 100 bytes closed, each with an upload of its own."""
+    for i in range(n_segments):
+        create(core, wish_of(salt=i, ticket=i), f"u{i}", now_s=20.0 * i)
+        push(core, f"u{i}", 100, 100, now_s=20.0 * i)
+        core.handle(told.Settled((f"u{i}",)))
+        core.handle(told.Ticked(20.0 * i + CLOSED_AFTER_S))
+
+
+def test_what_was_collected_stays_for_its_time():
+    core = core_of(keep_s=100.0)
+    collected(core, 2)
+    assert core.handle(covered_of(0)) == [Release((0,), (), 50.0)]
+    # It counts as room, and waits for nobody.
+    assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 30.0)
+    assert core.free_bytes(DISK) == 900
+    # The same word again changes nothing of when it was said first.
+    assert core.handle(covered_of(0, now_s=60.0)) == [Release((), (), 60.0)]
+    assert core.handle(told.Ticked(149.0)) == []
+    assert core.handle(told.Ticked(150.0)) == [Drop((0,))]
+    assert (core.stored_bytes, core.released_bytes) == (100, 0)
+
+
+def test_clock_that_was_set_back_keeps_nothing_for_longer():
+    core = core_of(keep_s=100.0)
+    collected(core, 1)
+    core.handle(covered_of(0, now_s=900.0))
+    assert core.handle(told.Ticked(40.0)) == []
+    assert core.handle(told.Ticked(140.0)) == [Drop((0,))]
+
+
+def test_the_oldest_that_was_collected_goes_where_its_room_is_needed():
+    core = core_of(most_bytes=350, keep_s=1e9)
+    collected(core, 3)
+    core.handle(covered_of(0, 1))
+    assert core.free_bytes(DISK) == 250
+    done = create(core, wish_of(salt=7, ticket=7), "new", now_s=60.0)
+    # 300 lie there, 50 are left: for 100 more one of them goes, before anybody is told.
+    assert [each for each in done if isinstance(each, Drop)] == [Drop((0,))]
+    assert done.index(Drop((0,))) < len(done) - 1
+    assert isinstance(done[-1], Tell)
+    # What the destination needs is promised to nobody.
+    refused = create(core, wish_of(b"x" * 200, salt=8, ticket=8), "more", now_s=60.0)[-1]
+    assert (refused.status, refused.text[:21]) == (507, "there is room for 150")
+
+
+def test_what_was_collected_goes_where_others_fill_the_disk():
+    core = core_of(keep_s=1e9)
+    collected(core, 3)
+    core.handle(covered_of(0, 1))
+    assert core.free_bytes(SPARE_BYTES - 150) == 50
+    assert core.handle(told.Ticked(60.0, SPARE_BYTES)) == []
+    assert core.handle(told.Ticked(60.0, SPARE_BYTES - 150)) == [Drop((0, 1))]
+
+
+def test_destination_that_has_lost_its_disk_needs_again_what_it_had_covered():
+    core = core_of(keep_s=100.0)
+    collected(core, 2)
+    core.handle(covered_of(0, 1, time_s=40))
+    # A note that is older than the last takes nothing back.
+    assert core.handle(covered_of(time_s=39)) == [Release((), (), 50.0)]
+    assert core.handle(covered_of(1, time_s=60)) == [Release((), (0,), 50.0)]
+    assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 10.0)
+    assert core.handle(told.Ticked(150.0)) == [Drop((1,))]
+    assert core.handle(covered_of(0, time_s=70, now_s=160.0))[0] == Release((0,), (), 160.0)
 
 
 STEPS = st.lists(
@@ -216,7 +367,7 @@ def test_offsets_and_room_are_those_of_a_simple_model(steps):
             push(core, upload, n, 100, offsets[upload], request, now_s)
             offsets[upload], sent = offsets[upload] + n, sent + n
         elif what == "end" and offsets.get(upload, 100) < 100:
-            core.handle(told.EndAsked(request, upload))
+            end(core, upload, i, request)
             del offsets[upload]
         elif what == "look":
             answer = core.handle(told.LookAsked(request, upload))[-1]

@@ -199,9 +199,13 @@ def test_more_than_was_announced_and_wrong_bytes_are_refused(event, north):
 
 def test_given_up_upload_gives_its_room_back(event, north):
     client, _ = north
-    path = client.create(event, commitment_to(event, DATA))[1]["location"]
+    commitment = commitment_to(event, DATA)
+    path = client.create(event, commitment)[1]["location"]
     assert client.facts()["reserved_bytes"] == len(DATA)
-    assert client.ask("DELETE", path)[0] == 204
+    assert client.ask("DELETE", path)[0] == 403
+    assert client.give_up(event, path, commitment_to(event, DATA, 1))[0] == 403
+    assert client.facts()["reserved_bytes"] == len(DATA)
+    assert client.give_up(event, path, commitment)[0] == 204
     assert client.facts()["reserved_bytes"] == 0
     assert client.patch(path, 0, DATA)[0] == 404
 
@@ -219,13 +223,15 @@ def test_sealed_anew_may_differ_from_what_was_committed_to(event, north):
     client, _ = north
     commitment, anew = commitment_to(event, DATA), DATA[:1000]
     assert client.create(event, commitment, DATA)[0] == 201
-    text = metadata(event, commitment, sealed_anew=b"1")
+    sha256 = hashlib.sha256(anew).digest()
+    text = metadata(event, commitment, size=len(anew), sha256=sha256)
     status, found, _ = client.ask(
         "POST", "/tus/", anew, Upload_Length="1000", Upload_Metadata=text, Content_Type=PUSH
     )
     receipt = read_bistro_receipt(found["datacollect-receipt"], event)
     assert (status, receipt.sealed_anew, receipt.size) == (201, True, 1000)
     # Once for each entry.
+    text = metadata(event, commitment, size=9, sha256=b"a" * 32)
     again = client.ask("POST", "/tus/", None, Upload_Length="9", Upload_Metadata=text)
     assert again[1]["upload-offset"] == "1000"
 
@@ -291,6 +297,27 @@ def test_destination_says_what_may_go(event, north, tmp_path):
         time.sleep(0.2)
     assert client.facts()["last_contact_s"] is not None
     assert not [*(tmp_path / "north-uploads/served/segments").iterdir()]
+
+
+@pytest.mark.slow
+def test_what_was_collected_is_served_until_its_room_is_needed(event, tmp_path):
+    n_bytes = len(DATA)
+    with running_bistro(tmp_path, most_bytes=n_bytes + n_bytes // 2, keep_s=1e6) as (client, _):
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+        covered = Covered(event.id, "north", 1, (range(9),), int(time.time()))
+        note = covered.signed(event, key_of("verdicts")).data
+        end_s = time.monotonic() + 60
+        while client.facts()["stored_bytes"]:  # until its segment is closed
+            assert client.ask("POST", "/covered", note)[0] == 200
+            assert time.monotonic() < end_s
+            time.sleep(0.2)
+        segments = tmp_path / "north-uploads/served/segments"
+        assert {path.suffix for path in segments.iterdir()} == {".segment", ".index"}
+        other = DATA[::-1]
+        # Whoever is told that there is room finds it made.
+        assert client.create(event, commitment_to(event, other, 1))[0] == 201
+        assert not [*segments.iterdir()]
+        client.close()
 
 
 def test_stock_clients_learn_what_is_spoken(north):

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD
+from datacollect.bistro.destination.missing import LOST_SINCE, WITHOUT_DATA, WITHOUT_UPLOAD
 from datacollect.bistro.destination.run.kept_files import ABSENT, CHANGED, OTHER_LENGTH, fault_of
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, DOES_NOT_OPEN, LATE, REFUSED
 from datacollect.files.units import counted, format_duration
@@ -32,6 +32,10 @@ MOST_NAMED = 100
 RUN = "`datacollect event run` goes on"
 UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, until files are collected no more"
 SEND_AGAIN = "ask its person to run `datacollect upload --elsewhere`"
+FROM_COPY = (
+    f"{RUN} where bistros still hold it; else bring it from a copy, or ask its person for it, "
+    "whose receipt proves that it was collected"
+)
 PUT_BACK = "put them back from a copy of the folder; `datacollect event status --verify` compares"
 
 
@@ -246,6 +250,9 @@ def evidence_of(
         n_in_time += is_in_time
         if row.word == COLLECTED:
             files.look(row)
+        was_here = row.entry in listed and listed[row.entry].kind == LOST_SINCE
+        if was_here and not row.word:
+            continue
         if not row.word and is_in_time:
             waiting[row.bistros].add(row.entry.hex(), row.time_s)
         elif (row.word, row.why) == (REFUSED, LATE):
@@ -291,7 +298,7 @@ def evidence_of(
 
 WAITING, UNREAD = "waiting", "log not read"
 # Of these some silent bistro may have a copy.
-MAY_BE_ANYWHERE = (WAITING, WITHOUT_DATA, WITHOUT_UPLOAD, DOES_NOT_OPEN, UNREAD)
+MAY_BE_ANYWHERE = (WAITING, LOST_SINCE, WITHOUT_DATA, WITHOUT_UPLOAD, DOES_NOT_OPEN, UNREAD)
 
 
 def _too_soon(standing: Standing, latest_s: int, now_s: int, n_in_time: int) -> list[Lack]:
@@ -342,6 +349,8 @@ def _listed(
         # What does not open may come sealed anew, until then.
         if each.kind != DOES_NOT_OPEN or now_s <= standing.collect_until_s:
             who = ", ".join(each.bistros) or "people"
+            if each.kind == LOST_SINCE:
+                who = "the destination"
             found[each.kind, who].add(each.entry.hex())
     if not is_listed:
         for kind, n in standing.missing.items():
@@ -351,11 +360,16 @@ def _listed(
             kind,
             who,
             f"{counted(tally.n, 'entry', 'entries')} of {who}: {kind}",
-            UPLOAD_AGAIN if kind == WITHOUT_UPLOAD else f"ask {who}, or {SEND_AGAIN}",
+            _remedy(kind, who),
             standing.deadline_s,
         )
         for (kind, who), tally in sorted(found.items())
     ]
+
+
+def _remedy(kind: str, who: str) -> str:
+    remedies = {WITHOUT_UPLOAD: UPLOAD_AGAIN, LOST_SINCE: FROM_COPY}
+    return remedies.get(kind) or f"ask {who}, or {SEND_AGAIN}"
 
 
 def _judged(unlogged: _Tally, moved: _Tally) -> list[Lack]:

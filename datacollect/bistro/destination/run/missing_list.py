@@ -192,6 +192,7 @@ def missing_list(
     shown: Mapping[bytes, tuple[BistroReceipt, ...]],
     in_time: Iterable[bytes],
     known_entries: Callable[[Iterable[bytes]], set[bytes]],
+    lost_since: Collection[bytes] = frozenset(),
 ) -> list[Missing]:
     """Return what is missing, each entry once, by entry.
 
@@ -205,12 +206,15 @@ def missing_list(
         Entries in time of the logs.
     known_entries : function
         Which of some entries batches name.
+    lost_since : collection of bytes
+        Entries that were collected once, and are not here.
     """
     named = {each.entry: each for each in known}
     others = {*shown, *in_time} - named.keys()
     others -= known_entries(others)
+    others |= {*lost_since} - named.keys()
     found = [
-        missing_of(each, shown.get(each.entry, ()))
+        missing_of(each, shown.get(each.entry, ()), was_collected=each.entry in lost_since)
         for each in (*named.values(), *(Known(entry, 0) for entry in others))
     ]
     return sorted((each for each in found if each is not None), key=lambda each: each.entry)

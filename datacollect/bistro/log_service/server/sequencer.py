@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.folder import NoRoomError
 from datacollect.bistro.formats.assignment.loads import LOADS_PATH, MOST_AGE_S, read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict, beginning_of
+from datacollect.bistro.formats.log.checkpoints import SIZE_STOP
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
+from datacollect.bistro.formats.log.sizes import STRETCH, sizes_data
 from datacollect.bistro.formats.log.tiles import Tile
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, amendments_data
 from datacollect.bistro.http.clocks import now
@@ -26,6 +28,7 @@ from datacollect.bistro.log_service import messages
 from datacollect.bistro.log_service.core import ServiceCore
 from datacollect.bistro.log_service.proving import proof_of
 from datacollect.bistro.log_service.requests import OF_OWNER, acknowledged, post_of
+from datacollect.bistro.log_service.server.mirroring import Mirroring
 from datacollect.errors import ProblemError, StoreError
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ RETRY_S = 1.0
 ENDS_WITHIN_S = 0.5
 # When to ask for a proof again: a checkpoint comes each second, witnesses take a moment.
 PROOF_AGAIN_S = 1
+MIRRORED_PATH = "/mirrored"
 # Each size has one address.
 _SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
 # A core that wants to be told at once is told after this.
@@ -87,6 +91,14 @@ class Sequencer:
         self._is_verdicts = self._core.log == config.event.verdicts
         # The newest table of loads, and as it was signed: it is worth nothing after a minute.
         self._loads: tuple[Loads, bytes] | None = None
+        self._mirroring = Mirroring(
+            config.mirrors,
+            self._core.log,
+            config.event,
+            store.tile,
+            store.published_after,
+            report,
+        )
         self._n_requests = 0
         self._waiting: dict[int, tuple[asyncio.Future[Reply], Callable[[Answer], Reply]]] = {}
         # What cannot be written now, by what was to be done.
@@ -99,6 +111,7 @@ class Sequencer:
     def start(self) -> None:
         """Begin, in the running loop; `broken` has an exception once it cannot go on."""
         self.broken = asyncio.get_running_loop().create_future()
+        self._mirroring.start()
         self._tell(messages.Ticked(now()))
 
     async def stop(self) -> None:
@@ -113,6 +126,7 @@ class Sequencer:
         if not self.broken.cancel() and not self.broken.cancelled():
             self.broken.exception()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._mirroring.close()
         self._answer_all(Reply.words(503, "the service ends; come again", 1))
 
     @property
@@ -241,6 +255,7 @@ class Sequencer:
             self._break(error)
 
     async def _ask_witness(self, action: AskWitness) -> None:
+        await self._mirroring.hold(action.body)
         status, body = await self._ask_url(action.url, action.body)
         self._tell(messages.WitnessAnswered(now(), action.witness, status, body))
 
@@ -258,6 +273,7 @@ class Sequencer:
         self._tell(messages.HeadStored(now(), action.size))
 
     async def _publish(self, action: Publish) -> None:
+        await self._mirroring.keep(action.note)
         await self._durably("cosignatures", lambda: self._store.publish(action))
         self._tell(messages.Published(now(), action.size))
 
@@ -291,8 +307,13 @@ class Sequencer:
             return _or_absent(self._store.published(), TEXT_TYPE)
         if name == "checkpoints" and _SIZE.fullmatch(rest):
             return _or_absent(self._store.published(int(rest)), TEXT_TYPE)
+        if name == "sizes" and _SIZE.fullmatch(rest):
+            return self._sizes(int(rest))
         if name == "tile":
             return self._tile(path.removeprefix("/"))
+        if path == MIRRORED_PATH:
+            status = self._mirroring.status()
+            return _or_absent(None if status is None else json.dumps(status).encode(), JSON_TYPE)
         if path == "/amendments" and not self._is_verdicts:
             return self._amendments()
         if path == LOADS_PATH:
@@ -346,6 +367,12 @@ class Sequencer:
             "proof": None if proof is None else proof.data.decode(),
         }
         return Reply(200, json.dumps(tree).encode(), JSON_TYPE)
+
+    def _sizes(self, stretch: int) -> Reply:
+        # SQLite counts no further.
+        start = min(stretch * STRETCH, SIZE_STOP - STRETCH)
+        sizes = self._store.published_sizes(start, start + STRETCH)
+        return _or_absent(sizes_data(sizes) or None, TEXT_TYPE)
 
     def _tile(self, path: str) -> Reply:
         try:

@@ -1,0 +1,1 @@
+"""Copies of all logs of an event, and what is made of them where the logs themselves are lost."""
