@@ -10,7 +10,8 @@ ROOT = Path(datacollect.__file__).parent
 PAGE = ROOT.parent / "docs/collecting_limits.md"
 PLACES = (
     *("net/deadline.py", "net/tickets.py", "net/http_asking.py", "net/fan_out.py"),
-    *("transfer", "bistro/destination/run"),
+    *("transfer", "bistro/destination/run", "bistro/mirror"),
+    "bistro/log_service/server/mirroring.py",
 )
 # Rates, which are no times.
 RATES = re.compile(r"_PER_S$")
