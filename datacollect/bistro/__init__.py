@@ -24,7 +24,9 @@ server that does what the core says. Imports lead downwards::
 Who owns what: the event's file owns all keys and the deadline, and is known by its hash; an
 amendment, an entry of the logs like others, owns what is changed of it. `ServiceCore` owns which
 index an entry has and which checkpoint comes next; its shell owns the disk, and tells what is on
-it. `WitnessCore` owns what it has signed; its shell writes that down before the answer leaves.
+it. `WitnessCore` owns what it has signed; its shell writes that down before the answer leaves. A
+person owns an entry by the key that it commits to, and hands in by the key of a ticket: both sign
+for one receiver at a time, and neither leaves its host.
 """
 
 from importlib import import_module

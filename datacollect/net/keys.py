@@ -143,6 +143,15 @@ def public_key_bytes(text: str, place: str = "a key") -> bytes:
     return raw
 
 
+def public_text(raw: bytes) -> str:
+    """Return the text of a public key of 32 bytes.
+
+    >>> public_text(bytes(32))
+    'ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='
+    """
+    return PUBLIC + base64.b64encode(raw).decode()
+
+
 def sign_token(key: PrivateKey, payload: bytes, assertion: str, footer: bytes = b"") -> str:
     """Sign a payload as PASETO v4.public.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from collections.abc import Callable
 
 from instances.broken_trees import places, with_value
 from instances.dressed_texts import damaged
-from instances.events import event_of, key_of, proof_of
+from instances.events import event_of, key_of, owner_key, owner_of, proof_of, ticket_of
 
 from datacollect.bistro.formats.assignment.loads import (
     FORMAT,
@@ -34,7 +35,6 @@ from datacollect.bistro.formats.custody.bistro_receipt import (
 )
 from datacollect.bistro.formats.custody.segments import MOST_SEGMENT_BYTES, PIECE, read_index
 from datacollect.bistro.formats.custody.verdicts import Covered, Verdict, read_covered, read_verdict
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import signed
@@ -44,6 +44,7 @@ from datacollect.bistro.formats.receipt.upload_wish import (
     commitment_of,
     metadata_of,
     metadata_text,
+    push_metadata,
 )
 from datacollect.bistro.upload_server.tus import _checksum, _whole
 from datacollect.errors import DatacollectError
@@ -64,7 +65,7 @@ ROWS = [
 ]
 EVENT = event_of(bistros=ROWS, verdicts={"log": LOG.text})
 NOW_S = EVENT.opens_s + 1
-COMMITMENT = Commitment(EVENT.id, b"s" * 32, 1000, b"c" * 32, b"p" * 32)
+COMMITMENT = Commitment(EVENT.id, b"s" * 32, 1000, b"c" * 32, b"p" * 32, owner_of("words"))
 TIME_S = 1_800_000_000
 RECEIPT = BistroReceipt(EVENT.id, "north", COMMITMENT.entry, 1000, b"c" * 32, False, 3, TIME_S)
 DEEP = b"[" * 10_000
@@ -112,7 +113,7 @@ def _receipt(rng: random.Random) -> str | None:
 def _batch(rng: random.Random) -> str | None:
     """Batches: damaged, or with an odd note that the bistro's own key signs, or odd rows."""
     n_rows = rng.randrange(4)
-    row = row_of(COMMITMENT, 1000, b"c" * 32, bytes(16), TIME_S)
+    row = row_of(COMMITMENT, 1000, b"c" * 32, bytes(16), TIME_S, bytes(64))
     rows = np.array([row] * n_rows, ROW)
     raw = bytearray(rows.tobytes())
     if raw and rng.random() < 0.5:
@@ -213,13 +214,19 @@ def _loads(rng: random.Random) -> str | None:
 
 
 PROOF = proof_of(COMMITMENT.entry, EVENT.services[0].log.name, NOW_S)
-TICKET = new_ticket(EVENT, bytes(16), bytes(32), key_of("organiser")).token
-METADATA = {
-    "commitment": commitment_json(COMMITMENT),
-    "proof": PROOF.data,
-    "ticket": TICKET.encode(),
-}
-ADMISSION = Admission(EVENT, 10**6)
+METADATA = metadata_of(
+    push_metadata(
+        COMMITMENT,
+        PROOF.data,
+        event=EVENT,
+        bistro_key=key_of("north").public,
+        sha256=COMMITMENT.ciphertext_sha256,
+        size=COMMITMENT.size,
+        owner=owner_key("words"),
+        ticket=ticket_of(EVENT),
+    )
+)
+ADMISSION = Admission(EVENT, key_of("north").public, 10**6)
 
 
 def _metadata(rng: random.Random) -> str | None:
@@ -231,10 +238,10 @@ def _metadata(rng: random.Random) -> str | None:
     else:
         name = rng.choice([*METADATA])
         text = metadata_text(METADATA | {name: damaged(rng, METADATA[name])})
-    if "sealed_anew" not in text and rng.random() < 0.5:
-        text += ",sealed_anew MQ=="
+    if rng.random() < 0.1:  # as if it were sealed anew, which nobody has signed
+        text += f",sha256 {base64.b64encode(b'x' * 32).decode()}"
     wish = ADMISSION.wish_of(text, rng.choice([1000, 1000, 0, 999, 2**63 - 1]), NOW_S)
-    if wish.commitment != COMMITMENT or wish.size > 10**7:
+    if wish.commitment != COMMITMENT or wish.size != COMMITMENT.size or wish.sealed_anew:
         return f"{text} is taken as {wish}"
     values = metadata_of(text)
     return None if metadata_of(metadata_text(values)) == values else "not read as it is written"

@@ -37,7 +37,7 @@ from datacollect.bistro.formats.custody.verdicts import (  # noqa: E402
 from datacollect.bistro.formats.event.file import read_event  # noqa: E402
 from datacollect.bistro.formats.log.acknowledgement import acknowledge  # noqa: E402
 from datacollect.bistro.formats.receipt.receipt import read_receipt  # noqa: E402
-from datacollect.bistro.formats.receipt.upload_wish import commitment_of, metadata_of  # noqa: E402
+from datacollect.bistro.formats.receipt.upload_wish import Admission  # noqa: E402
 from datacollect.bistro.formats.sealing.keep import read_keep  # noqa: E402
 from datacollect.bistro.person import pushing  # noqa: E402
 from datacollect.bistro.person import upload as uploading  # noqa: E402
@@ -92,10 +92,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _hold(self, body: bytes) -> None:
         event = self.server.event
-        said = metadata_of(self.headers["Upload-Metadata"])
-        entry = commitment_of(said["commitment"], event.id).entry
+        # What its owner has not signed for is not taken.
+        admission = Admission(event, event.bistros[0].key, 2**40)
+        length = int(self.headers["Upload-Length"])
+        wish = admission.wish_of(self.headers["Upload-Metadata"], length, 1_800_000_001)
+        entry, anew = wish.commitment.entry, wish.sealed_anew
         digest = hashlib.sha256(body).digest()
-        anew = said.get("sealed_anew") == b"1"
+        assert (len(body), digest) == (wish.size, wish.sha256)
         self.server.held.add((entry.hex(), anew, digest))
         word = BistroReceipt(
             event.id, "north", entry, len(body), digest, anew, 0, 1_800_000_001

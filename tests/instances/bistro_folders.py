@@ -8,11 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pyrage
-from instances.events import DEADLINE_S, event_bytes, key_of
+from instances.events import (
+    DEADLINE_S,
+    event_bytes,
+    key_of,
+    owner_of,
+    owners_signature,
+    ticket_of,
+)
 
 from datacollect.bistro.formats.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
 from datacollect.bistro.formats.custody.segments import PIECE, batch_name, index_name, segment_name
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.statements import hand_in_statement, push_statement
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.entry import Commitment, header_bytes
 from datacollect.bistro.formats.sealing.sealed import Inner, seal
@@ -45,7 +53,10 @@ def collecting_event(**changes: object):
 
 
 class HandedIn:
-    """A file as its person has sealed it; the salt is its number."""
+    """A file as its person has sealed it; the salt and the owner are of its number.
+
+    `signature`: inside the seal; by default that of the ticket.
+    """
 
     def __init__(
         self,
@@ -54,19 +65,22 @@ class HandedIn:
         content: bytes = b"income",
         *,
         ticket: int | None = None,
-        secret: bytes | None = None,
+        signature: bytes | None = None,
         name: str = "return.pdf",
         header: bytes | None = None,
     ) -> None:
         fields = {"event": event.id.hex(), "name": name}
         if ticket is not None:
             fields["ticket"] = ticket.to_bytes(16, "big").hex()
-            secret = secret_of(ticket) if secret is None else secret
+            if signature is None:
+                signature = signature_inside(event, number, ticket)
         self.event, self.content = event, content
-        self.inner = Inner(header_bytes(fields) if header is None else header, bytes(32), secret)
+        self.inner = Inner(header_bytes(fields) if header is None else header, bytes(32), signature)
         self.sealed, told = self.seal_anew()
-        salt = number.to_bytes(32, "big")
-        self.commitment = Commitment(event.id, salt, len(self.sealed), told.sha256, told.content_p)
+        salt, owner = number.to_bytes(32, "big"), owner_of(f"{number}")
+        self.commitment = Commitment(
+            event.id, salt, len(self.sealed), told.sha256, told.content_p, owner
+        )
         self.ticket = bytes(16) if ticket is None else ticket.to_bytes(16, "big")
 
     @property
@@ -78,14 +92,22 @@ class HandedIn:
         told = seal(BytesIO(self.content), out, self.inner, self.event.recipients)
         return out.getvalue(), told
 
-    def row(self, data: bytes | None = None, time_s: int = DEADLINE_S - 50):
+    def row(
+        self, data: bytes | None = None, time_s: int = DEADLINE_S - 50, *, bistro: str = "north"
+    ):
+        """Return the row of a bistro to which its owner has pushed these bytes."""
         held = self.sealed if data is None else data
         digest = sha256(held).digest()
-        return row_of(self.commitment, len(held), digest, self.ticket, time_s)
+        key = next(each.key for each in self.event.bistros if each.name == bistro)
+        said = push_statement(self.event.id, key, self.entry, digest, len(held))
+        signature = owners_signature(said, self.commitment.owner)
+        return row_of(self.commitment, len(held), digest, self.ticket, time_s, signature)
 
 
-def secret_of(ticket: int) -> bytes:
-    return sha256(b"%d" % ticket).digest()
+def signature_inside(event, number: int, ticket: int) -> bytes:
+    """Return what a ticket signs inside the seal of the file of that number."""
+    said = hand_in_statement(event.id, number.to_bytes(32, "big"), owner_of(f"{number}"))
+    return ticket_of(event, ticket).key.sign(said)
 
 
 class MadeBistro:
@@ -126,7 +148,7 @@ class MadeBistro:
     def push(self, *uploads: HandedIn) -> None:
         """Take whole uploads, into one segment and one batch."""
         self.segment(*((each.entry, 0, each.sealed) for each in uploads))
-        self.batch(*(each.row() for each in uploads))
+        self.batch(*(each.row(bistro=self.name) for each in uploads))
 
     def write(self, name: str, data: bytes) -> None:
         path = self.folder / name

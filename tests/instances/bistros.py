@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.client
 import json
@@ -12,14 +13,22 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from instances.agents import running, write_agent
-from instances.events import counting_bytes, draft, key_of, proof_of
+from instances.events import (
+    counting_bytes,
+    draft,
+    key_of,
+    owner_of,
+    owners_signature,
+    proof_of,
+    ticket_of,
+)
 from instances.ports import free_port
 from instances.timestamping import World
 
 from datacollect.bistro.formats.event.draft import complete
 from datacollect.bistro.formats.event.event import Event
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import Ticket, new_ticket
+from datacollect.bistro.formats.event.statements import give_up_statement, push_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import commitment_json, metadata_text
 from datacollect.bistro.upload_server.server import Bistro
@@ -62,25 +71,44 @@ def bistro_event(folder: Path, **changes: object) -> Event:
     return read_event(data)
 
 
-def ticket_of(event: Event, number: int = 1) -> Ticket:
-    return new_ticket(event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
-
-
 def commitment_to(event: Event, data: bytes, salt: int = 0) -> Commitment:
     """Return what commits to some bytes as if they were sealed."""
     return Commitment(
-        event.id, salt.to_bytes(32, "big"), len(data), hashlib.sha256(data).digest(), b"p" * 32
+        event.id,
+        salt.to_bytes(32, "big"),
+        len(data),
+        hashlib.sha256(data).digest(),
+        b"p" * 32,
+        owner_of(f"{salt}"),
     )
 
 
-def metadata(event: Event, commitment: Commitment, number: int = 1, **more: bytes) -> str:
-    """Return the header that lets an upload begin: proved a minute before now."""
+def metadata(
+    event: Event,
+    commitment: Commitment,
+    number: int = 1,
+    *,
+    bistro: str = "north",
+    size: int | None = None,
+    **more: bytes,
+) -> str:
+    """Return the header that lets an upload begin: proved a minute before now.
+
+    It is signed by the owner and the ticket, for what is pushed: `size`, and `sha256` of `more`.
+    """
     log = event.services[0].log.name
     proof = proof_of(commitment.entry, log, int(time.time()) - 60)
+    key = key_of(bistro).public
+    sha256 = more.get("sha256", commitment.ciphertext_sha256)
+    n_bytes = commitment.size if size is None else size
+    said = push_statement(event.id, key, commitment.entry, sha256, n_bytes)
+    ticket = ticket_of(event, number)
     values = {
         "commitment": commitment_json(commitment),
         "proof": proof.data,
-        "ticket": ticket_of(event, number).token.encode(),
+        "owner": owners_signature(said, commitment.owner),
+        "ticket": ticket.token.encode(),
+        "holder": ticket.key.sign(said),
     }
     return metadata_text(values | more)
 
@@ -146,14 +174,14 @@ def running_bistro(
         closing(Bistro(config_of_uploads, records.append)) as bistro,
         running(path, handlers=handlers_of(bistro)) as agent,
     ):
-        yield Client(agent.address), bistro
+        yield Client(agent.address, name), bistro
 
 
 class Client:
     """Speaks to a bistro over one connection at a time."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self.address = address
+    def __init__(self, address: tuple[str, int], bistro: str = "north") -> None:
+        self.address, self.bistro = address, bistro
         self.context = ssl.create_default_context()
         self.context.check_hostname = False
         self.context.verify_mode = ssl.CERT_NONE
@@ -187,7 +215,7 @@ class Client:
     ) -> tuple[int, dict[str, str], bytes]:
         headers = {
             "Upload_Length": str(commitment.size),
-            "Upload_Metadata": metadata(event, commitment, number),
+            "Upload_Metadata": metadata(event, commitment, number, bistro=self.bistro),
         }
         if body is not None:
             headers["Content_Type"] = PUSH
@@ -197,6 +225,15 @@ class Client:
         self, path: str, offset: int, body: bytes, **more: str
     ) -> tuple[int, dict[str, str], bytes]:
         return self.ask("PATCH", path, body, Content_Type=PUSH, Upload_Offset=str(offset), **more)
+
+    def give_up(
+        self, event: Event, path: str, commitment: Commitment
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Have the owner of an entry give its upload up."""
+        key = key_of(self.bistro).public
+        said = give_up_statement(event.id, key, path.rpartition("/")[2])
+        signature = base64.b64encode(owners_signature(said, commitment.owner)).decode()
+        return self.ask("DELETE", path, Datacollect_Signature=signature)
 
     def facts(self) -> dict:
         return json.loads(self.ask("GET", "/bistro")[2])

@@ -9,12 +9,27 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from instances.events import event_bytes, event_of, key_of, witness_names
+from instances.events import (
+    event_bytes,
+    event_of,
+    key_of,
+    owner_of,
+    owners_signature,
+    witness_names,
+)
 from instances.log_store import LogStore
 
-from datacollect.bistro.formats.custody.batches import ROW, Batch, row_of, sign_batch
+from datacollect.bistro.formats.custody.batches import (
+    OWNERLESS_ROW,
+    ROW,
+    Batch,
+    row_of,
+    sign_batch,
+)
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
@@ -54,6 +69,17 @@ def custody_event(**changes: object) -> Event:
 
 def custody_event_bytes(**changes: object) -> bytes:
     return event_bytes(**CHANGES, **changes)
+
+
+def older_event_bytes(**changes: object) -> bytes:
+    """Return the file of an event of version 1, in which tickets were words."""
+    data = custody_event_bytes(**changes)
+    return data.replace(b"datacollect-event/2", b"datacollect-event/1")
+
+
+@cache
+def older_event(**changes: object) -> Event:
+    return read_event(older_event_bytes(**changes))
 
 
 class Answering:
@@ -233,7 +259,8 @@ def commitment_of(event: Event, text: str) -> Commitment:
     data = sealed(text)
     salt = hashlib.sha256(f"salt {text}".encode()).digest()
     content = hashlib.sha256(f"content {text}".encode()).digest()
-    return Commitment(event.id, salt, len(data), hashlib.sha256(data).digest(), content)
+    owner = owner_of(text) if event.is_signed_for else None
+    return Commitment(event.id, salt, len(data), hashlib.sha256(data).digest(), content, owner)
 
 
 def batch_of(
@@ -244,17 +271,47 @@ def batch_of(
     commitments: Sequence[Commitment],
     changes: dict[str, bytes | int] | None = None,
 ) -> Batch:
-    """Return a batch with a row of each commitment; `changes` of all rows, by column."""
+    """Return a batch with a row of each commitment; `changes` of all rows, by column.
+
+    Owners sign for what the rows say then, unless `changes` has other signatures.
+    """
+    if not event.is_signed_for:
+        return _ownerless(event, bistro, number, previous, commitments)
     rows = np.array(
         [
-            row_of(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s)
+            row_of(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s, bytes(64))
             for each in commitments
         ],
         ROW,
     )
     for column, value in (changes or {}).items():
         rows[column] = value
+    if "signature" not in (changes or {}):
+        key = next(each.key for each in event.bistros if each.name == bistro)
+        for row, each in zip(rows, commitments, strict=True):
+            said = push_statement(
+                event.id, key, bytes(row["entry"]), bytes(row["sha256"]), int(row["size"])
+            )
+            row["signature"] = owners_signature(said, each.owner)
     return sign_batch(event, bistro, number, previous, event.deadline_s, rows, key_of(bistro))
+
+
+def _ownerless(
+    event: Event, bistro: str, number: int, previous: bytes, commitments: Sequence[Commitment]
+) -> Batch:
+    """Return a batch as bistros signed them in events of version 1."""
+    rows = [
+        (
+            *(each.entry, each.salt, each.content, each.size, each.ciphertext_sha256),
+            *(each.size, each.ciphertext_sha256, bytes(16), event.deadline_s),
+        )
+        for each in commitments
+    ]
+    return sign_batch(
+        *(event, bistro, number, previous, event.deadline_s),
+        np.array(rows, OWNERLESS_ROW),
+        key_of(bistro),
+    )
 
 
 def word_of(

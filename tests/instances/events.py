@@ -9,6 +9,7 @@ from datacollect.bistro.formats.event.draft import complete
 from datacollect.bistro.formats.event.event import Event
 from datacollect.bistro.formats.event.fields import EVENT
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.tickets import Ticket, new_ticket
 from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
@@ -19,7 +20,7 @@ from datacollect.bistro.formats.log.notes import Note
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.tree import leaf_hash
 from datacollect.files.toml_tables import toml_of
-from datacollect.net.keys import PrivateKey
+from datacollect.net.keys import PrivateKey, public_key_bytes
 
 # Thursday, 2027-04-15, a second before midnight in New York.
 DEADLINE_S = 1_807_847_999
@@ -35,6 +36,34 @@ RECIPIENTS = (
 def key_of(who: str) -> PrivateKey:
     """Return the key of somebody, always the same one."""
     return PrivateKey(sha256(who.encode()).digest())
+
+
+# By their public halves: who has handed something in.
+_OWNERS: dict[bytes, PrivateKey] = {}
+
+
+def owner_key(what: str) -> PrivateKey:
+    """Return the key of whoever owns an entry, always the same one."""
+    key = key_of(f"owner {what}")
+    _OWNERS[public_key_bytes(key.public)] = key
+    return key
+
+
+def owner_of(what: str) -> bytes:
+    """Return the public half of that, as a commitment names it."""
+    return public_key_bytes(owner_key(what).public)
+
+
+def owners_signature(statement: bytes, owner: bytes | None) -> bytes:
+    """Return the signature of an owner that a test has made; zeros for any other."""
+    key = _OWNERS.get(owner or b"")
+    return bytes(64) if key is None else key.sign(statement)
+
+
+def ticket_of(event: Event, number: int = 1) -> Ticket:
+    """Return a ticket of an event, always the same one."""
+    seed = sha256(f"ticket {number}".encode()).digest()
+    return new_ticket(event, number.to_bytes(16, "big"), seed, key_of("organiser"))
 
 
 def witness_names(n: int = 4) -> list[str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pyrage
 from instances.agents import running, write_agent
-from instances.bistros import NAMES, ticket_of
-from instances.events import key_of
+from instances.bistros import NAMES
+from instances.events import key_of, ticket_of
 from instances.ports import free_port
 from instances.timestamping import World
 

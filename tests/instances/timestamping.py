@@ -6,6 +6,7 @@ Nothing here waits for a time: it waits for what is to come, with a generous end
 from __future__ import annotations
 
 import asyncio
+import base64
 import http.client
 import json
 import os
@@ -23,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import trustme
-from instances.events import counting_bytes, draft, key_of
+from instances.events import counting_bytes, draft, key_of, ticket_of
 from instances.ports import free_port
 
 from datacollect.bistro.formats.event.draft import complete
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.event.statements import commit_statement
+from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.log.checkpoints import witness_key
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import checkpoint_time
@@ -264,9 +266,8 @@ class World:
 
     # People -----------------------------------------------------------------------------------
 
-    def ticket(self, number: int = 1) -> str:
-        made = new_ticket(self.event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
-        return made.token
+    def ticket(self, number: int = 1) -> Ticket:
+        return ticket_of(self.event, number)
 
     def connection(self, url: str) -> http.client.HTTPSConnection:
         port = int(url.rpartition(":")[2])
@@ -289,10 +290,23 @@ class World:
     def get(self, service: Service, path: str) -> Answer:
         return self.ask(service, "GET", path)
 
+    def commit_body(self, service: Service, entry: bytes | list[bytes], number: int = 1) -> bytes:
+        """Return a request to commit, signed by a ticket for the service's log."""
+        ticket = self.ticket(number)
+        entries = [entry] if isinstance(entry, bytes) else entry
+        log = next(each.log for each in self.event.services if each.url == service.url)
+        said = commit_statement(self.event.id, log.key, entries)
+        given = [each.hex() for each in entries]
+        tree = {
+            "entry": given[0] if isinstance(entry, bytes) else given,
+            "ticket": ticket.token,
+            "signature": base64.b64encode(ticket.key.sign(said)).decode(),
+        }
+        return json.dumps(tree).encode()
+
     def commit(self, service: Service, entry: bytes | list[bytes], number: int = 1) -> Answer:
         """Commit to an entry, or to several, with a ticket; come again while it starts."""
-        given = entry.hex() if isinstance(entry, bytes) else [each.hex() for each in entry]
-        body = json.dumps({"entry": given, "ticket": self.ticket(number)}).encode()
+        body = self.commit_body(service, entry, number)
 
         def answer() -> Answer | None:
             found = self.ask(service, "POST", "/commit", body)

@@ -16,12 +16,12 @@ from instances.agents import KEY, write_agent
 from instances.bistro_folders import event_file
 from instances.bistros import bistro_event
 from instances.collected import EVENT, Collected
-from instances.events import draft_text, event_bytes, key_of
+from instances.events import draft_text, event_bytes, key_of, ticket_of
 from instances.timestamping import World
 from remedies.trying import Example, call, in_folder, in_new_folder, told, until
 
 import datacollect as dc
-from datacollect.bistro.destination.keys import ticket_secrets
+from datacollect.bistro.destination.keys import ticket_keys
 from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD, Missing
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
@@ -34,9 +34,9 @@ from datacollect.bistro.formats.event.amendments import (
     read_amendment,
 )
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.notes import parse_note, signed
+from datacollect.bistro.formats.sealing.keep import MAGIC, OLDER_MAGIC
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.upload_server.amending import Amending
 from datacollect.bistro.upload_server.server import Bistro
@@ -46,6 +46,7 @@ from datacollect.transfer.agent.config.file import AgentConfig
 
 CLOSED = [{"url": f"https://127.0.0.1:{i + 1}", "key": key_of(f"s{i}").public} for i in range(2)]
 NEW = "event new d.toml -o e.toml"
+OLDER = event_bytes().replace(b"datacollect-event/2", b"datacollect-event/1")
 
 
 def new(line=NEW, **changes):
@@ -131,9 +132,7 @@ def open_event():
         world.start_witnesses(0, 1, 2)
         world.start()
         shutil.copy(folder / "world/event.toml", folder / "e.toml")
-        (folder / "my.ticket").write_text(
-            new_ticket(world.event, bytes(16), bytes(32), key_of("organiser")).text
-        )
+        (folder / "my.ticket").write_text(ticket_of(world.event).text)
         write_private_key(folder / "o.key", key_of("organiser"))
         (folder / "a.txt").write_text("mine")
         with mock.patch.dict(os.environ, SSL_CERT_FILE=str(world.authority)):
@@ -170,6 +169,16 @@ def with_files(line, **changes):
                 if data is not None:
                     (folder / name).write_bytes(data)
             return call(line)
+
+    return run
+
+
+def with_an_older_keep(line):
+    """Run a command beside what an older version has kept: its end says so."""
+
+    def run():
+        kept = handed_in()["a.txt.keep"].removesuffix(MAGIC) + OLDER_MAGIC
+        return with_files(line, a__txt__keep=kept)()
 
     return run
 
@@ -228,7 +237,7 @@ def given(_):
 def secrets(folder):
     """Read the tickets of all people, as a destination does before it collects."""
     config = DestinationConfig.from_file(folder / "d.toml")
-    ticket_secrets(config.tickets, read_event((folder / "e.toml").read_bytes()))
+    ticket_keys(config.tickets, read_event((folder / "e.toml").read_bytes()))
 
 
 RUN = "event run e.toml --destination d.toml --once"
@@ -424,6 +433,16 @@ EXAMPLES = [
         "a ticket is needed to hand in: give its file with --ticket",
         in_folder("upload a.txt --event e.toml", e_toml=event_bytes(services=CLOSED), a_txt="mine"),
         handed_in,
+    ),
+    Example(
+        "verify and audit read it, and `datacollect event new` makes one of today's",
+        in_folder("upload a.txt --event e.toml", e_toml=OLDER, a_txt="mine"),
+        new(),
+    ),
+    Example(
+        "in with it any more; `datacollect verify` reads it, and to hand the file in",
+        with_an_older_keep("upload a.txt.keep --event e.toml"),
+        with_an_older_keep(f"{VERIFY} --file a.txt.keep"),
     ),
     Example(
         "; `datacollect upload` writes one",

@@ -56,6 +56,11 @@ if TYPE_CHECKING:
 
 # Services log what they have acknowledged within seconds; clocks may differ by so much.
 OVER_AFTER_S = 600
+# Of an event of version 1.
+HEARD_TICKETS = (
+    "an event of this older kind does not show who has handed something in: whoever heard a ticket "
+    "could use it"
+)
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,8 @@ class Audit:
         Who has signed what does not fit together.
     custody : Custody or None
         What became of the uploads; None where only the logs were audited.
+    caveat : str
+        What an event of this kind cannot show; empty where there is nothing to say.
     """
 
     event: str
@@ -117,6 +124,7 @@ class Audit:
     receipts: tuple[AuditedReceipt, ...]
     evidence: tuple[Lie, ...]
     custody: Custody | None = None
+    caveat: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -163,6 +171,7 @@ class Audit:
             ],
             "evidence": [{"who": each.who, "text": each.text} for each in self.evidence],
             "custody": self.custody and self.custody.to_dict(),
+            "caveat": self.caveat or None,
         }
 
 
@@ -255,7 +264,10 @@ def audit_event(
         )
         lies += custody.lies
     evidence = tuple(dict.fromkeys(lies))
-    return Audit(found.id.hex(), tuple(logs), tuple(listed), tuple(judged), evidence, custody)
+    caveat = "" if found.is_signed_for else HEARD_TICKETS
+    return Audit(
+        found.id.hex(), tuple(logs), tuple(listed), tuple(judged), evidence, custody, caveat
+    )
 
 
 def _sources(

@@ -1,4 +1,4 @@
-"""Batches of bistros: whether their rows open commitments, and whether they make one chain."""
+"""Batches of bistros: whether somebody has handed their rows in, and whether they make a chain."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.bistro.auditor.findings import OPENS_NOTHING, Finding, finding
+from datacollect.bistro.auditor.findings import NOT_HANDED_IN, OPENS_NOTHING, Finding, finding
 from datacollect.bistro.auditor.tables import HELD
 from datacollect.bistro.formats.custody.batch_chain import Link, chain_faults
-from datacollect.bistro.formats.custody.batches import opening, read_batch
+from datacollect.bistro.formats.custody.batches import judged, read_batch
 from datacollect.bistro.formats.receipt.evidence import Lie
 from datacollect.errors import ProblemError
 
@@ -43,7 +43,7 @@ class BatchRead:
     head : BatchHead or None
         None: it is no batch of the event.
     held : numpy.ndarray
-        Of dtype `HELD`, the rows that open their commitments.
+        Of dtype `HELD`, the rows that their owners have signed for.
     findings : list of Finding
     trouble : str
         Why it is no batch.
@@ -56,7 +56,7 @@ class BatchRead:
 
 
 def read(data: bytes, event: Event, place: str) -> BatchRead:
-    """Read a batch, and compute the commitments of all its rows.
+    """Read a batch, compute the commitments of all its rows, and verify what owners have signed.
 
     Parameters
     ----------
@@ -70,17 +70,23 @@ def read(data: bytes, event: Event, place: str) -> BatchRead:
         batch = read_batch(data, event, place)
     except ProblemError as error:
         return BatchRead(None, np.zeros(0, HELD), [], str(error))
-    rows = batch.rows
-    is_open = opening(rows, event.id)
-    invented = [row["entry"].tobytes() for row in rows[~is_open]]
+    rows, found = batch.rows, judged(batch, event)
+    invented = _entries(rows[~found.is_open])
+    not_signed = _entries(rows[found.is_open & ~found.is_handed_in])
     names = [each.name for each in event.bistros]
-    held = np.zeros(int(is_open.sum()), HELD)
+    held = np.zeros(int(found.is_handed_in.sum()), HELD)
     for column in ("entry", "size", "sha256"):
-        held[column] = rows[column][is_open]
+        held[column] = rows[column][found.is_handed_in]
     held["bistro"], held["batch"] = names.index(batch.bistro), batch.number
     link = Link(batch.number, batch.digest, batch.previous)
     head = BatchHead(batch.bistro, link, len(rows))
-    return BatchRead(head, held, finding(OPENS_NOTHING, (batch.bistro,), invented))
+    findings = finding(OPENS_NOTHING, (batch.bistro,), invented)
+    findings += finding(NOT_HANDED_IN, (batch.bistro,), not_signed)
+    return BatchRead(head, held, findings)
+
+
+def _entries(rows: np.ndarray) -> list[bytes]:
+    return [row["entry"].tobytes() for row in rows]
 
 
 def chain(heads: Iterable[BatchHead]) -> tuple[list[Lie], list[str]]:

@@ -18,6 +18,7 @@ from datacollect.bistro.auditor.verdict_reading import VerdictsRead, read_verdic
 from datacollect.bistro.auditor.workers import n_processes_for, workers_of
 from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt, read_bistro_receipt
+from datacollect.bistro.formats.custody.verdicts import reasons_of
 from datacollect.bistro.formats.log.checkpoints import cosigned_times
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.formats.log.proofs import LogProof
@@ -185,6 +186,7 @@ def audit_custody(
             found.numbers(event),
             # While people still hand in, a batch may be younger than what was read of a log.
             is_whole and is_over,
+            reasons_of(event),
         )
         return _judged(workers, spool, rules, found, read, is_over=is_over)
 

@@ -22,6 +22,7 @@ SUPERSEDES_ITSELF = "It has said {} superseded by the same one."
 SUPERSEDED_BY_NOTHING = "It has said {} superseded by others, which it had not collected."
 LACKS_ROW = "It has signed receipts for {}, and other rows in the batches that they name."
 OPENS_NOTHING = "It has signed rows for {} that open no commitment."
+NOT_HANDED_IN = "It has signed rows for {} that lack the owner's signature: nobody handed that in."
 HOLDS_OTHER = "It has signed that it holds other bytes than were committed to, for {}."
 
 # One of several has failed, and nothing that is signed says which.

@@ -28,7 +28,7 @@ HELD = np.dtype(
     [("entry", "V32"), ("bistro", "<u2"), ("batch", "<u8"), ("size", "<u8"), ("sha256", "V32")]
 )
 
-# A verdict: where it stands in its log, and what it says, as indices of `WORDS` and of `REASONS`.
+# A verdict: where it stands in its log, and what it says, by numbers.
 SAID = np.dtype([("entry", "V32"), ("index", "<i8"), ("word", "u1"), ("why", "u1")])
 
 # By the entry that counts instead: which one it is said to supersede, and where.

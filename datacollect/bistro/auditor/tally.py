@@ -32,7 +32,7 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # By its code; 0: there is no verdict.
 WORDS = ("missing", COLLECTED, REFUSED, SUPERSEDED)
@@ -61,6 +61,8 @@ class Rules:
     is_whole : bool
         Whether all logs could be read to their end, and nothing contradicts them: what is in none
         was never logged.
+    reasons : tuple of str
+        Why something is refused, by the numbers in the tables.
     """
 
     latest_s: int
@@ -69,6 +71,7 @@ class Rules:
     logs: tuple[str, ...]
     batches: frozenset[tuple[int, int]]
     is_whole: bool
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
     in_time = times_s <= rules.latest_s
     missing = entries[in_time & (words == MISSING_CODE)]
     holders = _holders(missing, tables, rules)
-    counts = _counts(words[in_time], whys[in_time])
+    counts = _counts(words[in_time], whys[in_time], rules.reasons)
     counts["late"] = int((~in_time & (times_s < NEVER_S)).sum())
     counts["unproved"] = int((times_s == NEVER_S).sum())
     counts["acknowledged"] = sum(len(found) for found in holders.values())
@@ -123,12 +126,12 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
     return Tally(counts, findings, _listed(missing[:MOST_MISSING]))
 
 
-def _counts(words: np.ndarray, whys: np.ndarray) -> Counter[str]:
+def _counts(words: np.ndarray, whys: np.ndarray, reasons: Sequence[str]) -> Counter[str]:
     """Count entries in time by their verdicts."""
     counts = Counter(in_time=len(words))
     for code, word in enumerate(WORDS):
         counts[word] = int((words == code).sum())
-    for code, why in enumerate(REASONS, 1):
+    for code, why in enumerate(reasons, 1):
         counts[f"refused: {why}"] = int(((words == REFUSED_CODE) & (whys == code)).sum())
     return counts
 

@@ -15,11 +15,11 @@ from datacollect.bistro.auditor.tables import DISPLACED, SAID
 from datacollect.bistro.auditor.tally import COLLECTED_CODE, REFUSED_CODE, SUPERSEDED_CODE
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
-    REASONS,
     REFUSED,
     SUPERSEDED,
     Verdict,
     read_verdict,
+    reasons_of,
 )
 from datacollect.bistro.formats.event.event import Service
 from datacollect.bistro.formats.log.checkpoints import cosigned_times
@@ -146,7 +146,7 @@ class _Rows:
         self._said: list[tuple[bytes, int, int, int]] = []
         self._displaced: list[tuple[bytes, bytes, int]] = []
         self._n_others, self._first_other = 0, ""
-        self._begin, self._ends = _usual(event.id)
+        self._begin, self._ends = _usual(event)
 
     @property
     def lies(self) -> list[Lie]:
@@ -200,13 +200,13 @@ class _Rows:
         self._displaced.clear()
 
 
-def _usual(event: bytes) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
+def _usual(event: Event) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
     """Return how verdicts begin, and by how those end that supersede nothing: their codes."""
     nothing = bytes(32)
-    verdicts = [(Verdict(event, nothing, COLLECTED), (COLLECTED_CODE, 0))]
+    verdicts = [(Verdict(event.id, nothing, COLLECTED), (COLLECTED_CODE, 0))]
     verdicts += [
-        (Verdict(event, nothing, REFUSED, why), (REFUSED_CODE, i))
-        for i, why in enumerate(REASONS, 1)
+        (Verdict(event.id, nothing, REFUSED, why), (REFUSED_CODE, i))
+        for i, why in enumerate(reasons_of(event), 1)
     ]
     begin, _, _ = verdicts[0][0].data.partition(nothing.hex().encode())
     return begin, {verdict.data[len(begin) + 64 :]: codes for verdict, codes in verdicts}

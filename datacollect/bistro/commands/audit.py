@@ -113,6 +113,8 @@ def _show(found: Audit) -> None:
         emit_text(f"{receipt.file}: {receipt.trouble or 'proves no time'}", 2)
     if found.custody is not None:
         _show_custody(found.custody)
+    if found.caveat:
+        emit_text(found.caveat)
     for lie in found.evidence:
         emit_text(f"evidence: {lie.who}: {lie.text}")
     emit("nothing contradicts anything" if not found.evidence else "there is evidence of lies")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.bistro.formats.custody.batch_chain import chain_faults
-from datacollect.bistro.formats.custody.batches import opening
+from datacollect.bistro.formats.custody.batches import judged
 from datacollect.bistro.formats.receipt.evidence import Lie
 from datacollect.files.units import counted
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.custody.batch_chain import Link
     from datacollect.bistro.formats.custody.batches import Batch
+    from datacollect.bistro.formats.event.event import Event
 
 
 def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], bytes]) -> list[Lie]:
@@ -60,26 +61,34 @@ def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], by
     return [Lie(bistro, text) for text in texts]
 
 
-def opening_rows(batch: Batch) -> tuple[np.ndarray, list[Lie]]:
-    """Return the rows of a batch that open the commitments which they name; and that others do not.
+def rows_handed_in(batch: Batch, event: Event) -> tuple[np.ndarray, list[Lie]]:
+    """Return the rows of a batch that somebody has handed in; and that nobody has others.
+
+    Only who owns an entry can have signed what a row says is held of it. All other rows are
+    evidence against the bistro that has signed them, and say nothing of the entries that they name.
 
     Parameters
     ----------
     batch : Batch
+    event : Event
 
     Returns
     -------
     rows : ndarray of dtype ``ROW`` in `datacollect.bistro.formats.custody.batches`
     lies : list of Lie
     """
-    rows = batch.rows
-    is_open = opening(rows, batch.event)
-    n_wrong = len(rows) - int(is_open.sum())
-    if not n_wrong:
-        return rows, []
-    where = int(np.flatnonzero(~is_open)[0])
-    text = (
-        f"{counted(n_wrong, 'row')} of its batch {batch.number} open no commitment, the first is "
-        f"row {where}: nobody can have handed that in."
-    )
-    return rows[is_open], [Lie(batch.bistro, text)]
+    found = judged(batch, event)
+    faults = {
+        "opening no commitment": ~found.is_open,
+        "without the owner's signature": found.is_open & ~found.is_handed_in,
+    }
+    lies = [
+        Lie(
+            batch.bistro,
+            f"It reports what nobody handed in: {counted(int(is_wrong.sum()), 'row')} of its batch "
+            f"{batch.number} {what}, the first is row {int(np.flatnonzero(is_wrong)[0])}.",
+        )
+        for what, is_wrong in faults.items()
+        if is_wrong.any()
+    ]
+    return batch.rows[found.is_handed_in], lies

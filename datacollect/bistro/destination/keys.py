@@ -1,4 +1,4 @@
-"""Hashes of tickets' secrets, by which the destination knows whose something is."""
+"""Public keys of tickets, by which the destination knows whose something is."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
 
 
-def ticket_secrets(folder: str | PathLike[str], event: Event) -> dict[str, bytes]:
-    """Return the hashes of the secrets of all tickets, by number, from the organiser's folder.
+def ticket_keys(folder: str | PathLike[str], event: Event) -> dict[str, str]:
+    """Return the public keys of all tickets, by number, from the organiser's folder.
 
     Tickets that were revoked are among them: what was committed to before still counts.
 
@@ -30,7 +30,7 @@ def ticket_secrets(folder: str | PathLike[str], event: Event) -> dict[str, bytes
     found = {}
     for path in sorted(Path(folder).glob(f"*{TICKET_SUFFIX}")):
         _, ticket = read_owned(path, unrevoked)
-        found[ticket.id] = ticket.secret_sha256
+        found[ticket.id] = ticket.key
     if not found:
         raise ProblemError(
             f"{document_name(folder)}: must hold the tickets of all people, as `datacollect event "

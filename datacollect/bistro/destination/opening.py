@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import os
 import re
 import unicodedata
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from datacollect.bistro.destination.register import LOST
 from datacollect.bistro.formats.custody.segments import segment_name
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.sealing.sealed import open_sealed
 from datacollect.errors import (
     IdentityError,
@@ -26,6 +26,7 @@ from datacollect.errors import (
 )
 from datacollect.files.documents import not_written, peer_json
 from datacollect.files.durability import name_durably
+from datacollect.net.keys import is_signed
 from datacollect.orphans import end_with_parent
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class Opener:
     ----------
     identities : tuple of str
         Each opens alone.
-    ticket_secrets : mapping of str to bytes or None
-        Hashes of secrets by the tickets' numbers; None: the event admits everybody.
+    ticket_keys : mapping of str to str or None
+        Public keys by the tickets' numbers; None: the event admits everybody.
     segments : Path
         Folder with a folder for each bistro, as its segments were fetched.
     into : Path
@@ -74,7 +75,7 @@ class Opener:
     """
 
     identities: tuple[str, ...]
-    ticket_secrets: Mapping[str, bytes] | None
+    ticket_keys: Mapping[str, str] | None
     segments: Path
     into: Path
 
@@ -137,11 +138,15 @@ class Opener:
         if header.get("event") != commitment.event.hex():
             raise _RefusedError(OTHER_CONTENT)
         name = safe_name(header.get("name"))
-        if self.ticket_secrets is None:
+        if self.ticket_keys is None:
             return None, name
-        ticket, secret = header.get("ticket"), opened.inner.ticket_secret or b""
-        wanted = self.ticket_secrets.get(ticket) if isinstance(ticket, str) else None
-        if wanted is None or not hmac.compare_digest(hashlib.sha256(secret).digest(), wanted):
+        ticket, owner = header.get("ticket"), commitment.owner
+        key = self.ticket_keys.get(ticket) if isinstance(ticket, str) else None
+        if key is None or owner is None:
+            raise _RefusedError(OTHER_TICKET)
+        # Who commits to a copy of somebody's sealed file has another owner key, or another salt.
+        said = hand_in_statement(commitment.event, commitment.salt, owner)
+        if not is_signed(said, opened.inner.ticket_signature or b"", key):
             raise _RefusedError(OTHER_TICKET)
         return ticket, name
 

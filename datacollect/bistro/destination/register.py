@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.bistro.destination.batch_faults import chain_lies, opening_rows
+from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
 from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.databases import open_database
 from datacollect.bistro.destination.missing import Known
@@ -50,8 +50,8 @@ SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
     PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
-    committed_sha256 BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER, ticket TEXT,
-    file TEXT, beaten_by TEXT);
+    committed_sha256 BLOB, owner BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER,
+    ticket TEXT, file TEXT, beaten_by TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
     told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
@@ -161,14 +161,14 @@ class Register:
     # What bistros say -------------------------------------------------------------------------
 
     def take_batch(self, batch: Batch) -> bool:
-        """Take a batch's rows; return whether it was new."""
+        """Take a batch's rows that somebody has handed in; return whether it was new."""
         seen = self._db.rows(
             "SELECT 1 FROM batches WHERE bistro = ? AND number = ? AND digest = ?",
             (batch.bistro, batch.number, batch.digest),
         )
         if seen:
             return False
-        rows, lies = opening_rows(batch)
+        rows, lies = rows_handed_in(batch, self._event)
         entries = [*_entry_rows(rows)]
         uploads = [*_upload_rows(rows, batch)]
         chain = (batch.bistro, batch.number, batch.digest, batch.previous, batch.note.data)
@@ -398,16 +398,16 @@ class Register:
             first, last = page[0][0], page[-1][0]
             rows = self._db.rows(
                 "SELECT bistro, size, sha256, salt, committed_size, committed_sha256, content_p, "
-                "segment, segment_offset, upload_offset, n_bytes "
+                "owner, segment, segment_offset, upload_offset, n_bytes "
                 "FROM uploads JOIN entries USING (entry) JOIN pieces USING (entry, bistro) "
                 "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry >= ? "
                 f"AND entry <= ? AND {condition} ORDER BY entry, batch, bistro, sha256",
                 (REFUSED, first, last),
             )
-            for values, some in groupby(rows, lambda row: row[:7]):
+            for values, some in groupby(rows, lambda row: row[:8]):
                 bistro, size, digest, *committed = values
                 upload = Upload(bistro, size, digest, Commitment(self._event.id, *committed))
-                ways = whole_uploads((Piece(*row[7:]) for row in some), upload.size)
+                ways = whole_uploads((Piece(*row[8:]) for row in some), upload.size)
                 if ways:
                     yield Opening(upload, ways)
 
@@ -822,6 +822,7 @@ def _entry_rows(rows: np.ndarray) -> Iterator[tuple[object, ...]]:
         _hashes(rows, "content_p"),
         rows["committed_size"].tolist(),
         _hashes(rows, "committed_sha256"),
+        _hashes(rows, "owner"),
     )
     empty = (None,) * 7
     return ((*values, *empty) for values in zip(*columns, strict=True))

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.http.config_fields import DESTINATION, SERVICE, WITNESS
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
@@ -157,8 +157,10 @@ class DestinationConfig:
 def _service(values: dict[str, Any], folder: Path) -> ServiceConfig:
     event_file = folder / values["event"]
     event_data = read_bytes(event_file)
+    event = read_event(event_data, document_name(event_file))
+    require_current(event, document_name(event_file))
     return ServiceConfig(
-        event=read_event(event_data, document_name(event_file)),
+        event=event,
         event_data=event_data,
         key=read_private_key(folder / values["key"]),
         listening=_listening(values, folder),

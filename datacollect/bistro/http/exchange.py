@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from datacollect.bistro.formats.event.tickets import Admitted
+from datacollect.bistro.formats.event.tickets import Admitted, Shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -40,33 +40,34 @@ class Asked:
         What is posted; of a commit, entries of 32 bytes one behind the other.
     path : str
         What is to be got, with its slash; of a commit ``"list"`` where a list is to be answered.
-    ticket : str, Admitted or None
-        The token as it came, or what is in it.
+    ticket : Shown, Admitted or None
+        What came of a ticket; or what is in it, once its signature was verified.
     """
 
     kind: str
     address: str = ""
     body: bytes = b""
     path: str = ""
-    ticket: str | Admitted | None = None
+    ticket: Shown | Admitted | None = None
 
     @property
     def head(self) -> list[Any]:
         """All but the body, for JSON."""
-        ticket = self.ticket
+        head, ticket = [self.kind, self.address, self.path], self.ticket
         if isinstance(ticket, Admitted):
-            return [
-                *(self.kind, self.address, self.path, ticket.id),
-                *(ticket.secret_sha256.hex(), ticket.token_sha256.hex()),
-            ]
-        return [self.kind, self.address, self.path, ticket]
+            return [*head, ticket.id, ticket.key, ticket.token_sha256.hex()]
+        return head if ticket is None else [*head, ticket.token, ticket.signature.hex()]
 
     @classmethod
     def of(cls, head: Sequence[Any], body: bytes) -> Asked:
         """Return the request of a head and a body."""
-        kind, address, path, ticket, *hashes = head
-        if hashes:
-            ticket = Admitted(ticket, *map(bytes.fromhex, hashes))
+        ticket: Shown | Admitted | None = None
+        match head[3:]:
+            case [number, key, token_sha256]:
+                ticket = Admitted(number, key, bytes.fromhex(token_sha256))
+            case [token, signature]:
+                ticket = Shown(token, bytes.fromhex(signature))
+        kind, address, path = head[:3]
         return cls(kind, address, body, path, ticket)
 
 

@@ -1,16 +1,25 @@
-"""Admission of requests to a log: counted by ticket, and by address where no ticket counts."""
+"""Admission of requests to a log: counted by ticket, and by address where no ticket counts.
+
+A request counts for a ticket where the ticket's key has signed it, for this log. Who only shows its
+token counts for an address, and takes nothing from the ticket's owner.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.formats.event.statements import commit_statement
 from datacollect.bistro.formats.event.tickets import Admitted, admitted
 from datacollect.errors import RefusedError, TicketError
 from datacollect.files.units import counted
 from datacollect.net.buckets import bucket_of
+from datacollect.net.keys import is_signed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.tickets import Shown
     from datacollect.net.buckets import Bucket
 
 # Requests of a ticket; of an address that shows none that counts, and entries at an open event.
@@ -39,33 +48,35 @@ class Admission:
     ----------
     event : Event
         Replaced as amendments come.
+    log_key : str
+        The public key of the log for which tickets sign.
     """
 
-    def __init__(self, event: Event) -> None:
-        self.event = event
+    def __init__(self, event: Event, log_key: str) -> None:
+        self.event, self._log_key = event, log_key
         self._known: dict[str, Admitted] = {}
         self._tickets: dict[str, Bucket] = {}
         self._addresses: dict[str, Bucket] = {}
 
     def admit(
         self,
-        shown: str | Admitted | None,
+        shown: Shown | Admitted | None,
+        entries: Sequence[bytes],
         address: str,
         now_s: float,
         unix_s: float,
-        n_entries: int = 1,
     ) -> str | None:
         """Return the number of the ticket that a request counts for; None: it needs none.
 
         Parameters
         ----------
-        shown : str, Admitted or None
-            The ticket's token as it came; or what `verified` has found in it, somewhere else.
+        shown : Shown, Admitted or None
+            What came of a ticket; or what `verified` has found in it, somewhere else.
+        entries : sequence of bytes
+            What is asked for: at an open event each counts for the address.
         address : str
         now_s, unix_s : float
             The monotonic clock, and seconds since 1970.
-        n_entries : int
-            How many it asks for: at an open event each counts for the address.
 
         Raises
         ------
@@ -78,10 +89,10 @@ class Admission:
         if unix_s >= self.event.collect_until_s:
             raise RefusedError("the event is over", 410, is_final=True)
         if self.event.admission == "open":
-            self.count_address(address, now_s, n_entries)
+            self.count_address(address, now_s, len(entries))
             return None
         if not isinstance(shown, Admitted):
-            shown = self.verified(shown, address, now_s, unix_s)
+            shown = self.verified(shown, entries, address, now_s, unix_s)
         elif shown.token_sha256 in self.event.revoked:
             raise RefusedError("the ticket is revoked; ask the organiser for the new one", 403)
         number = shown.id
@@ -111,17 +122,41 @@ class Admission:
         self.event = event
         self._known.clear()
 
-    def verified(self, token: str | None, address: str, now_s: float, unix_s: float) -> Admitted:
-        """Return what a ticket's token says, counted for an address where it does not count.
+    def verified(
+        self,
+        shown: Shown | None,
+        entries: Sequence[bytes],
+        address: str,
+        now_s: float,
+        unix_s: float,
+    ) -> Admitted:
+        """Return whose ticket has signed for entries, in their order, and for this log.
+
+        A request that no ticket has signed counts for its address.
 
         Raises
         ------
         RefusedError
-            There is none, it does not count, or there were too many such from the address.
+            There is no ticket, it does not count or has not signed, or there were too many such
+            requests from the address.
         """
-        if token is None:
+        if shown is None:
             self.count_address(address, now_s)
             raise RefusedError("a ticket is needed; the organiser of the event gives you one", 403)
+        found = self._named(shown.token, address, now_s, unix_s)
+        said = commit_statement(self.event.id, self._log_key, entries)
+        # Also where the address has used up its own: who signs is not refused for a neighbour.
+        if not is_signed(said, shown.signature, found.key):
+            self.count_address(address, now_s)
+            raise RefusedError(
+                "signature must be the ticket's, for this log and these entries in their order: "
+                "whoever has only heard its token cannot hand in",
+                403,
+            )
+        return found
+
+    def _named(self, token: str, address: str, now_s: float, unix_s: float) -> Admitted:
+        """Return what a ticket's token says, counted for an address where it does not count."""
         known = self._known.get(token)
         if known is None:
             bucket = self._of_address(address)

@@ -118,7 +118,7 @@ class ServiceCore:
         self._reader = reader
         notes = [] if self._is_verdicts else reader.amendments()
         amendments = [read_amendment(note, event) for _, note in notes]
-        self._admission = Admission(amended(event, amendments))
+        self._admission = Admission(amended(event, amendments), self.log.key)
         self._n_amendments = len(amendments)
         self._original = event
         self._n_stored = kept.n_entries
@@ -186,7 +186,7 @@ class ServiceCore:
                 raise RefusedError(what, 400, is_final=True)
             now = asked.now
             ticket = self._admission.admit(
-                asked.token, asked.address, now.monotonic_s, now.unix_s, len(asked.entries)
+                asked.ticket, asked.entries, asked.address, now.monotonic_s, now.unix_s
             )
             indices = self._indices(asked.entries, ticket)
         except RefusedError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.assignment.loads import LOADS_PATH, MOST_LOADS_BYTES
 from datacollect.bistro.formats.event.amendments import AMEND_PATH
+from datacollect.bistro.formats.event.tickets import Shown
 from datacollect.bistro.formats.log.commit import COMMIT_PATH, MOST_COMMIT_BYTES, read_commit
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.formats.log.notes import MOST_NOTE_BYTES
@@ -19,7 +20,7 @@ from datacollect.bistro.http.exchange import JSON_TYPE, Asked, Reply
 from datacollect.bistro.log_service.messages import Acknowledge, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from datacollect.bistro.formats.event.tickets import Admitted
     from datacollect.bistro.log_service.messages import Answer
@@ -33,14 +34,14 @@ class CommitAsked(Request):
     Attributes
     ----------
     entries : tuple of bytes
-    token : str, Admitted or None
-        The ticket's, as it came; or what another process has found in it.
+    ticket : Shown, Admitted or None
+        As it came; or what another process has found in it, which has verified its signature.
     address : str
         Whom it is counted for: `datacollect.net.addresses.origin_of` of the address.
     """
 
     entries: tuple[bytes, ...]
-    token: str | Admitted | None
+    ticket: Shown | Admitted | None
     address: str
 
 
@@ -83,8 +84,9 @@ class ServicePost:
         by 400. It runs where HTTP is spoken: the process that keeps the log is spared it.
     reply : function
         Returns the answer in HTTP that the core's is, to what was asked.
-    has_ticket : bool
-        Whether it needs a ticket where the event admits by tickets.
+    signed_for : function or None
+        Returns the entries for which a ticket signs, where the event admits by tickets. None: it
+        needs no ticket.
     n_counts : int
         As so many requests of its address it counts, before anything of it is read.
     """
@@ -93,20 +95,24 @@ class ServicePost:
     event: Callable[[Now, int, Asked], Request] | None = None
     read: Callable[[str, str, bytes], Asked] = as_it_came
     reply: Callable[[Answer, Asked], Reply] = acknowledged
-    has_ticket: bool = False
+    signed_for: Callable[[Asked], Sequence[bytes]] | None = None
     n_counts: int = 0
 
 
 def _read_commit(path: str, address: str, body: bytes) -> Asked:
-    entries, is_list, ticket = read_commit(body)
+    entries, is_list, token, signature = read_commit(body)
     kind = path.removeprefix("/")
+    ticket = None if token is None else Shown(token, signature)
     return Asked(kind, address, b"".join(entries), _LIST if is_list else "", ticket)
 
 
-def _commit_asked(now: Now, number: int, asked: Asked) -> CommitAsked:
+def _entries_of(asked: Asked) -> tuple[bytes, ...]:
     data = asked.body
-    entries = [data[i : i + ENTRY_BYTES] for i in range(0, len(data), ENTRY_BYTES)]
-    return CommitAsked(now, number, tuple(entries), asked.ticket, asked.address)
+    return tuple(data[i : i + ENTRY_BYTES] for i in range(0, len(data), ENTRY_BYTES))
+
+
+def _commit_asked(now: Now, number: int, asked: Asked) -> CommitAsked:
+    return CommitAsked(now, number, _entries_of(asked), asked.ticket, asked.address)
 
 
 def _amend_asked(now: Now, number: int, asked: Asked) -> AmendAsked:
@@ -114,7 +120,9 @@ def _amend_asked(now: Now, number: int, asked: Asked) -> AmendAsked:
 
 
 POSTS = {
-    COMMIT_PATH: ServicePost(MOST_COMMIT_BYTES, _commit_asked, _read_commit, has_ticket=True),
+    COMMIT_PATH: ServicePost(
+        MOST_COMMIT_BYTES, _commit_asked, _read_commit, signed_for=_entries_of
+    ),
     AMEND_PATH: ServicePost(MOST_NOTE_BYTES, _amend_asked),
     # What somebody says to be the destination's is read before it is known whose it is.
     LOADS_PATH: ServicePost(MOST_LOADS_BYTES, n_counts=100),

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.event.tickets import (
     ID_BYTES,
-    SECRET_BYTES,
     TICKET_SUFFIX,
     new_ticket,
     owned,
@@ -33,7 +32,7 @@ from datacollect.files.durability import synchronise
 from datacollect.files.kinds import shown
 from datacollect.files.refusals import refusal_of
 from datacollect.files.tables import open_table
-from datacollect.net.keys import read_private_key
+from datacollect.net.keys import KEY_BYTES, read_private_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,6 +94,7 @@ def write_tickets(
         A file cannot be written.
     """
     found = read_event(read_bytes(event), document_name(event))
+    require_current(found, document_name(event))
     names = read_people(people)
     private = read_private_key(key)
     folder = Path(into)
@@ -159,8 +159,8 @@ def read_people(path: str | PathLike[str]) -> list[str]:
 
 
 def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
-    number, secret = secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES)
-    ticket = new_ticket(event, number, secret, key)
+    number, seed = secrets.token_bytes(ID_BYTES), secrets.token_bytes(KEY_BYTES)
+    ticket = new_ticket(event, number, seed, key)
     beside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         write_owned(beside, ticket.text.encode(), mode=MODE, new=True)

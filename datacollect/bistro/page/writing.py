@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.amendments import amended
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.receipt.receipt import read_amendments
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.page.files import HEADERS, PAGE, SCRIPT, headers_of, page_files
@@ -53,7 +53,8 @@ def write_page(
     Raises
     ------
     ProblemError
-        The event or the amendments cannot be read, or another file is there.
+        The event or the amendments cannot be read, the event is of an older kind, or another file
+        is there.
     NotWrittenError
         A file cannot be written.
     """
@@ -97,7 +98,7 @@ def check_page(
     Raises
     ------
     ProblemError
-        The event or the amendments cannot be read.
+        The event or the amendments cannot be read, or the event is of an older kind.
     TransferError
         The server does not answer.
     """
@@ -149,6 +150,7 @@ def _read_event(
 ) -> tuple[bytes, Event]:
     data = read_bytes(event)
     found = read_event(data, document_name(event))
+    require_current(found, document_name(event))
     if amendments is not None:
         rows = read_amendments(read_bytes(amendments), found.id, document_name(amendments))
         found = amended(found, published(found, rows, []))

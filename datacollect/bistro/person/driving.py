@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.tickets import Ticket
     from datacollect.bistro.formats.receipt.receipt import Receipt
     from datacollect.bistro.person.core import HandingIn
     from datacollect.bistro.person.messages import Question
@@ -34,14 +35,14 @@ class Driver:
         self._event, self._askers = event, askers
         self._cores: list[HandingIn] = []
         self._save: list[Callable[[Receipt], None]] = []
-        self._tickets: list[str | None] = []
+        self._tickets: list[Ticket | None] = []
         self._arrived: queue.SimpleQueue[Outcome[Answer]] = queue.SimpleQueue()
         # By name of the call: whose it is, and what was asked.
         self._asked: dict[str, tuple[int, Question]] = {}
         self._begun: dict[str, Begun[Answer]] = {}
         self._n_calls = 0
 
-    def add(self, core: HandingIn, ticket: str | None, save: Callable[[Receipt], None]) -> None:
+    def add(self, core: HandingIn, ticket: Ticket | None, save: Callable[[Receipt], None]) -> None:
         """Begin to hand something in; `save` has the receipt on the disk when it returns."""
         self._cores.append(core)
         self._tickets.append(ticket)
@@ -107,6 +108,6 @@ class Driver:
 
         def ask(_: str) -> Answer:
             with self._askers.of(to.url(self._event)) as asker:
-                return to.ask(asker, entry, ticket)
+                return to.ask(asker, self._event, entry, ticket)
 
         self._begun[name] = Begun(name, ask, self._arrived.put)

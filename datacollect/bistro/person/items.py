@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.file import id_advice
+from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.event.tickets import owned
 from datacollect.bistro.formats.log.entry import (
     SALT_BYTES,
@@ -25,11 +26,19 @@ from datacollect.bistro.formats.log.entry import (
     header_bytes,
 )
 from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
-from datacollect.bistro.formats.sealing.keep import SUFFIX, FileVersion, Kept, keep, read_keep
+from datacollect.bistro.formats.sealing.keep import (
+    SUFFIX,
+    FileVersion,
+    Kept,
+    KeptSeal,
+    keep,
+    read_keep,
+)
 from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.files.documents import document_name, naming_unread, read_bytes, written_durably
 from datacollect.files.units import format_bytes
+from datacollect.net.keys import new_private_key, public_key_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -277,14 +286,15 @@ def _receipt(item: Item, commitment: Commitment) -> Receipt:
     return receipt
 
 
-def commitment_of(kept: Kept) -> Commitment:
-    """Return to what a log's entry commits, by what is kept."""
+def commitment_of(kept: KeptSeal) -> Commitment:
+    """Return to what a log's entry commits, by what is kept; of an older kind it has no owner."""
     return Commitment(
         event=kept.event,
         salt=kept.salt,
         size=kept.sealed.n_bytes,
         ciphertext_sha256=kept.sealed.sha256,
         content=kept.sealed.content_p,
+        owner=public_key_bytes(kept.owner.public) if isinstance(kept, Kept) else None,
     )
 
 
@@ -301,19 +311,22 @@ def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:
     with naming_unread(item.file):
         n_bytes = item.file.stat().st_size
     _require_length(n_bytes, item, event)
+    salt, owner = secrets.token_bytes(SALT_BYTES), new_private_key()
+    said = hand_in_statement(event.id, salt, public_key_bytes(owner.public))
     try:
         with naming_unread(item.file):
             kept = keep(
                 item.file,
                 item.keep,
                 event=event.id,
-                salt=secrets.token_bytes(SALT_BYTES),
+                salt=salt,
                 inner=Inner(
                     header_bytes(header),
                     secrets.token_bytes(SECRET_BYTES),
-                    None if ticket is None else ticket.secret,
+                    None if ticket is None else ticket.key.sign(said),
                 ),
-                ticket=None if ticket is None else ticket.token,
+                owner=owner,
+                ticket=ticket,
                 recipients=event.recipients,
             )
     except NotWrittenError as error:
@@ -349,7 +362,7 @@ def _found(item: Item, event_data: bytes, event: Event, ticket: Ticket | None) -
             f"{name}: is for event {kept.event.hex()}, the event's file has the id "
             f"{event.id.hex()}: {id_advice(event_data, kept.event)}; or name another folder with -o"
         )
-    if ticket is not None and kept.ticket != ticket.token:
+    if ticket is not None and kept.ticket != ticket:
         raise ProblemError(
             f"{name}: was sealed with another ticket; to hand the file in with this one, name "
             "another folder with -o"
@@ -418,6 +431,7 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
         event=kept.event,
         salt=kept.salt,
         inner=kept.inner,
+        owner=kept.owner,
         ticket=kept.ticket,
         recipients=event.recipients,
     )
@@ -433,10 +447,11 @@ def sealed_anew(item: Item, kept: Kept, event: Event) -> tuple[Kept, bool]:
 
 def _is_for(made: Kept, kept: Kept) -> bool:
     """Whether what was sealed anew opens the same commitment."""
-    return (made.event, made.salt, made.inner, made.sealed.content_p) == (
+    return (made.event, made.salt, made.inner, made.owner, made.sealed.content_p) == (
         kept.event,
         kept.salt,
         kept.inner,
+        kept.owner,
         kept.sealed.content_p,
     )
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from datacollect.bistro.formats.event.statements import commit_statement
 from datacollect.bistro.formats.log.commit import COMMIT_PATH, commit_body
 from datacollect.bistro.formats.log.proofs import MOST_PROOF_BYTES
 from datacollect.bistro.formats.receipt.tokens import query_of
 
 if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event as OfEvent
+    from datacollect.bistro.formats.event.tickets import Ticket
     from datacollect.net.http_asking import Answer, Asker
 
 JSON_TYPE = "application/json"
@@ -49,9 +51,14 @@ class Commit:
         """Return whom this is asked."""
         return event.services[self.service].url
 
-    def ask(self, asker: Asker, entry: bytes, ticket: str | None) -> Answer:
-        """Ask it; raise `DatacollectError` where there is no answer."""
-        return asker.post(COMMIT_PATH, commit_body(entry, ticket), JSON_TYPE)
+    def ask(self, asker: Asker, event: OfEvent, entry: bytes, ticket: Ticket | None) -> Answer:
+        """Ask it, signed for its log alone; raise `DatacollectError` where there is no answer."""
+        if ticket is None:
+            body = commit_body(entry, None)
+        else:
+            said = commit_statement(event.id, event.services[self.service].log.key, [entry])
+            body = commit_body(entry, ticket.token, ticket.key.sign(said))
+        return asker.post(COMMIT_PATH, body, JSON_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class AskProof:
         """Return whom this is asked."""
         return event.services[self.service].url
 
-    def ask(self, asker: Asker, entry: bytes, _: str | None) -> Answer:
+    def ask(self, asker: Asker, _: OfEvent, entry: bytes, __: Ticket | None) -> Answer:
         """Ask it; raise `DatacollectError` where there is no answer."""
         return asker.get(f"/proof/{entry.hex()}", MOST_PROOF_BYTES)
 
@@ -79,7 +86,7 @@ class AskAuthority:
         """Return whom this is asked."""
         return event.authorities[self.authority].url
 
-    def ask(self, asker: Asker, entry: bytes, _: str | None) -> Answer:
+    def ask(self, asker: Asker, _: OfEvent, entry: bytes, __: Ticket | None) -> Answer:
         """Ask it; raise `DatacollectError` where there is no answer."""
         return asker.post("", query_of(entry), QUERY_TYPE)
 

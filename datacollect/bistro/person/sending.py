@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.formats.event.statements import give_up_statement
 from datacollect.bistro.formats.receipt.counted_time import proved_time
-from datacollect.bistro.formats.receipt.upload_wish import commitment_json, metadata_text
+from datacollect.bistro.formats.receipt.upload_wish import push_metadata
 from datacollect.bistro.formats.sealing.keep import ciphertext_of
 from datacollect.bistro.person.pushing import Begin, End, Payload, Pushing, Send
 from datacollect.errors import TransferError
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.event import Bistro, Event
     from datacollect.bistro.formats.receipt.receipt import Receipt
     from datacollect.bistro.formats.sealing.keep import Kept
     from datacollect.bistro.person.pushing import Step
     from datacollect.net.http_asking import Answer
 
 PUSH_TYPE = "application/offset+octet-stream"
+# By which an entry's owner, and nobody else, has an upload forgotten.
+SIGNATURE_HEADER = "Datacollect-Signature"
 # How long connecting, an answer, or a block may take.
 STALL_S = 30.0
 
@@ -104,11 +108,11 @@ class Sender:
         """
         size = payload.n_bytes
         headers = {"Tus-Resumable": "1.0.0"}
-        asker = self._asker(step.bistro)
+        asker, bistro = self._asker(step.bistro), self._event.bistros[step.bistro]
         if isinstance(step, Begin):
             headers |= {
                 "Upload-Length": str(size),
-                "Upload-Metadata": _metadata(self._event, receipt, kept, payload),
+                "Upload-Metadata": _metadata(self._event, bistro, receipt, kept, payload),
             }
             if not step.n_bytes:
                 return asker.ask("POST", "/tus/", headers, (), 0)
@@ -120,7 +124,12 @@ class Sender:
             with ciphertext_of(place, kept) as blocks:
                 left = _from(blocks, step.offset)
                 return asker.ask("PATCH", step.path, headers, left, size - step.offset)
-        return asker.ask("DELETE" if isinstance(step, End) else "HEAD", step.path, headers)
+        if isinstance(step, End):
+            upload = step.path.rpartition("/")[2]
+            said = give_up_statement(self._event.id, bistro.key, upload)
+            headers[SIGNATURE_HEADER] = base64.b64encode(kept.owner.sign(said)).decode()
+            return asker.ask("DELETE", step.path, headers)
+        return asker.ask("HEAD", step.path, headers)
 
     def _asker(self, number: int) -> Asker:
         if number not in self._askers:
@@ -138,15 +147,17 @@ def _from(blocks: Iterator[bytes], offset: int) -> Iterator[bytes]:
         offset = max(offset - len(block), 0)
 
 
-def _metadata(event: Event, receipt: Receipt, kept: Kept, payload: Payload) -> str:
+def _metadata(event: Event, bistro: Bistro, receipt: Receipt, kept: Kept, payload: Payload) -> str:
     """Return what lets the upload begin: the earliest proof counts."""
     found = [(proved_time(proof, receipt.entry, event).time_s, proof) for proof in receipt.proofs]
     times = [(time_s, i) for i, (time_s, _) in enumerate(found) if time_s is not None]
-    values = {"commitment": commitment_json(receipt.commitment)}
-    if times:
-        values["proof"] = found[min(times)[1]][1].data
-    if kept.ticket is not None:
-        values["ticket"] = kept.ticket.encode()
-    if payload.sealed_anew:
-        values["sealed_anew"] = b"1"
-    return metadata_text(values)
+    return push_metadata(
+        receipt.commitment,
+        found[min(times)[1]][1].data if times else None,
+        event=event,
+        bistro_key=bistro.key,
+        sha256=payload.sha256,
+        size=payload.n_bytes,
+        owner=kept.owner,
+        ticket=kept.ticket,
+    )

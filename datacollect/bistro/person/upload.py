@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.bistro.formats.event.amendments import amended
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.formats.receipt.verify import published
@@ -232,6 +232,7 @@ def upload(
     report = tell or (lambda _: None)
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
+    require_current(found, document_name(event))
     own = ticket if isinstance(ticket, Ticket | None) else Ticket.from_file(ticket)
     if own is not None:
         require_ticket(own, event_data, found)

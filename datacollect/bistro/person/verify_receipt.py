@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.receipt.receipt import read_amendments, read_receipt
 from datacollect.bistro.formats.receipt.verify import Content, verify
-from datacollect.bistro.formats.sealing.keep import MAGIC, SUFFIX, ciphertext_of, read_keep
+from datacollect.bistro.formats.sealing.keep import (
+    MAGIC,
+    OLDER_MAGIC,
+    SUFFIX,
+    ciphertext_of,
+    read_kept_seal,
+)
 from datacollect.bistro.person.items import commitment_of, pieces_of
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, naming_unread, read_bytes
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.receipt.receipt import Receipt
     from datacollect.bistro.formats.receipt.verify import Verdict
-    from datacollect.bistro.formats.sealing.keep import Kept
+    from datacollect.bistro.formats.sealing.keep import KeptSeal
 
 # What every file of age begins with.
 AGE = b"age-encryption.org/v1\n"
@@ -91,7 +97,7 @@ def _what_is(file: Path, receipt: Path, found: Receipt) -> _Shown:
     if not file.is_file():
         raise ProblemError(f"{name}: no such file; check the path")
     if _is_keep(file):
-        named = read_keep(file)
+        named = read_kept_seal(file)
         if not named.is_whole:
             raise ProblemError(f"{name}: its ciphertext is damaged; name the file itself instead")
         return _Shown(sealed=_ciphertext(file, named))
@@ -110,10 +116,10 @@ def _what_is(file: Path, receipt: Path, found: Receipt) -> _Shown:
 def _is_keep(file: Path) -> bool:
     with file.open("rb") as opened:
         opened.seek(max(0, file.stat().st_size - len(MAGIC)))
-        return opened.read() == MAGIC
+        return opened.read() in (MAGIC, OLDER_MAGIC)
 
 
-def _kept_of(file: Path, receipt: Path, found: Receipt) -> Kept | None:
+def _kept_of(file: Path, receipt: Path, found: Receipt) -> KeptSeal | None:
     """Return what is kept of a file, beside it or beside the receipt: what the receipt is of.
 
     A file that was handed in twice has two.
@@ -122,13 +128,13 @@ def _kept_of(file: Path, receipt: Path, found: Receipt) -> Kept | None:
     places = dict.fromkeys((receipt.with_name(name), file.with_name(name)))
     other = None
     for place in filter(Path.is_file, places):
-        kept = read_keep(place)
+        kept = read_kept_seal(place)
         if commitment_of(kept) == found.commitment:
             return kept
         other = other or kept
     return other
 
 
-def _ciphertext(file: Path, kept: Kept) -> Iterator[bytes]:
+def _ciphertext(file: Path, kept: KeptSeal) -> Iterator[bytes]:
     with ciphertext_of(file, kept) as blocks:
         yield from blocks

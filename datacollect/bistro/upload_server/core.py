@@ -12,6 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S, MOST_SEGMENT_BYTES
+from datacollect.bistro.formats.event.statements import give_up_statement, is_by_key
 from datacollect.bistro.upload_server import messages, requests
 from datacollect.bistro.upload_server.messages import (
     Append,
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
 BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
 # Of the disk nothing reserves these: databases and indices need room as well.
 SPARE_BYTES = 64 * 2**20
-# What an entry may leave behind by pushes that are given up or wrong, in its own sizes: nobody
+# What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
 # fills the disk with one proof. Pieces take room as well, in indices and the database.
 MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
-# Who has sent nothing for so long does not keep another ticket from the same upload.
-STALE_S = 60.0
+# An upload reserves what it has sent, so many times, and as much as this: nobody holds all room by
+# a promise. Who has sent nothing for `EMPTY_S` gives way to who would be refused for want of room.
+GROWTH, LEAST_CLAIM_BYTES, EMPTY_S = 4, 64 * 2**20, 120.0
 NO_ROOM, CHECKSUM = 507, 460
 GONE = "there is no such upload here: it was given up, has expired, or never began"
 
@@ -86,7 +88,10 @@ class Accepting:
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
+        # By ticket and entry: what one has spoilt is nothing to another.
         self._spoilt_bytes = Counter(kept.spoilt_bytes)
+        # By upload: so many of its bytes may be here, those that are included.
+        self._claims = {each.id: _claim_of(each, each.offset) for each in kept.unfinished}
         # Who pushes: its upload, and the offset at which it began.
         self._writing: dict[int, tuple[Upload, int, int]] = {}
         self.last_contact_s = kept.last_contact_s
@@ -105,7 +110,7 @@ class Accepting:
     @property
     def reserved_bytes(self) -> int:
         """What unfinished uploads still may send."""
-        return sum(each.wish.size - each.offset for each in self._uploads.values())
+        return sum(self._claims[each.id] - each.offset for each in self._uploads.values())
 
     def free_bytes(self, disk_bytes: int) -> int:
         """Return how much may still be reserved, where the disk has so much left."""
@@ -158,38 +163,31 @@ class Accepting:
         entry = wish.commitment.entry
         known = self._by_key.get((entry, wish.sealed_anew))
         known = known or self._known.whole(entry, sealed_anew=wish.sealed_anew)
-        done: list[Action] = []
         if known is not None and (known.is_whole or known.wish == wish):
             return [Tell(event.request, copy(known))]
-        if known is not None and self._is_anothers(known, event):
-            return [Refuse(event.request, 409, "another ticket pushes this just now; come again")]
-        if known is not None:
-            # It was sealed once more before the first of both was whole.
-            done += self._forget(known)
-        # Indices name entries alone: only one of both may be under way.
-        other = self._by_key.get((entry, not wish.sealed_anew))
-        if other is not None and not other.is_whole:
-            if self._is_anothers(other, event):
-                return [Refuse(event.request, 409, "another ticket pushes this just now")]
-            done += self._forget(other)
-        why = self._quota(event) or self._spoilt(event) or self._room(event)
+        why = self._quota(event) or self._spoilt(event)
+        if why is not None:
+            return [why]
+        done: list[Action] = []
+        # Whoever owns an entry has signed for this one: what it began before, it has given up.
+        # Indices name entries alone: of what was committed to and the same sealed anew one may be
+        # under way.
+        for anew in (False, True):
+            other = self._by_key.get((entry, anew))
+            if other is not None and not other.is_whole:
+                done += self._forget(other)
+        done += self._end_empty(event)
+        why = self._room(event)
         if why is not None:
             return [*done, why]
         upload = Upload(event.id, wish, event.now_s + self._expire_s)
         self._uploads[upload.id] = self._by_key[upload.key] = upload
+        self._claims[upload.id] = _claim_of(upload, 0)
         done += self._make_room(event.free_bytes)
         return [*done, Keep(upload), Tell(event.request, copy(upload), is_new=True)]
 
-    def _is_anothers(self, upload: Upload, event: messages.CreateAsked) -> bool:
-        """Whether somebody with another ticket is at it: proofs are for all to see.
-
-        Who only holds the place, and sends nothing, has it for a minute.
-        """
-        since_s = event.now_s - (upload.expires_s - self._expire_s)
-        return upload.wish.ticket != event.wish.ticket and since_s < STALE_S
-
     def _quota(self, event: messages.CreateAsked) -> Refuse | None:
-        """Refuse more entries by one ticket than the event allows."""
+        """Refuse more entries by one ticket than the event allows, also such as it has spoilt."""
         wish = event.wish
         if not any(wish.ticket):
             return None
@@ -199,6 +197,7 @@ class Accepting:
             for each in self._uploads.values()
             if each.wish.ticket == wish.ticket
         }
+        entries |= {entry for ticket, entry in self._spoilt_bytes if ticket == wish.ticket}
         if len(entries | {wish.commitment.entry}) <= most:
             return None
         return Refuse(
@@ -209,10 +208,21 @@ class Accepting:
         """Refuse an entry of which too much was sent and given up."""
         wish = event.wish
         size = max(wish.size, wish.commitment.size)
-        if self._spoilt_bytes[wish.commitment.entry] <= MOST_SPOILT * size:
+        if self._spoilt_bytes[wish.budget] <= MOST_SPOILT * size:
             return None
         text = "too much of this was sent and given up; nothing more of it is taken here"
         return Refuse(event.request, 403, text)
+
+    def _end_empty(self, event: messages.CreateAsked) -> list[Action]:
+        """End uploads of which nothing has come for long, where somebody else needs their room."""
+        done: list[Action] = []
+        for upload in [*self._uploads.values()]:
+            if event.wish.size <= self.free_bytes(event.free_bytes):
+                break
+            since_s = event.now_s - (upload.expires_s - self._expire_s)
+            if not upload.offset and since_s >= EMPTY_S:
+                done += self._forget(upload)
+        return done
 
     def _room(self, event: messages.CreateAsked) -> Refuse | None:
         free_bytes = self.free_bytes(event.free_bytes)
@@ -233,7 +243,16 @@ class Accepting:
             return [Refuse(event.request, 404, GONE)]
         if upload.is_whole:
             return [Refuse(event.request, 403, "it is whole, and was promised to be kept")]
+        said = give_up_statement(self._event.id, self._key, upload.id)
+        if not is_by_key(said, event.signature, upload.wish.commitment.owner or b""):
+            text = "Datacollect-Signature must be the owner's of the entry: nobody else gives it up"
+            return [Refuse(event.request, 403, text)]
         return [*self._forget(upload), Tell(event.request, copy(upload))]
+
+    @property
+    def _key(self) -> str:
+        """The bistro's public key."""
+        return next(each.key for each in self._event.bistros if each.name == self._bistro)
 
     # Bytes ------------------------------------------------------------------------------------
 
@@ -262,6 +281,11 @@ class Accepting:
         if event.n_bytes > stop - upload.offset:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
+        if not self._claim(upload, upload.offset + event.n_bytes):
+            del self._writing[event.request]
+            text = "there is no more room here; what has come waits, go on later or elsewhere"
+            return [Refuse(event.request, NO_ROOM, text)]
+        done += self._make_room(None)
         if self._segment_bytes + event.n_bytes > MOST_SEGMENT_BYTES:
             done += self._close_segment(event.now_s)
         if self._segment_since_s is None:
@@ -276,6 +300,20 @@ class Accepting:
         self._segment_bytes += event.n_bytes
         return [*done, Keep(upload)]
 
+    def _claim(self, upload: Upload, n_bytes: int) -> bool:
+        """Have room for so many bytes of an upload, and, as far as there is, for what may follow.
+
+        How full the disk is, writing shows: it is not asked with each block.
+        """
+        claim = self._claims[upload.id]
+        wanted = _claim_of(upload, n_bytes)
+        free = max(self._most_bytes - self.stored_bytes - self.reserved_bytes, 0)
+        granted = min(wanted, claim + free)
+        if granted < n_bytes:
+            return False
+        self._claims[upload.id] = max(claim, granted)
+        return True
+
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
@@ -288,9 +326,8 @@ class Accepting:
         if upload.offset < upload.wish.size:
             return [Tell(event.request, copy(upload))]
         assert event.sha256 is not None
-        wish = upload.wish
-        if not wish.sealed_anew and event.sha256 != wish.commitment.ciphertext_sha256:
-            text = "these are not the bytes that were committed to; begin again"
+        if event.sha256 != upload.wish.sha256:
+            text = "these are not the bytes that their owner has signed for; begin again"
             return [*self._forget(upload), Refuse(event.request, CHECKSUM, text)]
         if not self._batch_rows:
             self._batch_since_s = event.now_s
@@ -305,7 +342,7 @@ class Accepting:
         for each in event.uploads:
             upload = self._uploads.pop(each, None)
             if upload is not None:
-                del self._by_key[upload.key]
+                del self._by_key[upload.key], self._claims[upload.id]
         return []
 
     # Time and the destination -----------------------------------------------------------------
@@ -396,14 +433,14 @@ class Accepting:
         return [Cut(request) for request in stale]
 
     def _forget(self, upload: Upload) -> list[Action]:
-        del self._uploads[upload.id], self._by_key[upload.key]
+        del self._uploads[upload.id], self._by_key[upload.key], self._claims[upload.id]
         self._spoil(upload, upload.offset)
         return [*self._release(upload), Forget(upload.id)]
 
     def _spoil(self, upload: Upload, n_bytes: int) -> None:
         """Count what stays in segments, and is of no use."""
         if n_bytes:
-            self._spoilt_bytes[upload.wish.commitment.entry] += n_bytes
+            self._spoilt_bytes[upload.wish.budget] += n_bytes
 
     def _close_segment(self, now_s: float) -> list[Action]:
         number = self._segment
@@ -414,3 +451,8 @@ class Accepting:
     def _close_batch(self, now_s: float) -> list[Action]:
         number, self._batch, self._batch_rows = self._batch, self._batch + 1, 0
         return [CloseBatch(number, now_s)]
+
+
+def _claim_of(upload: Upload, n_bytes: int) -> int:
+    """Return for how many bytes an upload may have room of which so many have come."""
+    return min(upload.wish.size, GROWTH * n_bytes + LEAST_CLAIM_BYTES)

@@ -77,8 +77,8 @@ class Kept:
         Number of the open batch; it has no rows yet.
     last_contact_s : float or None
         When the destination has last said what is covered.
-    spoilt_bytes : dict of bytes to int
-        By entry: what lies in segments and is of no upload.
+    spoilt_bytes : dict of (bytes, bytes) to int
+        By number of the ticket and entry: what lies in segments and is of no upload.
     released : dict of int to float
         By number of each closed segment that the destination needs no more: since when.
     """
@@ -89,7 +89,7 @@ class Kept:
     closed: dict[int, tuple[int, float]] = field(default_factory=dict)
     batch: int = 0
     last_contact_s: float | None = None
-    spoilt_bytes: dict[bytes, int] = field(default_factory=dict)
+    spoilt_bytes: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     released: dict[int, float] = field(default_factory=dict)
 
 
@@ -167,10 +167,11 @@ class WriteEnded:
 
 @dataclass(frozen=True, slots=True)
 class EndAsked:
-    """Somebody gives an upload up."""
+    """Somebody gives an upload up; `signature`: the owner's, over `give_up_statement`."""
 
     request: int
     upload: str
+    signature: bytes
 
 
 @dataclass(frozen=True, slots=True)

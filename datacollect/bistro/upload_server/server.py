@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.receipt.upload_wish import Admission, LateError
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.amending import Amending
@@ -82,6 +82,7 @@ class Bistro:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         event = read_event(read_bytes(config.event), document_name(config.event))
+        require_current(event, document_name(config.event))
         self._key = read_private_key(config.receipt_key)
         with ExitStack() as undo:
             held = undo.enter_context(closing(Held(config.folder)))
@@ -91,7 +92,7 @@ class Bistro:
             undo.pop_all()
         self.name = own.name
         self.most_bytes = config.most_bytes
-        self.admission = Admission(self.event, config.most_bytes)
+        self.admission = Admission(self.event, self._key.public, config.most_bytes)
         self._expire_s, self._keep_s = config.expire_s, config.keep_s
         self._log = log
         self._store = UploadStore(held, self.event, own, self._key)
@@ -137,7 +138,8 @@ class Bistro:
     def _amend(self, event: Event) -> None:
         """Go by the event as it is now."""
         with self._lock:
-            self.event, self.admission = event, Admission(event, self.most_bytes)
+            self.event = event
+            self.admission = Admission(event, self._key.public, self.most_bytes)
             if self._core is not None:
                 self._core.amend(event)
         self._note("amended", f"the deadline is {event.clock_text(event.deadline_s)}")

@@ -48,14 +48,16 @@ CREATE TABLE uploads (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
     entry BLOB NOT NULL, sealed_anew INTEGER NOT NULL,
     salt BLOB NOT NULL, committed_size INTEGER NOT NULL, committed_sha256 BLOB NOT NULL,
-    content BLOB NOT NULL, size INTEGER NOT NULL, ticket BLOB NOT NULL,
+    content BLOB NOT NULL, owner BLOB NOT NULL, size INTEGER NOT NULL, pushed_sha256 BLOB NOT NULL,
+    signature BLOB NOT NULL, ticket BLOB NOT NULL,
     expires_s REAL NOT NULL, position INTEGER NOT NULL, sha256 BLOB, batch INTEGER, time_s INTEGER,
     UNIQUE (entry, sealed_anew));
 CREATE INDEX of_ticket ON uploads (ticket);
 CREATE INDEX of_batch ON uploads (batch) WHERE batch IS NOT NULL;
 CREATE INDEX unfinished ON uploads (number) WHERE sha256 IS NULL;
 CREATE TABLE pieces (
-    number INTEGER PRIMARY KEY, upload TEXT, entry BLOB NOT NULL, upload_offset INTEGER NOT NULL,
+    number INTEGER PRIMARY KEY, upload TEXT, entry BLOB NOT NULL, ticket BLOB NOT NULL,
+    upload_offset INTEGER NOT NULL,
     segment INTEGER NOT NULL, segment_offset INTEGER NOT NULL, n_bytes INTEGER NOT NULL);
 CREATE INDEX of_upload ON pieces (upload);
 CREATE INDEX of_segment ON pieces (segment);
@@ -70,11 +72,12 @@ RELEASED = """CREATE TABLE IF NOT EXISTS released
     (number INTEGER PRIMARY KEY, since_s REAL NOT NULL)"""
 OPEN, SERVED = "open", "served"
 COLUMNS = (
-    "id, entry, sealed_anew, salt, committed_size, committed_sha256, content, size, ticket, "
-    "expires_s, position, sha256, batch, time_s"
+    "id, entry, sealed_anew, salt, committed_size, committed_sha256, content, owner, size, "
+    "pushed_sha256, signature, ticket, expires_s, position, sha256, batch, time_s"
 )
 SHA256 = COLUMNS.split(", ").index("sha256")
-KEEP = f"""INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+MARKS = ", ".join("?" * len(COLUMNS.split(", ")))
+KEEP = f"""INSERT INTO uploads ({COLUMNS}) VALUES ({MARKS})
     ON CONFLICT (id) DO UPDATE SET expires_s = excluded.expires_s, position = excluded.position,
     sha256 = excluded.sha256, batch = excluded.batch, time_s = excluded.time_s"""
 
@@ -203,10 +206,10 @@ class UploadStore:
     def _do(self, action: Action) -> None:
         match action:
             case Append(upload, upload_offset, segment, segment_offset, n_bytes):
-                entry = upload.wish.commitment.entry
+                ticket, entry = upload.wish.budget
                 self._db.rows(
-                    "INSERT INTO pieces VALUES (NULL, ?, ?, ?, ?, ?, ?)",
-                    (upload.id, entry, upload_offset, segment, segment_offset, n_bytes),
+                    "INSERT INTO pieces VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
+                    (upload.id, entry, ticket, upload_offset, segment, segment_offset, n_bytes),
                 )
             case Unlink(upload_id, offset):
                 self._db.rows(
@@ -340,7 +343,8 @@ class UploadStore:
         batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
         contact = self._db.rows("SELECT time_s FROM contact")
         spoilt = self._db.rows(
-            "SELECT entry, sum(n_bytes) FROM pieces WHERE upload IS NULL GROUP BY entry"
+            "SELECT ticket, entry, sum(n_bytes) FROM pieces WHERE upload IS NULL "
+            "GROUP BY ticket, entry"
         )
         return Kept(
             unfinished=unfinished,
@@ -348,7 +352,7 @@ class UploadStore:
             closed={number: (n_bytes, closed_s) for number, n_bytes, closed_s in closed},
             batch=0 if batch is None else batch + 1,
             last_contact_s=contact[0][0] if contact else None,
-            spoilt_bytes=dict(spoilt),
+            spoilt_bytes={(ticket, entry): n_bytes for ticket, entry, n_bytes in spoilt},
             released=dict(self._db.rows("SELECT number, since_s FROM released")),
         )
 
@@ -418,7 +422,8 @@ def _row_of(upload: Upload) -> tuple[Any, ...]:
     wish, commitment = upload.wish, upload.wish.commitment
     return (
         *(upload.id, commitment.entry, wish.sealed_anew, commitment.salt, commitment.size),
-        *(commitment.ciphertext_sha256, commitment.content, wish.size, wish.ticket),
+        *(commitment.ciphertext_sha256, commitment.content, commitment.owner, wish.size),
+        *(wish.sha256, wish.signature, wish.ticket),
         *(upload.expires_s, upload.offset, upload.sha256, upload.batch, upload.time_s),
     )
 
@@ -427,15 +432,18 @@ def _batch_row(upload: Upload) -> tuple[bytes | int, ...]:
     assert upload.sha256 is not None
     assert upload.time_s is not None
     wish = upload.wish
-    return row_of(wish.commitment, wish.size, upload.sha256, wish.ticket, upload.time_s)
+    return row_of(
+        *(wish.commitment, wish.size, upload.sha256, wish.ticket, upload.time_s, wish.signature)
+    )
 
 
 def _upload_of(row: Sequence[Any], event: bytes) -> Upload:
-    (upload, _, anew, salt, c_size, c_sha256, content, size, ticket, *rest) = row
-    expires_s, position, sha256, batch, time_s = rest
+    upload, _, _, salt, c_size, c_sha256, content, owner, size, *rest = row
+    pushed_sha256, signature, ticket, expires_s, position, sha256, batch, time_s = rest
+    commitment = Commitment(event, salt, c_size, c_sha256, content, owner)
     return Upload(
         upload,
-        Wish(Commitment(event, salt, c_size, c_sha256, content), size, bool(anew), ticket),
+        Wish(commitment, size, pushed_sha256, signature, ticket),
         expires_s,
         position,
         set(),

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.log.entry import SIZE_STOP
+from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.core import GONE, NO_ROOM
 from datacollect.bistro.upload_server.requests import POSTS
@@ -33,7 +34,7 @@ PREFIX = "/tus/"
 VERSION = "1.0.0"
 EXTENSIONS = "creation,creation-with-upload,expiration,checksum,termination"
 PUSH_TYPE = "application/offset+octet-stream"
-RECEIPT = "Datacollect-Receipt"
+RECEIPT, SIGNATURE = "Datacollect-Receipt", "Datacollect-Signature"
 SUMS = ("sha256", "sha1")
 # What pages may send and read: tickets travel in `Upload-Metadata`, never by themselves.
 SHARED = shared(
@@ -47,7 +48,7 @@ ALLOWED = allowed(
     ("POST", "HEAD", "PATCH", "DELETE", "OPTIONS"),
     (
         *("Content-Type", "Tus-Resumable", "Upload-Length", "Upload-Metadata", "Upload-Offset"),
-        *("Upload-Checksum", "X-HTTP-Method-Override", "X-Requested-With"),
+        *("Upload-Checksum", SIGNATURE, "X-HTTP-Method-Override", "X-Requested-With"),
     ),
 )
 # When somebody who was refused for want of room may come again; or as nothing is known yet.
@@ -105,7 +106,8 @@ class Tus:
             offset = _whole(headers, "upload-offset")
             self._told(exchange, 204, self._push(exchange, request, upload, offset))
         elif method == "DELETE":
-            self._bistro.ask(messages.EndAsked(request, upload))
+            signature = decoded(headers.get(SIGNATURE.lower(), "")) or b""
+            self._bistro.ask(messages.EndAsked(request, upload, signature))
             self._say(exchange, 204)
         else:
             raise RefusedError(GONE, 404)

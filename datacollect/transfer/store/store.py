@@ -332,6 +332,8 @@ class Store:
     def _sound(self, files: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """Return the files that are not doubted; the others are read again once all is recorded."""
         sound = self._rereading.sound(files)
+        if len(sound) == len(files):
+            return sound
         doubted = set(files) - set(sound)
         for _, file in doubted:  # judged, and given its mode and time, once it is known to be right
             self._stamps.pop(file, None)

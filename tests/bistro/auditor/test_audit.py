@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from instances.events import key_of, proof_of
+from instances.events import key_of, owner_of, proof_of, ticket_of
 from instances.timestamping import World
 
 import datacollect as dc
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.receipt import Receipt
@@ -31,7 +30,7 @@ def world(tmp_path_factory):
             patch.chdir(made.folder)
             (made.folder / "receipts").mkdir()
             (made.folder / "a.txt").write_text("mine")
-            ticket = new_ticket(made.event, bytes(16), bytes(32), key_of("organiser"))
+            ticket = ticket_of(made.event)
             done = dc.upload("a.txt", "event.toml", ticket=ticket, into="receipts")
             assert done.exit_code == 0, done
             # Only now: people take services in any order, and tests ask for what the first holds.
@@ -68,7 +67,9 @@ def test_amendment_is_published_by_all_and_a_second_run_makes_no_second_one(worl
 
 def forged(world, *, is_proof: bool) -> Receipt:
     """Return a receipt by which a service and its witnesses have said something else."""
-    receipt = Receipt(Commitment(world.event.id, bytes(32), 1, bytes(32), bytes(32)))
+    receipt = Receipt(
+        Commitment(world.event.id, bytes(32), 1, bytes(32), bytes(32), owner_of("forged"))
+    )
     log = world.event.services[0].log.name
     if not is_proof:
         word = acknowledge(log, receipt.entry, 0, 1_800_000_000, key_of("s0"))

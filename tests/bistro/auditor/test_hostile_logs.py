@@ -6,7 +6,7 @@ import hashlib
 import random
 
 import pytest
-from instances.events import event_bytes, event_of, key_of, witness_names
+from instances.events import event_bytes, event_of, key_of, owner_of, witness_names
 
 from datacollect.bistro.auditor import audit_event as auditing
 from datacollect.bistro.auditor import log_reading
@@ -204,7 +204,7 @@ def test_entry_that_is_neither_commitment_nor_amendment_is_named():
 
 
 def test_receipt_with_a_word_alone_gets_its_proof_from_the_log():
-    receipt = Receipt(Commitment(EVENT.id, bytes(32), 1, bytes(32), bytes(32)))
+    receipt = Receipt(Commitment(EVENT.id, bytes(32), 1, bytes(32), bytes(32), owner_of("it")))
     log = Log([*entries(8), receipt.entry], [3, 9])
     word = acknowledge(SERVICE.log.name, receipt.entry, 8, TIME_S, key_of("s0"))
     whole = read_log(SERVICE, EVENT, log)
@@ -213,7 +213,7 @@ def test_receipt_with_a_word_alone_gets_its_proof_from_the_log():
     assert proved_time(proof, receipt.entry, EVENT).time_s == TIME_S + 9
 
 
-RECEIPT = Receipt(Commitment(EVENT.id, bytes(32), 1, bytes(32), bytes(32)))
+RECEIPT = Receipt(Commitment(EVENT.id, bytes(32), 1, bytes(32), bytes(32), owner_of("it")))
 
 
 def test_an_amendment_published_while_the_log_is_read_accuses_nobody():
@@ -275,7 +275,7 @@ def test_receipts_of_a_log_that_cannot_be_read_are_held_against_each_other():
 
 
 def test_files_that_are_no_receipts_of_the_event_are_named(tmp_path):
-    other = Receipt(Commitment(bytes(32), bytes(32), 1, bytes(32), bytes(32)))
+    other = Receipt(Commitment(bytes(32), bytes(32), 1, bytes(32), bytes(32), owner_of("it")))
     for name, data in (("a", RECEIPT.data), ("b", b"broken"), ("c", other.data)):
         (tmp_path / f"{name}.receipt.json").write_bytes(data)
     held, others = auditing._receipts(tmp_path, EVENT, event_bytes())

@@ -13,12 +13,14 @@ from instances.custody import (
     commitment_of,
     custody_event,
     custody_event_bytes,
+    older_event_bytes,
     service_log,
     verdict_log,
     word_of,
     write_batches,
 )
 from instances.dask_cluster import Cluster
+from instances.events import key_of
 
 import datacollect as dc
 from datacollect.bistro.auditor import audit_event as auditing
@@ -31,6 +33,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     SUPERSEDED,
     Verdict,
 )
+from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.commands.main import run
 from datacollect.net.http_asking import Answer
@@ -41,43 +44,49 @@ IN_TIME_S, LATE_S = EVENT.latest_s, EVENT.latest_s + 1
 
 
 def said(commitment, word=COLLECTED, why=""):
-    return Verdict(EVENT.id, commitment.entry, word, why)
+    return Verdict(commitment.event, commitment.entry, word, why)
 
 
 class Case:
-    """A to E are logged in time, F is late; A and B are in a batch of north, C in one of south.
+    """An event, and all that was signed in it.
+
+    A to E are logged in time, F is late; A and B are in a batch of north, C in one of south.
 
     A and C are collected, B is refused, D superseded by A; nobody has ever seen E.
     """
 
-    def __init__(self, folder, monkeypatch):
+    def __init__(self, folder, monkeypatch, event_data=None):
         self.folder = folder
         self.monkeypatch = monkeypatch
-        self.event = EVENT
+        self.event_data = custody_event_bytes() if event_data is None else event_data
+        event = read_event(self.event_data)
+        self.commitments = [commitment_of(event, name) for name in "abcdef"]
+        a, b, c, d, _, f = self.commitments
         self.batches = [
-            batch_of(EVENT, "north", 0, FIRST, [A, B]),
-            batch_of(EVENT, "south", 0, FIRST, [C]),
+            batch_of(event, "north", 0, FIRST, [a, b]),
+            batch_of(event, "south", 0, FIRST, [c]),
         ]
-        self.verdicts = [said(A), said(B, REFUSED, DOES_NOT_OPEN), said(C)]
-        self.verdicts.append(said(D, SUPERSEDED, A.entry.hex()))
+        self.verdicts = [said(a), said(b, REFUSED, DOES_NOT_OPEN), said(c)]
+        self.verdicts.append(said(d, SUPERSEDED, a.entry.hex()))
         self.receipts = {}
         self.is_over = True
+        entries = [each.entry for each in self.commitments]
         self.logs = [
-            service_log(
-                EVENT, 0, [each.entry for each in COMMITMENTS], [(5, IN_TIME_S), (6, LATE_S)]
-            ),
-            service_log(EVENT, 1, [F.entry], [(1, LATE_S + 5)]),
+            service_log(event, 0, entries, [(5, IN_TIME_S), (6, LATE_S)]),
+            service_log(event, 1, [f.entry], [(1, LATE_S + 5)]),
         ]
+        self.event = event
 
     def files(self):
         """Write all that an auditor is given; answer for the services from memory."""
-        (self.folder / "event.toml").write_bytes(custody_event_bytes())
+        (self.folder / "event.toml").write_bytes(self.event_data)
         write_batches(self.folder / "batches", self.batches)
-        verdict_log(EVENT, self.verdicts).write(self.folder / "verdicts")
+        verdict_log(self.event, self.verdicts).write(self.folder / "verdicts")
         for name, receipt in self.receipts.items():
             (self.folder / "receipts").mkdir(exist_ok=True)
             (self.folder / "receipts" / f"{name}.receipt.json").write_bytes(receipt.data)
-        logs = {service.url: log for service, log in zip(EVENT.services, self.logs, strict=True)}
+        services = zip(self.event.services, self.logs, strict=True)
+        logs = {service.url: log for service, log in services}
 
         class Asked:
             def __init__(self, url, *_):
@@ -188,6 +197,32 @@ def test_a_row_that_opens_no_commitment_is_evidence(case):
     assert who == "south"
     assert text.startswith("It has signed rows for 1 entry that open no commitment.")
     assert C.entry.hex() in text
+
+
+def pushed_to(bistro):
+    """Return what the owner of E has signed for a bistro."""
+    return bytes(batch_of(EVENT, bistro, 0, FIRST, [E]).rows["signature"][0])
+
+
+JUNK = {"sha256": b"j" * 32, "size": 4}
+UNSIGNED = {
+    "junk": JUNK | {"signature": bytes(64)},
+    "junk with its own signature": JUNK | {"signature": key_of("west").sign(b"junk")},
+    "what was pushed to another bistro": {"signature": pushed_to("south")},
+    "other bytes than were pushed": JUNK | {"signature": pushed_to("west")},
+}
+
+
+@pytest.mark.parametrize("changes", UNSIGNED.values(), ids=UNSIGNED)
+def test_a_row_that_its_owner_has_not_signed_is_evidence_against_its_bistro_alone(case, changes):
+    """Nobody has pushed E to west, and nobody owes E a verdict."""
+    case.batches.append(batch_of(EVENT, "west", 0, FIRST, [E], changes))
+    [(who, text)] = case.evidence()
+    assert who == "west"
+    assert text.startswith("It has signed rows for 1 entry that lack the owner's signature")
+    assert E.entry.hex() in text
+    found = case.audit().custody
+    assert (found.counts, found.disputes) == (COUNTS, ())
 
 
 def test_two_batches_of_one_number_are_evidence(case):
@@ -451,6 +486,57 @@ def test_a_service_that_cannot_be_read_leaves_nobody_accused_of_what_only_it_had
     case.logs[1].get = lambda *_: Answer(500, b"")
     found = case.audit()
     assert (found.evidence, found.custody.disputes, found.exit_code) == ((), (), 3)
+
+
+# Events of version 1.
+
+
+@pytest.fixture
+def older(tmp_path, monkeypatch):
+    """The same event as they were once: no owners, and tickets that were words."""
+    return Case(tmp_path, monkeypatch, older_event_bytes())
+
+
+def test_an_event_of_version_1_is_audited_as_before(older):
+    a, b, _, _, e, _ = older.commitments
+    assert older.batches[0].data[4:].startswith(b"datacollect-batch/1\n")
+    older.verdicts[1] = said(b, REFUSED, "lacks the ticket's secret")
+    words = (word_of(older.event, "north", a, 0), word_of(older.event, "west", e, 3))
+    for name, commitment, word in zip("ae", (a, e), words, strict=True):
+        older.receipts[name] = with_proof(older, receipt_of(commitment, word))
+        assert b"datacollect-receipt/1" in older.receipts[name].data
+    found = older.audit()
+    assert found.custody.counts == {**COUNTS, "acknowledged": 1}
+    assert found.custody.refused == {"lacks the ticket's secret": 1}
+    assert found.evidence == ()
+    assert [each.outcome for each in found.receipts] == ["in time", "in time"]
+    assert [each.between for each in found.custody.disputes] == [("west", "destination")]
+
+
+def test_of_an_event_of_version_1_one_line_says_what_it_cannot_show(older, capsys):
+    older.files()
+    older.monkeypatch.chdir(older.folder)
+    arguments = ["audit", "event.toml", "--batches", "batches", "--verdicts", "verdicts"]
+    assert run(arguments) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.count("whoever heard a ticket could use it") == 1
+    assert run([*arguments, "--json"]) == 0
+    assert "whoever heard a ticket" in json.loads(capsys.readouterr().out)["caveat"]
+
+
+def test_each_kind_of_event_has_its_own_batches_and_verdicts(case, older):
+    """A batch without owners is none of an event in which they sign; nor is a ticket's secret."""
+    case.verdicts[1] = said(B, REFUSED, "lacks the ticket's secret")
+    case.files()
+    write_batches(case.folder / "batches", older.batches)
+    found = dc.audit_event(
+        case.folder / "event.toml",
+        batches=case.folder / "batches",
+        verdicts=case.folder / "verdicts",
+    )
+    assert len(found.custody.troubles) == 2
+    assert [lie.who for lie in found.evidence] == ["destination"]
+    assert found.caveat == ""
 
 
 # The command.

@@ -94,11 +94,17 @@ def test_each_person_gets_a_ticket_and_a_second_run_adds_only_who_is_new(organis
     assert (code, told["new"], told["kept"], ann.read_bytes()) == (0, 1, 2, before)
     rows = list(csv.DictReader((organiser / "out" / "tickets.csv").read_text().splitlines()))
     assert [row["person"] for row in rows] == ["ann", "bob", "eve"]
+    seeds = set()
     for row in rows:
         ticket = Ticket.from_file(organiser / "out" / f"{row['person']}.ticket")
         found = admitted(ticket.token, event, 0)
         assert (found.id, found.token_sha256.hex()) == (row["ticket"], row["token_sha256"])
-    assert len({row["ticket"] for row in rows}) == 3
+        # Each has a key of its own, which nothing but its file holds.
+        assert found.key == ticket.key.public
+        assert ticket.text.startswith('format = "datacollect-ticket/2"\n')
+        seeds.add(ticket.seed.hex())
+    assert len({row["ticket"] for row in rows}) == len(seeds) == 3
+    assert not any(seed in (organiser / "out" / "tickets.csv").read_text() for seed in seeds)
 
 
 def listed(organiser) -> list[str]:

@@ -36,7 +36,7 @@ def test_events_that_are_written_are_accepted():
 @pytest.mark.parametrize(
     ("table", "changes"),
     [
-        ((), {"format": "datacollect-event/2"}),
+        ((), {"format": "datacollect-event/3"}),
         ((), {"name": ""}),
         ((), {"deadline": "tomorrow"}),
         ((), {"lag_s": 601}),

@@ -9,7 +9,7 @@ import pytest
 from instances.bistro_folders import HandedIn, MadeBistro, collecting_event
 from instances.events import key_of
 
-from datacollect.bistro.destination.batch_faults import chain_lies, opening_rows
+from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
 from datacollect.bistro.destination.counting import Draft, superseded
 from datacollect.bistro.destination.missing import (
     WITHOUT_DATA,
@@ -64,7 +64,8 @@ def batch_of(tmp_path, *rows):
 def test_rows_that_open_their_commitment_count_and_others_are_named(tmp_path):
     one, two = HandedIn(EVENT, 1), HandedIn(EVENT, 2)
     batch = batch_of(tmp_path, one.row(), two.row())
-    assert opening_rows(batch) == (batch.rows, [])
+    all_rows, lies = rows_handed_in(batch, EVENT)
+    assert (all_rows.tobytes(), lies) == (batch.rows.tobytes(), [])
     for name, value in (
         ("entry", A),
         ("salt", A),
@@ -77,7 +78,7 @@ def test_rows_that_open_their_commitment_count_and_others_are_named(tmp_path):
     ):
         rows = batch.rows.copy()
         rows[name][1] = np.void(value) if isinstance(value, bytes) else value
-        good, (lie,) = opening_rows(replace(batch, rows=rows))
+        good, (lie,) = rows_handed_in(replace(batch, rows=rows), EVENT)
         assert [bytes(entry) for entry in good["entry"]] == [one.entry]
         assert lie.who == "north"
         assert "the first is row 1" in lie.text
@@ -85,14 +86,44 @@ def test_rows_that_open_their_commitment_count_and_others_are_named(tmp_path):
 
 def test_a_row_of_another_event_opens_nothing(tmp_path):
     other = HandedIn(collecting_event(name="Another"))
-    rows, lies = opening_rows(batch_of(tmp_path, other.row()))
+    rows, lies = rows_handed_in(batch_of(tmp_path, other.row()), EVENT)
     assert len(rows) == 0
     assert len(lies) == 1
 
 
+def unsigned_rows(one):
+    """Rows of north that open what somebody has committed to, and that nobody has signed for."""
+    stolen = (*one.row()[:-1], one.row(bistro="south")[-1])
+    honest = np.array([one.row()], ROW)
+    other = honest.copy()
+    other["sha256"] = A
+    longer = honest.copy()
+    longer["size"] += 1
+    return {
+        "junk that it calls sealed anew": (*one.row(b"junk")[:-1], bytes(64)),
+        "junk with its own signature": (*one.row(b"junk")[:-1], key_of("north").sign(b"junk")),
+        "what was pushed to another bistro": stolen,
+        "other bytes than were pushed": tuple(other[0]),
+        "more bytes than were pushed": tuple(longer[0]),
+    }
+
+
+@pytest.mark.parametrize("what", unsigned_rows(HandedIn(EVENT)))
+def test_a_row_that_its_owner_has_not_signed_is_its_bistros_own(tmp_path, what):
+    victim, other = HandedIn(EVENT), HandedIn(EVENT, 2)
+    rows = (other.row(), unsigned_rows(victim)[what])
+    good, (lie,) = rows_handed_in(batch_of(tmp_path, *rows), EVENT)
+    assert [bytes(entry) for entry in good["entry"]] == [other.entry]
+    assert lie.who == "north"
+    assert lie.text == (
+        "It reports what nobody handed in: 1 row of its batch 0 without the owner's signature, "
+        "the first is row 1."
+    )
+
+
 def test_an_empty_batch_says_nothing():
     batch = sign_batch(EVENT, "north", 0, bytes(32), 0, np.array([], ROW), key_of("north"))
-    assert opening_rows(batch)[1] == []
+    assert rows_handed_in(batch, EVENT)[1] == []
 
 
 def test_pieces_of_several_segments_make_an_upload_in_order():

@@ -16,16 +16,15 @@ from instances.bistro_folders import (
     HandedIn,
     MadeBistro,
     collecting_event,
-    secret_of,
+    signature_inside,
 )
-from instances.events import RECIPIENTS, key_of
+from instances.events import RECIPIENTS, owner_of, ticket_of
 
-from datacollect.bistro.destination.keys import ticket_secrets
+from datacollect.bistro.destination.keys import ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool, safe_name
 from datacollect.bistro.destination.pieces import Piece
 from datacollect.bistro.destination.register import LOST, Opening, Upload
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.sealing.identities import opening_identities
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
@@ -47,11 +46,10 @@ def opener(tmp_path):
 
 def with_tickets(opener, folder, *numbers):
     for number in numbers:
-        made = new_ticket(EVENT, number.to_bytes(16, "big"), secret_of(number), key_of("organiser"))
         folder.mkdir(exist_ok=True)
-        (folder / f"{number}.ticket").write_text(made.text)
-    secrets = ticket_secrets(folder, EVENT)
-    return Opener(opener.identities, secrets, opener.segments, opener.into)
+        (folder / f"{number}.ticket").write_text(ticket_of(EVENT, number).text)
+    keys = ticket_keys(folder, EVENT)
+    return Opener(opener.identities, keys, opener.segments, opener.into)
 
 
 def opening_of(upload, *parts, data=None, commitment=None):
@@ -169,7 +167,7 @@ def test_a_file_of_another_event_is_not_what_was_committed_to(opener, north):
 
 
 def _rest(commitment):
-    return commitment.size, commitment.ciphertext_sha256, commitment.content
+    return commitment.size, commitment.ciphertext_sha256, commitment.content, commitment.owner
 
 
 @pytest.mark.parametrize("header", [b"", b"[]", b"{", b"[" * 10_000, b'"x"', b"7", b"null"])
@@ -179,12 +177,13 @@ def test_a_header_that_is_none_is_refused(opener, north, header):
     assert opener.open(opening_of(upload)).why == OTHER_CONTENT
 
 
-def test_a_tickets_secret_must_be_inside(opener, north, tmp_path):
+def test_a_tickets_signature_must_be_inside(opener, north, tmp_path):
     opener = with_tickets(opener, tmp_path / "tickets", 1, 2)
     uploads = {
         "": HandedIn(EVENT, ticket=1),
-        "stolen": HandedIn(EVENT, ticket=1, secret=secret_of(2)),
-        "without": HandedIn(EVENT, ticket=1, secret=b"x" * 32),
+        "stolen": HandedIn(EVENT, ticket=1, signature=signature_inside(EVENT, 1, 2)),
+        "without": HandedIn(EVENT, ticket=1, signature=b"x" * 64),
+        "for another entry": HandedIn(EVENT, 7, ticket=1, signature=signature_inside(EVENT, 8, 1)),
         "unknown": HandedIn(EVENT, ticket=3),
         "none": HandedIn(EVENT),
     }
@@ -199,14 +198,28 @@ def test_a_tickets_secret_must_be_inside(opener, north, tmp_path):
     assert {*found.values()} == {OTHER_TICKET}
 
 
+def test_a_copy_of_somebodys_sealed_file_is_refused_and_the_original_is_not(
+    opener, north, tmp_path
+):
+    """The copier has a ticket, a key of an own, and all that bistros and receipts show."""
+    opener = with_tickets(opener, tmp_path / "tickets", 1, 2)
+    upload = HandedIn(EVENT, ticket=1)
+    north.segment((upload.entry, 0, upload.sealed))
+    by_others_key = replace(upload.commitment, owner=owner_of("the copier"))
+    with_others_salt = replace(by_others_key, salt=b"s" * 32)
+    for copied in (by_others_key, with_others_salt):
+        assert copied.entry != upload.entry
+        assert opener.open(opening_of(upload, commitment=copied)).why == OTHER_TICKET
+    assert opener.open(opening_of(upload)).why == ""
+
+
 def test_tickets_of_others_are_refused_at_the_start(tmp_path):
     with pytest.raises(ProblemError, match="must hold the tickets"):
-        ticket_secrets(tmp_path, EVENT)
+        ticket_keys(tmp_path, EVENT)
     other = collecting_event(name="Another")
-    made = new_ticket(other, bytes(16), bytes(32), key_of("organiser"))
-    (tmp_path / "a.ticket").write_text(made.text)
+    (tmp_path / "a.ticket").write_text(ticket_of(other).text)
     with pytest.raises(ProblemError, match="another event"):
-        ticket_secrets(tmp_path, EVENT)
+        ticket_keys(tmp_path, EVENT)
 
 
 def test_an_identity_that_opens_nothing_is_refused_before_it_refuses_everybody(tmp_path):

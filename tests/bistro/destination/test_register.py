@@ -261,7 +261,7 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
 ):
     upload = HandedIn(EVENT)
     south.segment((upload.entry, 0, b"junk"))
-    south.batch(upload.row(b"junk"))
+    south.batch(upload.row(b"junk", bistro="south"))
     north.push(upload)
     take_all(register, north, south)
     timed(register, upload)
@@ -276,6 +276,27 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
     opened_at(register, "north")
     assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
     assert register.lies() == []
+
+
+def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, south):
+    """Somebody has committed and pushed nothing; north has the receipt, and no owner's key."""
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, b"junk"))
+    north.batch((*upload.row(b"junk")[:-1], bytes(64)))
+    take_all(register, north)
+    timed(register, upload)
+    assert [*register.to_open()] == []
+    assert register.to_log() == []
+    assert register.known(upload.entry) == Known(upload.entry)
+    (lie,) = register.lies()
+    assert lie.who == "north"
+    assert lie.text.startswith("It reports what nobody handed in: 1 row of its batch 0")
+    # Whoever is pushed to later is heard.
+    south.push(upload)
+    take_all(register, south)
+    timed(register, upload)
+    assert opened_as(register) == [upload.entry]
+    assert register.to_log() == [Verdict(EVENT.id, upload.entry, "collected")]
 
 
 def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
@@ -293,7 +314,7 @@ def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, nor
     """A bistro's junk takes from nobody the right to seal anew what does not open."""
     upload = HandedIn(EVENT)
     south.segment((upload.entry, 0, b"junk"))
-    south.batch(upload.row(b"junk"))
+    south.batch(upload.row(b"junk", bistro="south"))
     take_all(register, south)
     timed(register, upload)
     opened_at(register, "south", OTHER_CONTENT)
@@ -307,7 +328,7 @@ def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, nor
     register.logged([by_committed])
     south.push(upload)
     south.segment((upload.entry, 0, b"other"))
-    south.batch(upload.row(b"other"))
+    south.batch(upload.row(b"other", bistro="south"))
     take_all(register, south)
     opened_at(register, "south", OTHER_CONTENT)
     assert register.to_log() == []
@@ -397,7 +418,7 @@ def test_a_forked_a_hidden_and_an_invented_batch_are_named_and_its_rows_count(re
     for batch in (first, forked):
         assert json.dumps(batch.note.data.decode()) in fork
     assert "It has signed batch 2 and shows no batch 1." in texts
-    assert any("open no commitment" in text for text in texts)
+    assert any("opening no commitment" in text for text in texts)
     assert {known.entry for known in register.incomplete()} == {one.entry, three.entry}
     register.take_batch(hidden)
     assert not any("shows no batch" in lie.text for lie in register.lies())
@@ -451,7 +472,10 @@ def test_what_is_not_here_is_listed_some_at_a_time_with_all_its_bistros(
     uploads = sorted((HandedIn(EVENT, n) for n in range(7)), key=lambda each: each.entry)
     collected, refused, late, *waiting = uploads
     north.push(*uploads)
-    south.batch(*(each.row() for each in uploads[4:]), uploads[4].row(b"anew"))
+    south.batch(
+        *(each.row(bistro="south") for each in uploads[4:]),
+        uploads[4].row(b"anew", bistro="south"),
+    )
     take_all(register, north, south)
     timed(register, *uploads[:2], *uploads[3:6])
     timed(register, late, time_s=EVENT.latest_s + 1)

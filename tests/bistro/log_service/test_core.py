@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from instances.events import event_of, key_of
+from instances.events import event_of, key_of, ticket_of
 from instances.log_store import LogStore
 
 from datacollect.bistro.formats.custody.verdicts import Verdict
 from datacollect.bistro.formats.event.amendments import sign_amendment
-from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.event.statements import commit_statement
+from datacollect.bistro.formats.event.tickets import Shown
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigned_times, log_key
 from datacollect.bistro.formats.log.tiles import Tile, bundle_of, entries_of
 from datacollect.bistro.formats.log.witnessing import AddCheckpoint
@@ -36,8 +37,14 @@ ORGANISER = key_of("organiser")
 A, B, C = (letter * 32 for letter in (b"a", b"b", b"c"))
 
 
-def ticket(number: int = 1, event=EVENT) -> str:
-    return new_ticket(event, number.to_bytes(16, "big"), bytes(32), ORGANISER).token
+TICKET = ticket_of(EVENT)
+
+
+def signed(event, *entries: bytes, number: int = 1, log: int = 0) -> Shown:
+    """Return what a ticket shows that hands entries in to one of the event's logs."""
+    ticket = ticket_of(event, number)
+    said = commit_statement(event.id, event.services[log].log.key, entries)
+    return Shown(ticket.token, ticket.key.sign(said))
 
 
 class Bench:
@@ -110,10 +117,13 @@ class Bench:
     def do_all(self) -> None:
         self.do(Store, StoreHead, AskWitness, Publish)
 
-    def commit(self, *entries: bytes, token: str | None = "", address: str = "a") -> int:
+    def commit(self, *entries: bytes, number: int = 1, address: str = "a") -> int:
+        """Hand entries in with a ticket, by its number."""
+        return self.show(entries, signed(self.event, *entries, number=number), address)
+
+    def show(self, entries: tuple[bytes, ...], shown: Shown | None, address: str = "a") -> int:
         self.n_requests += 1
-        token = ticket(event=self.event) if token == "" else token
-        self.tell(requests.CommitAsked(self.now, self.n_requests, entries, token, address))
+        self.tell(requests.CommitAsked(self.now, self.n_requests, entries, shown, address))
         return self.n_requests
 
     def amend(self, note: bytes) -> None:
@@ -146,8 +156,8 @@ def test_what_comes_while_the_disk_is_busy_goes_together():
     bench = started()
     bench.commit(A)
     (first,) = bench.take(Store)
-    bench.commit(B, token=ticket(2))
-    bench.commit(C, token=ticket(3))
+    bench.commit(B, number=2)
+    bench.commit(C, number=3)
     assert bench.take(Store) == []
     bench.do_one(first)
     # Not at once either: groups are 20 ms apart.
@@ -522,7 +532,7 @@ def test_a_service_goes_on_where_its_folder_has_left_it():
     bench.do(Store)
     bench.wait(1.0)
     bench.do_all()
-    bench.commit(A, token=ticket(2, event))
+    bench.commit(A, number=2)
     bench.do(Store)
     again = Bench(event, bench.store, bench.witnesses, bench.at_s)
     published = bench.store.published[300]
@@ -553,25 +563,83 @@ def test_a_damaged_folder_is_refused():
         ServiceCore(EVENT, key_of("w0.example"), LogStore().kept(), LogStore())
 
 
+ELEVEN = tuple(bytes([i]) * 32 for i in range(11))
+
+
 @pytest.mark.parametrize(
-    ("entries", "token", "status", "why"),
+    ("entries", "shown", "status", "why"),
     [
-        ((), "", 400, "1 to 1000 different entries of 32 bytes"),
-        ((b"short",), "", 400, "1 to 1000 different entries of 32 bytes"),
-        ((A, A), "", 400, "1 to 1000 different entries of 32 bytes"),
+        ((), signed(EVENT), 400, "1 to 1000 different entries of 32 bytes"),
+        ((b"short",), signed(EVENT, b"short"), 400, "1 to 1000 different entries of 32 bytes"),
+        ((A, A), signed(EVENT, A, A), 400, "1 to 1000 different entries of 32 bytes"),
         ((A,), None, 403, "a ticket is needed"),
-        ((A,), "noise", 403, "it is not a token"),
-        ((A,), ticket(event=event_of(name="another")), 403, "for another event"),
-        (tuple(bytes([i]) * 32 for i in range(11)), "", 403, "is good for 10 commitments, 0 were"),
+        ((A,), Shown("noise", bytes(64)), 403, "it is not a token"),
+        ((A,), signed(event_of(name="another"), A), 403, "for another event"),
+        (ELEVEN, signed(EVENT, *ELEVEN), 403, "is good for 10 commitments, 0 were"),
     ],
 )
-def test_what_is_not_taken_is_said(entries, token, status, why):
+def test_what_is_not_taken_is_said(entries, shown, status, why):
     bench = started()
-    bench.commit(*entries, token=token)
+    bench.show(entries, shown)
     (refused,) = bench.take(Refuse)
     assert refused.status == status
     assert why in refused.text
     assert bench.take(Store) == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "shown"),
+    [
+        pytest.param((A,), Shown(TICKET.token), id="its token alone"),
+        pytest.param((A,), signed(EVENT, A, log=1), id="for another log"),
+        pytest.param((A,), signed(EVENT, B), id="for another entry"),
+        pytest.param((A, B), signed(EVENT, B, A), id="in another order"),
+        pytest.param((A,), signed(EVENT, A, B), id="for more"),
+        pytest.param((A, B), signed(EVENT, A), id="for less"),
+        pytest.param(
+            (A,), Shown(TICKET.token, signed(EVENT, A, number=2).signature), id="by another ticket"
+        ),
+    ],
+)
+def test_what_a_ticket_has_not_signed_for_this_log_spends_nothing_of_it(entries, shown):
+    bench = started()
+    for _ in range(100):
+        bench.show(entries, shown, "thief")
+    assert {
+        (each.status, "signature must be the ticket's" in each.text) for each in bench.take(Refuse)
+    } == {(403, True)}
+    # All that a ticket may do at once, and all of its quota.
+    for _ in range(50):
+        bench.commit(*ELEVEN[:10])
+    assert bench.take(Refuse) == []
+
+
+def test_repeated_to_its_log_a_signature_changes_nothing():
+    bench = started()
+    for address in ("owner", "thief"):
+        bench.show((A, B), signed(EVENT, A, B), address)
+        bench.do(Store)
+        (answer,) = bench.take(Acknowledge)
+        assert [word.index for word in answer.words] == [0, 1]
+    bench.wait(1.0)
+    bench.commit(*ELEVEN[:8])
+    bench.commit(C)
+    assert ["10 were made with it, got 1 more" in each.text for each in bench.take(Refuse)] == [
+        True
+    ]
+
+
+def test_who_hammers_with_a_stolen_token_is_told_to_go_and_its_owner_is_served():
+    """600 at once are an address's share; neighbours that sign are no strangers."""
+    bench = started()
+    stolen = Shown(TICKET.token, signed(EVENT, A, log=1).signature)
+    for _ in range(601):
+        bench.show((A,), stolen, "campus")
+    refused = bench.take(Refuse)
+    assert [each.status for each in refused] == [403] * 600 + [429]
+    bench.commit(A, address="campus")
+    bench.commit(B, address="home")
+    assert bench.take(Refuse) == []
 
 
 def test_a_quota_counts_what_is_on_its_way_and_what_was_before_a_start():
@@ -640,21 +708,21 @@ def test_a_campus_behind_one_address_is_served_while_a_stranger_there_is_not():
     """Tickets that count cost an address nothing; 600 that do not are its share."""
     bench = started()
     for i in range(700):
-        bench.commit(i.to_bytes(32, "big"), token=ticket(i), address="campus")
+        bench.commit(i.to_bytes(32, "big"), number=i, address="campus")
     assert bench.take(Refuse) == []
     for _ in range(600):
-        bench.commit(A, token="forged", address="campus")
+        bench.show((A,), Shown("forged", bytes(64)), "campus")
     assert {refused.status for refused in bench.take(Refuse)} == {403}
-    bench.commit(A, token="forged", address="campus")
+    bench.show((A,), Shown("forged", bytes(64)), "campus")
     assert [refused.status for refused in bench.take(Refuse)] == [429]
     # Whose ticket is known is served all the same.
-    bench.commit(B, token=ticket(699), address="campus")
+    bench.commit(B, number=699, address="campus")
     assert bench.take(Refuse) == []
 
 
 def test_anybody_may_hand_in_at_an_open_event():
     bench = started(event=event_of(admission="open"))
-    bench.commit(A, token=None)
+    bench.show((A,), None)
     bench.do(Store)
     assert bench.store.rows[0].ticket is None
     assert len(bench.take(Acknowledge)) == 1
@@ -663,15 +731,15 @@ def test_anybody_may_hand_in_at_an_open_event():
 def test_at_an_open_event_each_entry_counts_for_its_address():
     """600 at once; more together may come, and are waited for afterwards: 20 a second."""
     bench = started(event=event_of(admission="open"))
-    bench.commit(*(i.to_bytes(32, "big") for i in range(700)), token=None)
+    bench.show(tuple(i.to_bytes(32, "big") for i in range(700)), None)
     assert bench.take(Refuse) == []
-    bench.commit(A, token=None)
+    bench.show((A,), None)
     assert [(each.status, each.retry_after_s) for each in bench.take(Refuse)] == [(429, 0.05)]
     bench.wait(5.0)
-    bench.commit(A, token=None)
+    bench.show((A,), None)
     assert [each.status for each in bench.take(Refuse)] == [429]
     bench.wait(0.06)
-    bench.commit(A, token=None)
+    bench.show((A,), None)
     assert bench.take(Refuse) == []
 
 
@@ -728,7 +796,7 @@ def test_a_revoked_ticket_is_refused_from_the_amendment_on():
 
     bench = started()
     bench.commit(A)
-    revoked = sha256(ticket().encode()).hexdigest()
+    revoked = sha256(TICKET.token.encode()).hexdigest()
     bench.amend(sign_amendment(EVENT, {"revoked": [revoked]}, 1, ORGANISER))
     bench.commit(B)
     (refused,) = bench.take(Refuse)

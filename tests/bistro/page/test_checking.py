@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from instances.events import DEADLINE_S, event_bytes, key_of, proof_of
+from instances.events import (
+    DEADLINE_S,
+    event_bytes,
+    key_of,
+    owner_key,
+    owner_of,
+    proof_of,
+    ticket_of,
+)
 from instances.handing_pages import CONTEXT, served
 from instances.watched_pages import wait_until
 
@@ -31,7 +40,7 @@ DATA = event_bytes(verdicts=VERDICTS)
 EVENT = read_event(DATA)
 LOG = EVENT.services[0].log.name
 COMMITMENT = Commitment(
-    EVENT.id, bytes(32), len(SEALED), hashlib.sha256(SEALED).digest(), b"p" * 32
+    EVENT.id, bytes(32), len(SEALED), hashlib.sha256(SEALED).digest(), b"p" * 32, owner_of("0")
 )
 RECEIPT = Receipt(COMMITMENT)
 ENTRY = RECEIPT.entry
@@ -96,6 +105,10 @@ CASES = {
         RECEIPT.with_more(proofs=[proof()]), collected=proof().data.decode()
     ),
     "of another event": replace(RECEIPT, commitment=replace(COMMITMENT, event=bytes(32))),
+    "of an older event": replace(
+        RECEIPT, commitment=replace(COMMITMENT, event=bytes(32), owner=None)
+    ),
+    "of nobody": replace(RECEIPT, commitment=replace(COMMITMENT, owner=None)),
 }
 
 
@@ -144,7 +157,7 @@ def checked(page, receipt: bytes, shown: bytes | None = SEALED, name="a.age") ->
 def test_the_page_says_of_a_receipt_what_python_says(page, case):
     receipt = CASES[case]
     first, *reasons = checked(page, receipt.data)
-    if receipt.commitment.event != EVENT.id:
+    if receipt.commitment.event != EVENT.id or receipt.commitment.owner is None:
         assert (first, reasons) == (SAID["not proved"], ["The receipt is of another event."])
         return
     found = verify(DATA, receipt, ciphertext=[SEALED], amendments=[])
@@ -179,8 +192,9 @@ def test_what_python_keeps_is_read_on_the_page(page, tmp_path):
         tmp_path / "größe.txt.keep",
         event=EVENT.id,
         salt=bytes(32),
-        inner=Inner('{"name":"größe.txt"}'.encode(), bytes(32), bytes(32)),
-        ticket="v4.public.ticket",
+        inner=Inner('{"name":"größe.txt"}'.encode(), bytes(32), bytes(64)),
+        owner=owner_key("0"),
+        ticket=ticket_of(EVENT),
         recipients=EVENT.recipients,
     )
     receipt = Receipt(commitment_of(kept))
@@ -202,7 +216,13 @@ def test_without_a_file_it_is_of_some_bytes(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text", [b"", b"{}", b"[]", b'{"format": "datacollect-receipt/1"}', b"\xff"]
+    "text",
+    [
+        *(b"", b"{}", b"[]", b"\xff"),
+        *(b'{"format": "datacollect-receipt/1"}', b'{"format": "datacollect-receipt/2"}'),
+        CASES["of nobody"].data.replace(b"receipt/1", b"receipt/2"),
+        RECEIPT.data.replace(b"receipt/2", b"receipt/1"),
+    ],
 )
 def test_what_is_no_receipt_is_said_to_be_none(page, text):
     (line,) = checked(page, text)
@@ -229,3 +249,27 @@ def test_where_no_service_answers_that_is_said(browser, tmp_path):
         _, *reasons = checked(page, CASES["in time"].data)
         assert "Whether the deadline was moved is not known here." in reasons
         assert "by the clock of this device" in page.text_content("#left")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "Nothing can be handed in here"), ("de", "Hier kann nichts abgegeben werden")],
+)
+def test_on_the_page_of_an_older_event_nothing_can_be_handed_in(browser, tmp_path, language, said):
+    """No version writes such a page any more: somebody else has put the event into it."""
+    older = DATA.replace(b"datacollect-event/2", b"datacollect-event/1")
+    (tmp_path / "event.toml").write_bytes(DATA)
+    write_page(tmp_path / "event.toml", tmp_path / "page")
+    page_file = tmp_path / "page" / "index.html"
+    put = [base64.b64encode(each).decode() for each in (DATA, older)]
+    page_file.write_text(page_file.read_text().replace(*put))
+    context = browser.new_context(locale=language, **CONTEXT)
+    with served(tmp_path / "page") as url, context:
+        asked = []
+        context.on("request", lambda request: asked.append(request.url))
+        page = context.new_page()
+        page.goto(url)
+        wait_until(page, f"document.getElementById('refusal').textContent.includes('{said}')")
+        assert page.is_disabled("#submit")
+        assert {each.rpartition("/")[0] for each in asked} == {url}

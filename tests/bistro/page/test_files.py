@@ -151,6 +151,18 @@ def test_a_bistro_that_was_added_may_be_spoken_to(tmp_path, monkeypatch):
         assert ("https://north.example" in page) is is_there
 
 
+@pytest.mark.parametrize("more", [["-o", "new"], ["--check", "page"]])
+def test_of_an_older_event_no_page_is_made(made, capsys, more):
+    """Whoever hears a ticket of it can use it."""
+    data = (made / "event.toml").read_bytes()
+    older = data.replace(b"datacollect-event/2", b"datacollect-event/1")
+    (made.parent / "event.toml").write_bytes(older)
+    assert run(["event", "page", "event.toml", *more]) == 2
+    said = flat(capsys.readouterr().err)
+    assert "event.toml: format must be datacollect-event/2, got datacollect-event/1" in said
+    assert not (made.parent / "new").exists()
+
+
 def test_pinned_certificates_are_said_not_to_help_browsers(made, capsys):
     assert run(["event", "page", "event.toml", "-o", "page", "--force"]) == 0
     assert "north must show a certificate that browsers trust" in flat(capsys.readouterr().err)
@@ -182,6 +194,9 @@ def test_the_lock_names_a_hash_for_each_package_and_licences_those_that_are_in()
     assert all(each["integrity"].startswith("sha512-") for each in packages.values())
     event_data = event_bytes()
     licences = page_files(event_data, read_event(event_data))["licences.txt"].decode()
-    for name in ("age-encryption", "tus-js-client", "@noble/hashes", "smol-toml"):
+    for name in (
+        *("age-encryption", "tus-js-client", "@noble/curves", "@noble/hashes"),
+        "smol-toml",
+    ):
         version = packages[f"node_modules/{name}"]["version"]
         assert f"{name} {version} (" in licences

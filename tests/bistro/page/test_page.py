@@ -18,8 +18,13 @@ from instances.watched_pages import wait_until
 from instances.web_packages import package_file
 
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.formats.custody.verdicts import Verdict
-from datacollect.bistro.formats.event.tickets import ID_BYTES
+from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REASONS, Verdict
+from datacollect.bistro.formats.event.statements import (
+    give_up_statement,
+    hand_in_statement,
+    is_by_key,
+)
+from datacollect.bistro.formats.event.tickets import ID_BYTES, Ticket, owned
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.receipt.receipt import MOST_WORDS, read_receipt
 from datacollect.bistro.formats.receipt.verify import Content, verify
@@ -27,6 +32,7 @@ from datacollect.bistro.formats.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.formats.sealing.sealed import open_sealed
 from datacollect.bistro.person.items import commitment_of
 from datacollect.commands.main import run
+from datacollect.net.keys import is_signed
 
 CONTENT = bytes(range(256)) * 400  # 100 KB
 # What the page says once a server holds the file; and before any has.
@@ -133,7 +139,11 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     receipt = read_receipt(receipt_path.read_bytes())
     kept = read_keep(keep_path)
     assert commitment_of(kept) == receipt.commitment
-    assert kept.inner.ticket_secret == bytes(32)
+    ticket = Ticket.from_file(person / "my.ticket")
+    assert kept.is_whole
+    assert kept.ticket == ticket
+    said = hand_in_statement(world.event.id, kept.salt, receipt.commitment.owner)
+    assert is_signed(said, kept.inner.ticket_signature, owned(ticket, world.event).key)
     assert kept.version.n_bytes == len(CONTENT)
     header = json.loads(kept.inner.header)
     assert header == {
@@ -162,9 +172,138 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
     leave(page)
 
 
-def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, world, person):
-    import base64
+def told_by(request) -> bytes:
+    """Return what a request tells its receiver, with what is in Base64 in its headers."""
+    headers = request.all_headers()
+    values = re.split("[ ,]", headers.get("upload-metadata", ""))[1::2]
+    decoded = [base64.b64decode(each) for each in values]
+    text = f"{request.url}\n{json.dumps(headers)}\n".encode()
+    return b"\n".join([text, *decoded, request.post_data_buffer or b""])
 
+
+def written(seed: bytes) -> set[bytes]:
+    """Return the ways in which a seed may stand in something."""
+    alike = {base64.b64encode(seed), base64.urlsafe_b64encode(seed)}
+    return {seed, seed.hex().encode(), *(each.rstrip(b"=") for each in alike)}
+
+
+def kept_in_the_browser(page) -> str:
+    """Return all texts that the browser keeps for the page."""
+    return page.evaluate(
+        """async () => {
+            const told = [JSON.stringify(localStorage)];
+            for (const { name } of await indexedDB.databases()) {
+                const found = await new Promise((resolve) => {
+                    const request = indexedDB.open(name);
+                    request.onsuccess = () => resolve(request.result);
+                });
+                for (const store of found.objectStoreNames) {
+                    const request = found.transaction(store).objectStore(store).getAll();
+                    await new Promise((resolve) => { request.onsuccess = resolve; });
+                    told.push(JSON.stringify(request.result));
+                }
+                found.close();
+            }
+            return told.join();
+        }"""
+    )
+
+
+@pytest.mark.slow
+def test_no_seed_leaves_the_browser_but_in_the_keep(context, world, both_bistros, person):
+    """The ticket's, the owner's: neither in what is sent, sealed or shown, nor in a receipt."""
+    requests, printed = [], []
+
+    def note(request):
+        requests.append(request)
+
+    context.on("request", note)
+    context.on("console", lambda message: printed.append(message.text))
+    text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
+    page = opened(context, world, f"/#ticket={text}")
+    hand_in(page, person)
+    wait_for_line(page, HELD)
+    keep = saved(page, r"\.keep$", person)
+    kept = read_keep(keep)
+    seeds = written(kept.owner.seed) | written(kept.ticket.seed)
+    assert sum(seed in keep.read_bytes() for seed in seeds) == 2
+    out = io.BytesIO()
+    with ciphertext_of(keep, kept) as blocks:
+        inside = open_sealed(io.BytesIO(b"".join(blocks)), out, [str(world.identity)])
+    told = [
+        *map(told_by, requests),
+        *(each.encode() for each in (*printed, repr(inside.inner), page.content())),
+        saved(page, "Save the receipt", person).read_bytes(),
+    ]
+    assert {request.method for request in requests} >= {"GET", "POST"}
+    assert any(kept.ticket.token.encode() in each for each in told)
+    assert [each for each in told if any(seed in each for seed in seeds)] == []
+    leave(page)
+
+
+@pytest.mark.slow
+def test_what_is_removed_leaves_no_key_behind(context, world, both_bistros, person):
+    """Of two files the first alone; of the last the ticket, too."""
+    page = opened(context, world)
+    page.on("dialog", lambda dialog: dialog.accept())
+    seed = Ticket.from_file(person / "my.ticket").seed.hex()
+    (person / "other.txt").write_bytes(b"other")
+    hand_in(page, person)
+    wait_for_line(page, HELD)
+    first = read_keep(saved(page, r"\.keep$", person))
+    hand_in(page, person, person / "other.txt")
+    wait_for_line(page, HELD, 2)
+    second = read_keep(saved(page, r"\.keep$", person))
+    owners = [each.owner.seed.hex() for each in (first, second)]
+    there = kept_in_the_browser(page)
+    assert all(each in there for each in (seed, *owners))
+    for n_left, card in ((1, -1), (0, 0)):
+        page.get_by_role("button", name="Remove from this browser").nth(card).click()
+        wait_until(page, f"document.querySelectorAll('article').length === {n_left}")
+        until(lambda: page.evaluate("0") or owners[0] not in kept_in_the_browser(page), "removal")
+        there = kept_in_the_browser(page)
+        assert [each in there for each in owners] == [False, n_left == 1]
+        assert seed in there or n_left == 0
+    until(lambda: seed not in kept_in_the_browser(page), "removal of the ticket")
+    assert second.ticket.token not in kept_in_the_browser(page)
+    leave(page)
+
+
+@pytest.mark.slow
+def test_what_is_removed_while_services_are_asked_does_not_come_back(context, world, person):
+    asked = []
+
+    def abort(route):
+        asked.append(route.request.url)
+        route.abort()
+
+    context.route("**/commit", abort)
+    page = opened(context, world)
+    page.on("dialog", lambda dialog: dialog.accept())
+    hand_in(page, person)
+    wait_for_line(page, "Sealed and kept here")
+    until(lambda: page.evaluate("0") or len(asked) > 1, "questions to both services")
+    page.get_by_role("button", name="Remove from this browser").click()
+    wait_until(page, "document.querySelectorAll('article').length === 0")
+
+    def is_quiet():
+        before = len(asked)
+        for _ in range(10):
+            # Waits end early where the network is back.
+            page.evaluate("dispatchEvent(new Event('online'))")
+            page.wait_for_timeout(50)
+        return len(asked) == before
+
+    until(is_quiet, "that nobody is asked any more")
+    assert lines(page) == []
+    seed = Ticket.from_file(person / "my.ticket").seed.hex()
+    there = kept_in_the_browser(page)
+    assert seed not in there
+    assert "owner_seed" not in there
+    leave(page)
+
+
+def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, world, person):
     text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
     page = opened(context, world, f"/#ticket={text}")
     wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
@@ -189,7 +328,7 @@ def test_a_ticket_that_does_not_count_is_refused_before_anything_is_sealed(
     event = world.event.id.hex()
     changed = {
         "": "hello",
-        "damaged": text.replace("0" * 64, "1" * 64),
+        "damaged": re.sub('seed = ".*"', f'seed = "{"1" * 64}"', text),
         "other": text.replace(f'event = "{event}"', f'event = "{event[::-1]}"'),
     }
     path.write_text(changed[ticket])
@@ -387,6 +526,49 @@ def test_of_three_tabs_one_works_and_another_goes_on_when_it_is_closed(
     leave(third)
 
 
+def lose_ciphertexts(page):
+    page.evaluate(
+        """async () => {
+            const name = (await indexedDB.databases())[0].name;
+            const found = await new Promise((resolve) => {
+                const request = indexedDB.open(name);
+                request.onsuccess = () => resolve(request.result);
+            });
+            const change = found.transaction("parts", "readwrite");
+            change.objectStore("parts").clear();
+            await new Promise((resolve) => { change.oncomplete = resolve; });
+        }"""
+    )
+
+
+@pytest.mark.slow
+def test_a_bistro_is_asked_by_the_owner_to_forget_what_was_begun_before_it_was_sealed_anew(
+    context, world, both_bistros, person, large
+):
+    page = opened(context, world)
+    slow(context, page, 300_000)
+    hand_in(page, person, large)
+    wait_for_line(page, "Sending to")
+    wait_for_part(page)
+    lose_ciphertexts(page)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    slow(context, page, -1)
+    wait_for_line(page, "is lost in this browser")
+    # What the browser asks beforehand, whether it may, is no request of the page.
+    with page.expect_response(lambda each: each.request.method == "DELETE") as waiting:
+        page.set_input_files("article input[type=file]", large)
+    wait_for_line(page, HELD)
+    receipt = read_receipt(saved(page, "Save the receipt", person).read_bytes())
+    request = waiting.value.request
+    key = next(each.key for each in world.event.bistros if request.url.startswith(each.url))
+    said = give_up_statement(world.event.id, key, request.url.rpartition("/")[2])
+    signature = base64.b64decode(request.all_headers()["datacollect-signature"])
+    assert is_by_key(said, signature, receipt.commitment.owner)
+    assert waiting.value.status == 204
+    leave(page)
+
+
 @pytest.mark.slow
 def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(
     browser, world, both_bistros, person
@@ -397,18 +579,7 @@ def test_a_lost_ciphertext_is_sealed_anew_from_the_same_file_alone(
         page = opened(context, world)
         hand_in(page, person)
         wait_for_line(page, READY)
-        page.evaluate(
-            """async () => {
-                const name = (await indexedDB.databases())[0].name;
-                const found = await new Promise((resolve) => {
-                    const request = indexedDB.open(name);
-                    request.onsuccess = () => resolve(request.result);
-                });
-                const change = found.transaction("parts", "readwrite");
-                change.objectStore("parts").clear();
-                await new Promise((resolve) => { change.oncomplete = resolve; });
-            }"""
-        )
+        lose_ciphertexts(page)
         page.on("dialog", lambda dialog: dialog.accept())
         page.reload()
         wait_for_line(page, "is lost in this browser")
@@ -480,15 +651,12 @@ def test_what_is_collected_is_said_to_be_and_stands_in_the_receipt(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("why", "said"),
-    [("is late", "is late"), ("lacks the ticket's secret", "lacks the ticket's secret")],
-)
-def test_what_is_refused_is_said_with_its_reason(context, world, both_bistros, person, why, said):
+@pytest.mark.parametrize("why", [each for each in REASONS if each != DOES_NOT_OPEN])
+def test_what_is_refused_is_said_with_its_reason(context, world, both_bistros, person, why):
     say_verdict(context, world, "refused", why)
     page = opened(context, world)
     hand_in(page, person)
-    wait_for_line(page, f"refused by the destination: it {said}.")
+    wait_for_line(page, f"refused by the destination: it {why}.")
     leave(page)
 
 

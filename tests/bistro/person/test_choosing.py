@@ -41,7 +41,8 @@ def serving(answer, n_services: int = 1, n_silent: int = 0, **changes):
 
 
 def receipt_of(event: Event, number: int = 0) -> Receipt:
-    return Receipt(Commitment(event.id, number.to_bytes(32, "big"), SIZE, b"h" * 32, b"p" * 32))
+    salt = number.to_bytes(32, "big")
+    return Receipt(Commitment(event.id, salt, SIZE, b"h" * 32, b"p" * 32, b"o" * 32))
 
 
 def spread_of(event: Event, receipt: Receipt) -> list[int]:

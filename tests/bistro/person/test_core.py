@@ -28,8 +28,8 @@ from datacollect.bistro.person.messages import (
 from datacollect.net.http_asking import Answer
 
 EVENT = event_of()
-RECEIPT = Receipt(Commitment(EVENT.id, bytes(32), 3, bytes(32), bytes(32)))
-OTHER = Receipt(Commitment(EVENT.id, bytes(31) + b"1", 3, bytes(32), bytes(32)))
+RECEIPT = Receipt(Commitment(EVENT.id, bytes(32), 3, bytes(32), bytes(32), bytes(32)))
+OTHER = Receipt(Commitment(EVENT.id, bytes(31) + b"1", 3, bytes(32), bytes(32), bytes(32)))
 TIME_S = EVENT.deadline_s - 100
 PATIENCE_S = 60.0
 
@@ -288,7 +288,7 @@ def test_outside_authorities_are_asked_once_all_services_have_failed():
         for i, certificate in enumerate(PEMS)
     ]
     event = event_of(authorities=authorities)
-    receipt = Receipt(Commitment(event.id, bytes(32), 3, bytes(32), bytes(32)))
+    receipt = Receipt(Commitment(event.id, bytes(32), 3, bytes(32), bytes(32), bytes(32)))
     clock = Clock(receipt, event)
     clock.tick()
     assert clock.answer(Commit(0), None) == [Commit(1)]
@@ -305,7 +305,7 @@ def test_authority_whose_token_is_there_is_not_asked_again(tmp_path):
         {"url": each.authority.url, "certificate": each.authority.certificate} for each in two
     ]
     event = event_of(authorities=authorities)
-    receipt = Receipt(Commitment(event.id, bytes(32), 3, bytes(32), bytes(32)))
+    receipt = Receipt(Commitment(event.id, bytes(32), 3, bytes(32), bytes(32), bytes(32)))
     clock = Clock(receipt.with_more(tokens=[two[0].token(receipt.entry)]), event)
     clock.tick()
     assert clock.answer(Commit(0), None) == [Commit(1)]

@@ -36,7 +36,7 @@ def ticket_of(event, organiser="organiser", number=1):
     from dataclasses import replace
 
     signing = replace(event, organiser=key_of(organiser).public)
-    return new_ticket(signing, bytes([number] * 16), bytes(32), key_of(organiser))
+    return new_ticket(signing, bytes([number] * 16), bytes([number] * 32), key_of(organiser))
 
 
 def refused(capsys, *arguments: str, code: int = 2) -> str:
@@ -82,12 +82,14 @@ def test_two_files_of_one_name_are_told_apart_before_one_is_sealed(here, capsys)
     assert not (here / "a.txt.keep").exists()
 
 
-def test_ticket_with_another_secret_is_refused_before_anything_is_sealed(here, capsys):
-    """The destination would refuse the file once the deadline has passed."""
+def test_ticket_with_another_key_is_refused_before_anything_is_sealed(here, capsys):
+    """No service would take what it signs."""
     text = ticket_of(EVENT).text
-    (here / "my.ticket").write_text(text.replace("00" * 32, "5e" * 32))
+    (here / "my.ticket").write_text(text.replace("01" * 32, "5e" * 32))
     said = refused(capsys, "a.txt", "--ticket", "my.ticket")
-    assert "its secret is not that of its token; ask the organiser for the right one" in said
+    assert "its key is not the one that its token names; ask the organiser for the right one" in (
+        said
+    )
     assert not (here / "a.txt.keep").exists()
 
 

@@ -16,15 +16,15 @@ import pytest
 from conftest import NO_GO, NO_TUSD
 from instances.bistros import bistro_event, rows_with_certificates
 from instances.cutting import cutting
-from instances.events import proof_of
+from instances.events import owner_key, proof_of
 from instances.ports import free_port
 from instances.web_servers import wait_for_port
 
-from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.formats.sealing.keep import ciphertext_of, keep
 from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.bistro.person import pushing
+from datacollect.bistro.person.items import commitment_of
 from datacollect.bistro.person.pushing import Payload
 from datacollect.bistro.person.sending import Sender
 
@@ -90,13 +90,11 @@ def test_tusd_holds_in_the_end_what_was_sealed(tmp_path, monkeypatch, tusd, seed
             event=event.id,
             salt=bytes(32),
             inner=Inner(b"{}", bytes(32)),
+            owner=owner_key("a.bin"),
             ticket=None,
             recipients=event.recipients,
         )
-        sealed = kept.sealed
-        commitment = Commitment(
-            event.id, kept.salt, sealed.n_bytes, sealed.sha256, sealed.content_p
-        )
+        commitment = commitment_of(kept)
         proof = proof_of(commitment.entry, event.services[0].log.name, event.deadline_s - 60)
         receipt = Receipt(commitment, proofs=(proof,))
         with closing(Sender(event, lambda _: None)) as sender:

@@ -7,11 +7,10 @@ import stat
 import subprocess
 
 import pytest
-from instances.events import key_of
+from instances.events import ticket_of
 from instances.timestamping import World
 
 import datacollect as dc
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError, TransferError
 
@@ -32,8 +31,7 @@ def person(running, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(running.authority))
     (tmp_path / "a.txt").write_text("mine")
     number = int.from_bytes(tmp_path.name.encode(), "big") % 2**127
-    ticket = new_ticket(running.event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
-    (tmp_path / "my.ticket").write_text(ticket.text)
+    (tmp_path / "my.ticket").write_text(ticket_of(running.event, number).text)
     (tmp_path / "event.toml").write_bytes((running.folder / "event.toml").read_bytes())
     return tmp_path
 

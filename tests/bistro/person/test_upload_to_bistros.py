@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pyrage
 import pytest
 from instances.bistros import NAMES, rows_with_certificates, run_bistro
-from instances.events import key_of
+from instances.events import key_of, ticket_of
 from instances.timestamping import World, until
 
 from datacollect.bistro.formats.assignment.loads import BistroLoad, Loads
@@ -25,7 +25,6 @@ from datacollect.bistro.formats.custody.verdicts import (
     SUPERSEDED,
     Verdict,
 )
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.receipt.receipt import read_receipt
 from datacollect.bistro.formats.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.formats.sealing.sealed import open_sealed
@@ -60,8 +59,7 @@ def person(world, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(world.authority))
     number = int.from_bytes(tmp_path.name.encode(), "big") % 2**127
-    ticket = new_ticket(world.event, number.to_bytes(16, "big"), bytes(32), key_of("organiser"))
-    (tmp_path / "my.ticket").write_text(ticket.text)
+    (tmp_path / "my.ticket").write_text(ticket_of(world.event, number).text)
     (tmp_path / "event.toml").write_bytes((world.folder / "event.toml").read_bytes())
     return tmp_path
 
@@ -283,7 +281,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
     ("word", "why", "code", "said"),
     [
         (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
-        (REFUSED, OTHER_TICKET, 2, "refused, for it lacks the ticket's secret"),
+        (REFUSED, OTHER_TICKET, 2, f"refused, for it {OTHER_TICKET}"),
         (REFUSED, LATE, 1, "refused, for it is late"),
         (SUPERSEDED, "ab" * 32, 0, f"{'ab' * 32} counts instead of it"),
     ],

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from bistro.simulation.world import EVENT, World
 from instances.custody import commitment_of
-from instances.events import key_of
+from instances.events import key_of, owners_signature
 
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.batches import (
@@ -27,6 +27,8 @@ from datacollect.bistro.formats.custody.batches import (
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.custody.segments import PIECE, index_name, number_of
 from datacollect.bistro.formats.custody.verdicts import read_covered
+from datacollect.bistro.formats.event.statements import push_statement
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Admission
 from datacollect.bistro.person.pushing import Begin, End, Look, Step
 from datacollect.bistro.upload_server import messages, requests
@@ -82,11 +84,14 @@ class Bistro:
             for _ in range(world.random.choice((0, 0, 1, 2, 3))):
                 world.after(world.random.uniform(0, world.healed_s), self.crash)
 
+    def hear(self, commitment: Commitment) -> None:
+        """Take note of what somebody's receipt shows."""
+
     # Power and disk -----------------------------------------------------------------------------
 
     def _start(self) -> None:
         self.store = UploadStore(Held(self.folder), EVENT, self.listed, self.key)
-        self.admission = Admission(EVENT, self.most_bytes)
+        self.admission = Admission(EVENT, self.listed.key, self.most_bytes)
         kept = self.store.kept(self._now_s)
         self.core = Accepting(EVENT, self.name, self.most_bytes, EXPIRE_S, kept, self.store)
         self._bytes: dict[str, bytearray] = {}
@@ -391,7 +396,9 @@ class Resigning(LyingBistro):
 
     def _invented(self) -> tuple:
         commitment = commitment_of(EVENT, f"{self.world.random.random()}")
-        return row_of(commitment, 1, bytes(32), bytes(16), 0)
+        said = push_statement(EVENT.id, self.listed.key, commitment.entry, bytes(32), 1)
+        signature = owners_signature(said, commitment.owner)
+        return row_of(commitment, 1, bytes(32), bytes(16), 0, signature)
 
 
 class Inventing(Resigning):
@@ -408,6 +415,25 @@ class Stuffing(Resigning):
 
     def rows(self, rows: np.ndarray) -> np.ndarray:
         return _with(rows, self._invented())
+
+
+class Attributing(Resigning):
+    """Reports junk as if somebody had sealed it anew, of whom it has a receipt, and no key."""
+
+    def __init__(self, *how) -> None:
+        self._heard: list[Commitment] = []
+        super().__init__(*how)
+
+    def hear(self, commitment: Commitment) -> None:
+        self._heard.append(commitment)
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        self.has_lied = True
+        random = self.world.random
+        digest = random.randbytes(32)
+        forged = [bytes(64), self.key.sign(digest), *(bytes(row["signature"]) for row in rows)]
+        commitment = random.choice(self._heard)
+        return _with(rows, row_of(commitment, 4, digest, bytes(16), 0, random.choice(forged)))
 
 
 class Skipping(Resigning):
@@ -476,5 +502,5 @@ class Lax(LyingBistro):
 
 LYING_BISTROS = (
     *(Losing, Altering, Inventing, Stuffing, Hiding, Forking, Unchaining, Skipping),
-    *(HoldingOther, Boasting, Refusing, Lax),
+    *(HoldingOther, Boasting, Refusing, Lax, Attributing),
 )

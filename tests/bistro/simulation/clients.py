@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-from bistro.simulation.services import Said, Service
+from bistro.simulation.services import Said, Service, shown_to
 from bistro.simulation.world import END_S, EVENT, World
-from instances.events import key_of
+from instances.events import key_of, owner_of, ticket_of
 
 from datacollect.bistro.formats.event.amendments import sign_amendment
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt
@@ -30,10 +29,11 @@ class Client:
         self.world, self.name = world, f"c{number}"
         self.at_s = at_s
         self.sealed = self.name.encode()
-        self.secret = hashlib.sha256(self.sealed).digest()
-        self.ticket = new_ticket(EVENT, bytes([number]) * 16, self.secret, key_of("organiser"))
+        self.ticket = ticket_of(EVENT, number)
         digest = hashlib.sha256(self.sealed).digest()
-        commitment = Commitment(EVENT.id, self.secret, len(self.sealed), digest, digest)
+        commitment = Commitment(
+            *(EVENT.id, digest, len(self.sealed), digest, digest, owner_of(self.name))
+        )
         self.receipt = Receipt(commitment)
         self._services = world.random.sample(services, len(services))
         self._next = 0
@@ -54,15 +54,14 @@ class Client:
 
     def _commit(self) -> None:
         """Ask the next service that has not acknowledged; again where nobody answers."""
-        asked = len(self.receipt.acknowledgements)
+        asked, entry = len(self.receipt.acknowledgements), self.receipt.entry
         service = self._services[self._next % len(self._services)]
+        shown = shown_to(service, self.ticket, entry)
         self._next += 1
         self.world.send(
             self.name,
             service.name,
-            lambda: service.commit(
-                self.name, self.receipt.entry, self.ticket.token, self._acknowledged
-            ),
+            lambda: service.commit(self.name, entry, shown, self._acknowledged),
         )
 
         def still_waiting() -> None:

@@ -15,6 +15,7 @@ from bistro.simulation.collectors import (
     Destination,
     Skipping,
     Upload,
+    handed_in,
 )
 from instances.custody import (
     BISTROS,
@@ -107,7 +108,7 @@ class Collection:
                 theirs = stolen.commitment
                 commitment = Commitment(
                     *(EVENT.id, commitment.salt, theirs.size, theirs.ciphertext_sha256),
-                    theirs.content,
+                    *(theirs.content, commitment.owner),
                 )
                 data, sealed_for = stolen.data, stolen.sealed_for
             upload = Upload(commitment, data, sealed_for, person.ticket, after_s)
@@ -154,6 +155,10 @@ class Collection:
     def _push(self) -> None:
         pushes = [(person, upload) for person in self.people for upload in person.uploads]
         self.random.shuffle(pushes)
+        # Whoever has a receipt may show it to anybody.
+        for bistro in self.bistros:
+            for _, upload in pushes:
+                bistro.hear(upload.commitment)
         for person, upload in pushes:
             if upload.entry in self.in_time and self.random.random() < 0.85:
                 for bistro in self.random.sample(self.bistros, self.random.choice((1, 1, 2))):
@@ -282,10 +287,10 @@ class Collection:
     def _check_kept(self, found: Custody) -> None:
         """What bistros have signed that they hold, and has no verdict, is told, all of it."""
         reported = {
-            row["entry"].tobytes()
+            entry
             for bistro in self.bistros
             for batch in bistro.shown()
-            for row in batch.rows
+            for entry in handed_in(batch)
         }
         signed = reported | {entry for entry, words in self.handed.items() if words}
         assert found.counts["acknowledged"] == len(self.lost & signed)

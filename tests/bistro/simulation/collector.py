@@ -84,8 +84,8 @@ class Collector:
     world : World
     parties : Parties
     witnesses : list of Witness
-    secrets : mapping of str to bytes
-        Hashes of the tickets' secrets.
+    keys : mapping of str to str
+        Public keys of tickets, by their numbers.
     folder : Path
     victims : set of bytes
         Entries that a liar treats in another way.
@@ -99,14 +99,14 @@ class Collector:
         world: World,
         parties: Parties,
         witnesses: list[Witness],
-        secrets: Mapping[str, bytes],
+        keys: Mapping[str, str],
         folder: Path,
         victims: set[bytes],
     ) -> None:
         self.world, self.parties, self.folder, self.victims = world, parties, folder, victims
         self.log = VerdictLog(world, 0, witnesses)
         self.register = Register(str(folder / "register"), EVENT)
-        self.opener = Opener((), secrets, folder / "fetched", folder / "opened")
+        self.opener = Opener((), keys, folder / "fetched", folder / "opened")
         self.n_killed = self._calls_left = 0
         self._forget()
         world.after(ROUND_S, self._round)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
-from instances.custody import commitment_of, custody_event
-from instances.events import key_of
+from instances.custody import BISTROS, commitment_of, custody_event
+from instances.events import key_of, owners_signature
 
 from datacollect.bistro.formats.custody.batches import FIRST, ROW, Batch, row_of, sign_batch
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
@@ -22,6 +22,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     SUPERSEDED,
     Verdict,
 )
+from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
 
 EVENT = custody_event()
@@ -43,6 +44,26 @@ class Upload:
         return self.commitment.entry
 
 
+def pushed_row(bistro: str, commitment: Commitment, size: int, digest: bytes) -> tuple:
+    """Return a row of a bistro to which the owner has pushed such bytes."""
+    signature = _owners(bistro, commitment.entry, digest, size, commitment.owner)
+    return row_of(commitment, size, digest, bytes(16), 0, signature)
+
+
+def handed_in(batch: Batch) -> Iterator[bytes]:
+    """Yield the entries of the rows for which their owners have signed, whatever else there is."""
+    for row in batch.rows:
+        entry, digest, owner = (bytes(row[name]) for name in ("entry", "sha256", "owner"))
+        signature = _owners(batch.bistro, entry, digest, int(row["size"]), owner)
+        if bytes(row["signature"]) == signature != bytes(64):
+            yield entry
+
+
+def _owners(bistro: str, entry: bytes, digest: bytes, size: int, owner: bytes | None) -> bytes:
+    key = next(each.key for each in EVENT.bistros if each.name == bistro)
+    return owners_signature(push_statement(EVENT.id, key, entry, digest, size), owner)
+
+
 class Bistro:
     """Holds what it has signed for, and reports it in batches."""
 
@@ -58,11 +79,14 @@ class Bistro:
         """Keep an upload; return the receipt."""
         self.held[upload.entry] = upload
         digest = hashlib.sha256(upload.data).digest()
-        self.report(row_of(upload.commitment, len(upload.data), digest, bytes(16), 0))
+        self.report(pushed_row(self.name, upload.commitment, len(upload.data), digest))
         token = self.receipt(upload, digest)
         if self.random.random() < 0.5:
             self.close()
         return token
+
+    def hear(self, commitment: Commitment) -> None:
+        """Take note of what somebody's receipt shows."""
 
     def receipt(self, upload: Upload, digest: bytes) -> str:
         receipt = BistroReceipt(
@@ -120,7 +144,7 @@ class Inventing(LyingBistro):
 
     def close(self) -> None:
         commitment = commitment_of(EVENT, f"{self.random.random()}")
-        row = row_of(commitment, 1, bytes(32), bytes(16), 0)
+        row = pushed_row(self.name, commitment, 1, bytes(32))
         self.report((self.random.randbytes(32), *row[1:]))
         self.has_lied = True
         super().close()
@@ -131,7 +155,27 @@ class Stuffing(LyingBistro):
 
     def close(self) -> None:
         commitment = commitment_of(EVENT, f"{self.random.random()}")
-        self.report(row_of(commitment, 1, bytes(32), bytes(16), 0))
+        self.report(pushed_row(self.name, commitment, 1, bytes(32)))
+        super().close()
+
+
+class Attributing(LyingBistro):
+    """Reports junk as if somebody had sealed it anew, of whom it has a receipt, and no key."""
+
+    def __init__(self, random: Random, name: str, victims: set[int]) -> None:
+        super().__init__(random, name, victims)
+        self._heard: list[Commitment] = []
+
+    def hear(self, commitment: Commitment) -> None:
+        self._heard.append(commitment)
+
+    def close(self) -> None:
+        if self._heard:
+            commitment, digest = self.random.choice(self._heard), self.random.randbytes(32)
+            stolen = pushed_row(BISTROS[1], commitment, 4, digest)[-1]
+            forged = self.random.choice([bytes(64), key_of(self.name).sign(digest), stolen])
+            self.report(row_of(commitment, 4, digest, bytes(16), 0, forged))
+            self.has_lied = True
         super().close()
 
 
@@ -180,7 +224,7 @@ class HoldingOther(LyingBistro):
 
 LYING_BISTROS = (
     *(Losing, Altering, Inventing, Stuffing, Hiding, Forking, Unchaining, Skipping),
-    HoldingOther,
+    *(HoldingOther, Attributing),
 )
 
 
@@ -220,10 +264,10 @@ class Destination:
     def look(self) -> None:
         """Take what bistros report and serve by now."""
         reported = [
-            row["entry"].tobytes()
+            entry
             for bistro in self.bistros
             for batch in bistro.shown()
-            for row in batch.rows
+            for entry in handed_in(batch)
         ]
         for entry in dict.fromkeys(reported):
             if self.state.get(entry, REFUSED) == REFUSED and self._is_in_time(entry):

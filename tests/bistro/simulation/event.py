@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from bistro.simulation.bistros import LYING_BISTROS, Bistro
 from bistro.simulation.collector import LYING_COLLECTORS, Collector, Parties, verdicts_of
-from bistro.simulation.people import HandIn, Person, copy_of, file_of
+from bistro.simulation.people import HandIn, Person, Stranger, copy_of, file_of
 from bistro.simulation.seals import open_sealed
 from bistro.simulation.services import LIARS, Forker, Restored, Service
 from bistro.simulation.witnesses import make_witnesses
@@ -65,9 +64,9 @@ class WholeEvent:
         self.services.append(self._second_service(kind))
         self.parties = Parties(self.services, self._bistros())
         make = random.choice(LYING_COLLECTORS) if random.random() < 0.35 else Collector
-        secrets = {each.ticket_id: sha256(each.secret).digest() for each in self.people}
+        keys = {each.ticket_id: each.ticket.key.public for each in self.people}
         self.collector: Collector = make(
-            *(world, self.parties, self.witnesses, secrets, folder, self.victims)
+            *(world, self.parties, self.witnesses, keys, folder, self.victims)
         )
         self.parties.collector = self.collector
         self.files = [file for person in self.people for file in self._drafts(person)]
@@ -75,6 +74,9 @@ class WholeEvent:
         if random.random() < 0.4:
             thief, victim = random.sample(self.people, 2)
             self._copy(thief, victim.handed_in[0])
+        self.stranger = None
+        if random.random() < 0.4:
+            self.stranger = Stranger(world, self.parties, random.choice(self.files))
         self._part()
 
     def run(self) -> None:
@@ -98,7 +100,7 @@ class WholeEvent:
         if kind is None:
             return Service(self.world, 1, self.witnesses)
         liar = kind(self.world, 1, self.witnesses, self.harmed)
-        liar.other, liar.stolen = self.services[0], []
+        liar.other, liar.stolen, liar.heard = self.services[0], [], []
         return liar
 
     def _bistros(self) -> list[Bistro]:
@@ -122,6 +124,9 @@ class WholeEvent:
     def _hand_in(self, one: HandIn) -> HandIn:
         if one.person.name in self.harmed:
             self.victims.add(one.entry)
+        # Whoever has a receipt may show it to anybody.
+        for bistro in self.parties.bistros:
+            bistro.hear(one.file.commitment)
         return one
 
     def _copy(self, thief: Person, victim: HandIn) -> None:

@@ -10,7 +10,7 @@ from bistro.simulation.bistros import Skipping
 from bistro.simulation.collector import Denying, verdicts_of
 from bistro.simulation.event import WholeEvent, quick_disks
 from bistro.simulation.people import HandIn
-from bistro.simulation.services import Service
+from bistro.simulation.services import Service, Thief
 from bistro.simulation.world import EVENT
 from instances.custody import StoredLog, write_batches
 
@@ -28,7 +28,7 @@ from datacollect.bistro.formats.custody.verdicts import (
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigned_times
 from datacollect.bistro.formats.log.tree import leaf_hash
 from datacollect.bistro.formats.receipt.receipt import Receipt
-from datacollect.bistro.log_service.messages import Row
+from datacollect.bistro.log_service.messages import Refuse, Row
 from datacollect.errors import ProblemError
 
 
@@ -86,6 +86,7 @@ class JudgedEvent(WholeEvent):
         self._check_copies()
         self._check_refusals()
         self._check_late()
+        self._check_strangers()
         self._check_named(accused)
         return self._happened(found, accused)
 
@@ -139,15 +140,27 @@ class JudgedEvent(WholeEvent):
             self._check_superseded(one, times)
 
     def _check_superseded(self, one: HandIn, times: dict[bytes, int]) -> None:
-        """A later draft of the same person counts; or a copy did, until its original came."""
-        contents = {each.file.commitment.content for each in one.person.handed_in}
-        time_s = times.get(one.entry, 0)
+        """A later draft of the same person counts."""
+        own, time_s = one.person.handed_in, times.get(one.entry, 0)
         while (verdict := self.final[one.entry]).word == SUPERSEDED:
-            (one,) = [each for each in self.handed_in if each.entry.hex() == verdict.why]
-            assert one.file.commitment.content in contents, "superseded by somebody else's"
+            found = [each for each in own if each.entry.hex() == verdict.why]
+            assert len(found) == 1, "superseded by somebody else's"
+            (one,) = found
         assert verdict.word == COLLECTED
         assert one not in self.copies
         assert times.get(one.entry, 2**60) >= time_s
+
+    def _check_strangers(self) -> None:
+        """Whoever has a ticket and a receipt, and no owner's key, is let in by nobody.
+
+        Nor can a service use elsewhere what it has heard of tickets.
+        """
+        answers = self.stranger.answers if self.stranger else []
+        assert {each.status for each in answers} <= {403, 507}
+        thief = self.services[1]
+        if isinstance(thief, Thief):
+            assert not {row.entry for row in self.services[0].store.rows} & {*thief.stolen}
+            assert all(isinstance(said, Refuse) for said in thief.heard)
 
     def _check_refusals(self) -> None:
         """An honest destination refuses for what is so, whatever bistros show it."""
@@ -186,10 +199,9 @@ class JudgedEvent(WholeEvent):
         """Who copies a ciphertext gains nothing."""
         for one in self.copies:
             verdict = self.final.get(one.entry)
-            original = next(each for each in self.files if each.file.data == one.file.data)
-            # Where the original was lost, its content may come as a copy.
-            if self.collector.is_honest and verdict is not None and original.entry in self.final:
-                assert verdict.word in (REFUSED, SUPERSEDED), verdict
+            # What the ticket has signed inside the seal is for the original's owner.
+            if self.collector.is_honest and verdict is not None:
+                assert verdict.word == REFUSED, verdict
 
     def _check_named(self, accused: set[str]) -> None:
         """Who has signed what does not fit together is accused."""
@@ -226,6 +238,7 @@ class JudgedEvent(WholeEvent):
         happened |= {"killed Collector"} if self.collector.n_killed else set()
         happened |= {"sealed anew" for one in self.handed_in if one.anew_held_by}
         happened |= {"copied" for one in self.copies if one.held}
+        happened |= {"stranger refused"} if self.stranger and self.stranger.answers else set()
         happened |= {"run again" for one in self.handed_in if one.n_starts > 1}
         return happened
 

@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import SimpleNamespace
 
+from bistro.simulation.bistros import Bistro
 from bistro.simulation.collector import Parties
 from bistro.simulation.seals import commitment_to, content_of, sealed
-from bistro.simulation.services import Said
+from bistro.simulation.services import Said, shown_to
 from bistro.simulation.world import EVENT, World
-from instances.events import key_of
+from instances.events import owner_key, owner_of, ticket_of
 
 from datacollect.bistro.formats.assignment.assigning import assign, by_rendezvous
 from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REFUSED
-from datacollect.bistro.formats.event.tickets import new_ticket
+from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.log.entry import Commitment, header_bytes
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.formats.receipt.receipt import Receipt, acknowledgements_body
+from datacollect.bistro.formats.receipt.upload_wish import push_metadata
 from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.bistro.log_service.messages import Acknowledge
 from datacollect.bistro.person.core import HandingIn
@@ -31,6 +33,7 @@ from datacollect.bistro.person.pushing import Begin, Payload, Pushing, Send
 from datacollect.bistro.person.sending import _metadata
 from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Answer
+from datacollect.net.keys import PrivateKey
 
 PATIENCE_S, RUN_S = 3.0, 30.0
 # Who is not done runs it again so much later, until then.
@@ -42,17 +45,16 @@ class Person:
     """Somebody with a ticket."""
 
     def __init__(self, world: World, number: int) -> None:
-        self.name, self.number = f"c{number}", number
-        self.secret = sha256(self.name.encode()).digest()
-        self.ticket = new_ticket(EVENT, bytes([number]) * 16, self.secret, key_of("organiser"))
-        self.ticket_id = (bytes([number]) * 16).hex()
-        self.ticket_kept = SimpleNamespace(ticket=self.ticket.token)
+        self.name = f"c{number}"
+        self.ticket = ticket_of(EVENT, number)
+        self.ticket_id = number.to_bytes(16, "big").hex()
         self.handed_in: list[HandIn] = []
 
-    def inner(self, text: str) -> Inner:
+    def inner(self, text: str, salt: bytes, owner: bytes) -> Inner:
         """Return what is sealed beside a file."""
         header = {"event": EVENT.id.hex(), "name": "f", "ticket": self.ticket_id}
-        return Inner(header_bytes(header), sha256(text.encode()).digest(), self.secret)
+        signature = self.ticket.key.sign(hand_in_statement(EVENT.id, salt, owner))
+        return Inner(header_bytes(header), sha256(text.encode()).digest(), signature)
 
 
 @dataclass(frozen=True)
@@ -66,28 +68,33 @@ class File:
         The ciphertext.
     anew : bytes or None
         The same content, sealed once more; None: whoever it is cannot do that.
+    owner : PrivateKey
+        Whose public half the commitment names.
     """
 
     commitment: Commitment
     data: bytes
     anew: bytes | None
+    owner: PrivateKey
 
 
 def file_of(person: Person, text: str, *, is_damaged: bool) -> File:
     """Return a file of somebody's own; a damaged one is not what the seal should have made."""
-    inner, content = person.inner(text), text.encode()
+    salt, content = sha256(f"salt {text}".encode()).digest(), text.encode()
+    inner = person.inner(text, salt, owner_of(text))
     data, anew = sealed(inner, content), sealed(inner, content, 1)
     if is_damaged:
         data = data[:-9]
-    salt = sha256(f"salt {text}".encode()).digest()
-    return File(commitment_to(EVENT.id, salt, data, content_of(inner, content)), data, anew)
+    commitment = commitment_to(EVENT.id, salt, data, content_of(inner, content), owner_of(text))
+    return File(commitment, data, anew, owner_key(text))
 
 
 def copy_of(file: File, text: str) -> File:
     """Return what somebody commits to who has got another one's ciphertext."""
     salt = sha256(f"salt {text}".encode()).digest()
     theirs = file.commitment
-    return File(commitment_to(EVENT.id, salt, file.data, theirs.content), file.data, None)
+    commitment = commitment_to(EVENT.id, salt, file.data, theirs.content, owner_of(text))
+    return File(commitment, file.data, None, owner_key(text))
 
 
 class HandIn:
@@ -195,7 +202,8 @@ class HandIn:
         def asked(reply: Callable[[Answer], None]) -> None:
             if isinstance(to, Commit):
                 service.commit(
-                    *(self.person.name, self.entry, self.person.ticket.token),
+                    *(self.person.name, self.entry),
+                    shown_to(service, self.person.ticket, self.entry),
                     lambda said: reply(_answer(said)),
                 )
             else:
@@ -268,7 +276,8 @@ class HandIn:
         bistro = self.parties.bistros[step.bistro]
         data = self.file.anew if self._payload.sealed_anew else self.file.data
         assert data is not None
-        metadata = _metadata(EVENT, self.receipt, self.person.ticket_kept, self._payload)
+        kept = SimpleNamespace(ticket=self.person.ticket, owner=self.file.owner)
+        metadata = _metadata(EVENT, bistro.listed, self.receipt, kept, self._payload)
         sent = b""
         if isinstance(step, Begin):
             sent = data[: step.n_bytes]
@@ -319,6 +328,55 @@ class HandIn:
             self.is_anew = True
             self.n_starts += 1
             self._push()
+
+
+class Stranger:
+    """Has a ticket and somebody's receipt, and no owner's key; wants to take that one's place.
+
+    Parameters
+    ----------
+    world : World
+    parties : Parties
+    victim : HandIn
+    """
+
+    name = "stranger"
+
+    def __init__(self, world: World, parties: Parties, victim: HandIn) -> None:
+        self.world, self.parties, self.victim = world, parties, victim
+        self.answers: list[Answer] = []
+        self._look()
+
+    def _look(self) -> None:
+        """Push as soon as the receipt has a proof, before its owner if possible."""
+        if self.victim.receipt.proofs:
+            for bistro in self.parties.bistros:
+                self._push(bistro)
+        elif self.world.at_s < GIVES_UP_S:
+            self.world.after(0.05, self._look)
+
+    def _push(self, bistro: Bistro) -> None:
+        commitment = self.victim.file.commitment
+        junk = self.world.random.choice((bytes(commitment.size), b"junk"))
+        metadata = push_metadata(
+            commitment,
+            self.victim.receipt.proofs[0].data,
+            event=EVENT,
+            bistro_key=bistro.listed.key,
+            # As if it were what was committed to, or sealed anew.
+            sha256=commitment.ciphertext_sha256 if len(junk) > 4 else sha256(junk).digest(),
+            size=len(junk),
+            owner=owner_key(self.name),
+            ticket=ticket_of(EVENT, 99),
+        )
+
+        def asked(reply: Callable[[Answer], None]) -> None:
+            bistro.tus(Begin(0, len(junk)), metadata, len(junk), junk, reply)
+
+        def answered(answer: Answer | None) -> None:
+            self.answers += [] if answer is None else [answer]
+
+        self.world.ask(self.name, bistro.name, asked, answered, PATIENCE_S)
 
 
 def _answer(said: Said) -> Answer:

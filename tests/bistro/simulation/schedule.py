@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from math import floor
 
 from bistro.simulation.clients import Client, Organiser
@@ -11,7 +10,6 @@ from bistro.simulation.witnesses import make_witnesses
 from bistro.simulation.world import DEADLINE_S, EPOCH_S, EVENT, EVENT_FILE, World
 from instances.log_store import LogStore
 
-from datacollect.bistro.formats.event.tickets import admitted
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint, cosigned_times
 from datacollect.bistro.formats.log.tiles import TileReader
 from datacollect.bistro.formats.log.tree import leaf_hash, tree_root
@@ -23,6 +21,7 @@ from datacollect.bistro.formats.receipt.evidence import (
 )
 from datacollect.bistro.formats.receipt.receipt import read_receipt
 from datacollect.bistro.formats.receipt.verify import Verdict, verify
+from datacollect.bistro.log_service.messages import Refuse
 
 # An honest clock is wrong by 0.3 s at most, and times are whole seconds.
 CLOCK_S = 1.3
@@ -46,7 +45,7 @@ class Schedule:
             victims = {name for name in names if random.random() < 0.5}
             liar = kind(world, 1, self.witnesses, victims)
             if isinstance(liar, Thief):
-                liar.other, liar.stolen = self.services[0], []
+                liar.other, liar.stolen, liar.heard = self.services[0], [], []
             self.services.append(liar)
         self.clients = [
             Client(
@@ -166,13 +165,11 @@ class Schedule:
                 assert seen.root == tree_root(seen.size, reader.node)
 
     def _check_stolen(self) -> None:
-        """A token alone makes nobody's hand-in: the destination wants the ticket's secret."""
+        """What a service has heard of tickets it can use nowhere else, nor burn a quota with."""
         thief = self.services[1]
         if isinstance(thief, Thief):
-            for client in self.clients:
-                found = admitted(client.ticket.token, EVENT, EVENT.deadline_s)
-                assert found.secret_sha256 == hashlib.sha256(client.ticket.secret).digest()
-                assert all(client.ticket.secret not in entry for entry in thief.stolen)
+            assert not {row.entry for row in self.services[0].store.rows} & {*thief.stolen}
+            assert all(isinstance(said, Refuse) for said in thief.heard)
 
     @property
     def events(self) -> set[str]:
@@ -185,6 +182,8 @@ class Schedule:
         liar = self.services[1]
         if isinstance(liar, Dropper | Forker) and liar.log.name in self.audit(liar)[0]:
             found.add(f"named {type(liar).__name__}")
+        if isinstance(liar, Thief) and liar.heard:
+            found.add("refused Thief")
         return found
 
 

@@ -24,8 +24,8 @@ def content_of(inner: Inner, file: bytes) -> bytes:
 
 def sealed(inner: Inner, file: bytes, nonce: int = 0) -> bytes:
     """Return what stands for a sealed file; each nonce makes another one."""
-    assert inner.ticket_secret is not None
-    parts = (inner.header, inner.secret, inner.ticket_secret, file)
+    assert inner.ticket_signature is not None
+    parts = (inner.header, inner.secret, inner.ticket_signature, file)
     return json.dumps([nonce, *(part.hex() for part in parts)]).encode()
 
 
@@ -36,14 +36,16 @@ def open_sealed(ciphertext: Readable, out: BinaryIO, _: Sequence[str]) -> Opened
         data += part
     try:
         _, *parts = json.loads(data)
-        header, secret, ticket_secret, file = (bytes.fromhex(each) for each in parts)
+        header, secret, signature, file = (bytes.fromhex(each) for each in parts)
     except (ValueError, TypeError):
         raise ProblemError("it is damaged") from None
     out.write(file)
-    inner = Inner(header, secret, ticket_secret)
+    inner = Inner(header, secret, signature)
     return Opened(inner, len(file), content_of(inner, file))
 
 
-def commitment_to(event: bytes, salt: bytes, data: bytes, content: bytes) -> Commitment:
-    """Return what commits to a ciphertext and its content."""
-    return Commitment(event, salt, len(data), sha256(data).digest(), content)
+def commitment_to(
+    event: bytes, salt: bytes, data: bytes, content: bytes, owner: bytes
+) -> Commitment:
+    """Return what commits to a ciphertext, its content and its owner."""
+    return Commitment(event, salt, len(data), sha256(data).digest(), content, owner)

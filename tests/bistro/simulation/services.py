@@ -12,6 +12,8 @@ from bistro.simulation.world import EVENT, World
 from instances.events import key_of
 from instances.log_store import LogStore
 
+from datacollect.bistro.formats.event.statements import commit_statement
+from datacollect.bistro.formats.event.tickets import Shown, Ticket
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.notes import VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
@@ -25,6 +27,12 @@ Said: TypeAlias = messages.Acknowledge | messages.Refuse
 Reply: TypeAlias = Callable[[Said], None]
 
 PATIENCE_S = 1.5
+
+
+def shown_to(service: Service, ticket: Ticket, entry: bytes) -> Shown:
+    """Return what a person shows of a ticket: it has signed an entry, for one service."""
+    said = commit_statement(EVENT.id, service.log.key, [entry])
+    return Shown(ticket.token, ticket.key.sign(said))
 
 
 class Service:
@@ -141,7 +149,7 @@ class Service:
 
     # What clients ask for.
 
-    def commit(self, client: str, entry: bytes, token: str, reply: Reply) -> None:
+    def commit(self, client: str, entry: bytes, shown: Shown, reply: Reply) -> None:
         """Take an entry; `reply` is told what it is answered."""
         if self.core is not None:
             random = self.world.random
@@ -153,7 +161,7 @@ class Service:
                 # When it hurts most: while the entry is on its way to the disk, and its word out.
                 self.world.after(random.uniform(0, 0.06), self.crash)
             number = self._number(client, reply)
-            self.tell(requests.CommitAsked(self.world.now(), number, (entry,), token, client))
+            self.tell(requests.CommitAsked(self.world.now(), number, (entry,), shown, client))
 
     def amend(self, client: str, note: bytes, reply: Reply) -> None:
         """Take an amendment."""
@@ -198,9 +206,9 @@ class LyingService(Service):
 class Dropper(LyingService):
     """Acknowledges its victims' entries and logs none of them."""
 
-    def commit(self, client, entry, token, reply) -> None:
+    def commit(self, client, entry, shown, reply) -> None:
         if client not in self.victims:
-            super().commit(client, entry, token, reply)
+            super().commit(client, entry, shown, reply)
             return
         n_entries = len(self.store.rows)
         now_s = int(self.world.now().unix_s) - 100
@@ -211,9 +219,9 @@ class Dropper(LyingService):
 class Silent(LyingService):
     """Answers all but its victims."""
 
-    def commit(self, client, entry, token, reply) -> None:
+    def commit(self, client, entry, shown, reply) -> None:
         if client not in self.victims:
-            super().commit(client, entry, token, reply)
+            super().commit(client, entry, shown, reply)
 
 
 class Forker(LyingService):
@@ -223,11 +231,11 @@ class Forker(LyingService):
         super().__init__(world, which, witnesses, victims)
         self.second = Service(world, which, witnesses)
 
-    def commit(self, client, entry, token, reply) -> None:
+    def commit(self, client, entry, shown, reply) -> None:
         if client in self.victims:
-            self.second.commit(client, entry, token, reply)
+            self.second.commit(client, entry, shown, reply)
         else:
-            super().commit(client, entry, token, reply)
+            super().commit(client, entry, shown, reply)
 
     def prove(self, client, entry) -> LogProof | None:
         if client in self.victims:
@@ -255,17 +263,20 @@ class Restored(LyingService):
 
 
 class Thief(LyingService):
-    """Hands in at another service what it likes, with the tokens that it has seen."""
+    """Hands in at another service what it likes, with all that it has heard of tickets."""
 
     other: Service
     stolen: list[bytes]
+    heard: list[Said]
 
-    def commit(self, client, entry, token, reply) -> None:
-        super().commit(client, entry, token, reply)
+    def commit(self, client, entry, shown, reply) -> None:
+        super().commit(client, entry, shown, reply)
         if client in self.victims and len(self.stolen) < 5:
             theirs = bytes([len(self.stolen) + 1]) * 32
             self.stolen.append(theirs)
-            self.other.commit(self.name, theirs, token, lambda _: None)
+            self.other.commit(self.name, theirs, shown, lambda _: None)
+            # What the victim has not handed in there itself, it may at least repeat.
+            self.other.commit(self.name, entry, shown, self.heard.append)
 
 
 LIARS = (Dropper, Silent, Forker, Restored, Thief)

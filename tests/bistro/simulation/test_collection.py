@@ -15,7 +15,7 @@ from instances.how_many import some
 
 # Who signs something that does not fit together is accused alone.
 ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "HoldingOther", "Contradicting")
-ACCUSED += ("Displacing", "Rambling", "service")
+ACCUSED += ("Attributing", "Displacing", "Rambling", "service")
 # What is lost or not said may be another's fault.
 IN_DISPUTE = ("Losing", "Stuffing", "Ignoring", "SayingLate", "service")
 HAPPENS = {

@@ -17,7 +17,7 @@ from instances.how_many import some
 
 # Who signs something that does not fit together is accused alone.
 ACCUSED = ("Inventing", "Forking", "Unchaining", "Skipping", "Contradicting", "Displacing")
-ACCUSED += ("Rambling", "Backdating")
+ACCUSED += ("Rambling", "Backdating", "Attributing")
 # What is lost or not said may be another's fault.
 IN_DISPUTE = ("Losing", "Altering", "Stuffing", "Ignoring", "SayingLate")
 HAPPENS = {
@@ -26,8 +26,10 @@ HAPPENS = {
     *(f"{kind} accused" for kind in ACCUSED),
     *(f"{kind} in dispute" for kind in IN_DISPUTE),
     *("collected", "superseded", "missing", "acknowledged", "late"),
-    *("refused does not open", "refused is late", "sealed anew", "copied"),
+    *("refused does not open", "refused is late", "refused lacks the ticket's signature"),
+    *("sealed anew", "copied"),
     *("crash of Bistro", "crash of Service", "killed Collector", "run again"),
+    "stranger refused",
 }
 
 
@@ -46,8 +48,8 @@ def all_carried_out(first: int, count: int) -> set[str]:
 
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_the_honest_and_every_lie_is_named():
-    """Of the first 80 seeds already one has each of what must happen."""
-    assert all_carried_out(0, 100) >= HAPPENS
+    """Of the first 71 of these seeds one has each of what must happen."""
+    assert all_carried_out(150, 100) >= HAPPENS
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ HAPPENS = {
     *("Service", "Dropper", "Silent", "Forker", "Restored", "Thief"),
     *("Witness", "LyingWitness", "Backdating", "Postdating", "Claiming", "Dead"),
     *("crash of Service", "restarted witness", "named Dropper", "named Forker"),
+    "refused Thief",
     *("in time", "late", "extended", "not extended"),
 }
 

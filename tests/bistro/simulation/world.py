@@ -17,7 +17,11 @@ from typing import TypeVar
 import pytest
 from instances.custody import custody_event, custody_event_bytes
 
+from datacollect.bistro.destination import opening
+from datacollect.bistro.formats.event import statements
 from datacollect.bistro.formats.log import acknowledgement, checkpoints, notes
+from datacollect.bistro.formats.receipt import upload_wish
+from datacollect.bistro.log_service import admission
 from datacollect.bistro.now import Now
 from datacollect.net import keys
 
@@ -31,6 +35,12 @@ DEADLINE_S, HEALED_S, END_S = 6.0, 10.0, 40.0
 EPOCH_S = EVENT.deadline_s - DEADLINE_S
 
 MOST_DELAY_S = 0.15
+
+# All that call `is_signed`.
+VERIFYING = (
+    *(keys, notes, checkpoints, acknowledgement),
+    *(statements, upload_wish, admission, opening),
+)
 
 T = TypeVar("T")
 
@@ -78,7 +88,7 @@ def remembered_signatures() -> Iterator[None]:
 def _signing(sign: Callable, is_signed: Callable) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keys.PrivateKey, "sign", sign)
-        for module in (keys, notes, checkpoints, acknowledgement):
+        for module in VERIFYING:
             patch.setattr(module, "is_signed", is_signed)
         yield
 

@@ -63,8 +63,8 @@ def head_of(client, event, commitment, method="POST", path="/tus/", offset=None,
 
 def test_sealed_anew_may_not_be_larger_than_the_event_allows(event, north):
     client, _ = north
-    text = metadata(event, commitment_to(event, DATA), sealed_anew=b"1")
     for size, status in ((10**7 + 1, 413), (10**7, 201)):
+        text = metadata(event, commitment_to(event, DATA), size=size, sha256=b"a" * 32)
         found = client.ask("POST", "/tus/", None, Upload_Length=str(size), Upload_Metadata=text)
         assert found[0] == status
 
@@ -117,7 +117,7 @@ def test_no_receipt_for_what_the_disk_has_lost(event, tmp_path, damage):
         status, found, _ = client.patch(path, 50_000, DATA[50_000:])
         assert (status, "datacollect-receipt" in found) == (500 if damage == "gone" else 460, False)
         if damage == "gone":
-            assert client.ask("DELETE", path)[0] == 204
+            assert client.give_up(event, path, commitment)[0] == 204
         # Sent once more it is taken.
         assert "datacollect-receipt" in client.create(event, commitment, DATA)[1]
         client.close()

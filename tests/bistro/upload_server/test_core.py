@@ -7,20 +7,24 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from instances.events import owner_key, owner_of
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S
 from datacollect.bistro.formats.custody.verdicts import Covered
-from datacollect.bistro.formats.event.event import Event
+from datacollect.bistro.formats.event.event import Bistro, Event
+from datacollect.bistro.formats.event.statements import give_up_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
 from datacollect.bistro.upload_server import requests
 from datacollect.bistro.upload_server.core import (
     BATCH_AFTER_S,
+    EMPTY_S,
+    GROWTH,
+    LEAST_CLAIM_BYTES,
     MORE_PIECES,
     MOST_SPOILT,
     SPARE_BYTES,
-    STALE_S,
     Accepting,
 )
 from datacollect.bistro.upload_server.messages import (
@@ -37,7 +41,7 @@ from datacollect.bistro.upload_server.messages import (
 
 EVENT = Event(
     *(b"e" * 32, "An event", "UTC", 0, 1000, 10, 2000, 3000, "", (), "tickets", "last"),
-    *(1, None, 2, (), (), None, (), ()),
+    *(1, None, 2, (), (), None, (Bistro("north", "https://north.example", "ed25519:k"),), ()),
 )
 DISK = 2 * SPARE_BYTES
 EXPIRE_S = 100.0
@@ -62,8 +66,15 @@ def core_of(most_bytes=1000, keep_s=0.0):
 
 def wish_of(data=b"x" * 100, salt=0, ticket=1):
     sha256 = hashlib.sha256(data).digest()
-    commitment = Commitment(EVENT.id, salt.to_bytes(32, "big"), len(data), sha256, b"p" * 32)
-    return Wish(commitment, len(data), ticket=ticket.to_bytes(16, "big"))
+    owner = owner_of(f"{salt}")
+    commitment = Commitment(EVENT.id, salt.to_bytes(32, "big"), len(data), sha256, b"p" * 32, owner)
+    return Wish(commitment, len(data), sha256, bytes(64), ticket.to_bytes(16, "big"))
+
+
+def end(core, upload, salt=0, request=8):
+    """Have the owner of an entry give its upload up."""
+    said = give_up_statement(EVENT.id, "ed25519:k", upload)
+    return core.handle(told.EndAsked(request, upload, owner_key(f"{salt}").sign(said)))
 
 
 def create(core, wish, upload="a", now_s=0.0, request=1):
@@ -114,27 +125,94 @@ def test_who_goes_on_with_an_upload_ends_the_connection_before():
     assert push(core, "a", 60, 100, offset=40)[-1].upload.is_whole
 
 
-def test_another_ticket_ends_no_push_of_somebody_who_is_at_it():
-    """A receipt may be shown to anybody: who has a proof and a ticket could end each push."""
+def test_only_the_owner_of_an_entry_gives_its_upload_up():
     core = core_of()
-    create(core, wish_of(ticket=1), "a", now_s=0.0)
+    create(core, wish_of())
+    push(core, "a", 40, 100)
+    said = give_up_statement(EVENT.id, "ed25519:k", "a")
+    elsewhere = give_up_statement(EVENT.id, "ed25519:other", "a")
+    for signature in (
+        *(b"", bytes(64), owner_key("1").sign(said), owner_key("0").sign(elsewhere)),
+        owner_key("0").sign(give_up_statement(EVENT.id, "ed25519:k", "b")),
+    ):
+        (refused,) = core.handle(told.EndAsked(8, "a", signature))
+        assert (refused.status, core.handle(told.LookAsked(9, "a"))[-1].upload.offset) == (403, 40)
+    assert kinds(end(core, "a")) == [Forget, Tell]
+
+
+def test_what_an_owner_signs_later_takes_the_place_of_what_never_ended():
+    core = core_of()
+    create(core, wish_of(ticket=1), "a")
     core.handle(told.WriteAsked(5, "a", 0, 100))
-    core.handle(told.Arrived(5, 50.0, 40))
-    for now_s in (50.0, 50.0 + STALE_S - 1.0):
-        (refused,) = create(core, wish_of(ticket=2), "b", now_s=now_s)
-        assert refused.status == 409
-    assert core.handle(told.Arrived(5, 51.0, 60))[-1].upload.offset == 100
-    # Nor does who only holds the place keep the owner out.
-    core = core_of()
-    create(core, wish_of(ticket=2), "b", now_s=0.0)
-    done = create(core, wish_of(ticket=1), "a", now_s=STALE_S)
-    assert Forget("b") in done
-    assert done[-1].upload.id == "a"
+    core.handle(told.Arrived(5, 0.0, 40))
+    # With another ticket of the same owner, who goes on from another device.
+    done = create(core, wish_of(ticket=2), "b")
+    assert {Forget("a"), Cut(5)} <= {*done[:2]}
+    assert push(core, "b", 100, 100)[-1].upload.is_whole
+    # What is whole stays, whatever else is signed for.
+    assert create(core, wish_of(ticket=3), "c")[-1].upload.id == "b"
+
+
+def test_one_ticket_does_not_reserve_all_room_without_a_byte():
+    size = 10 * LEAST_CLAIM_BYTES
+    core = core_of(most_bytes=size)
+    large = replace(wish_of(ticket=1), size=size)
+    assert kinds(create_large(core, large, "a"))[-1] is Tell
+    assert core.reserved_bytes == LEAST_CLAIM_BYTES
+    # What has come makes room for what follows, so many times.
+    push(core, "a", LEAST_CLAIM_BYTES, 1)
+    assert core.stored_bytes + core.reserved_bytes == (GROWTH + 1) * LEAST_CLAIM_BYTES
+    other = replace(wish_of(salt=1, ticket=2), size=5 * LEAST_CLAIM_BYTES)
+    assert kinds(create_large(core, other, "b"))[-1] is Tell
+    # Now a finds less than it would have; what there is it gets, and then it is told so.
+    push(core, "b", 4 * LEAST_CLAIM_BYTES, 1)
+    core.handle(told.WriteAsked(5, "a", LEAST_CLAIM_BYTES, size - LEAST_CLAIM_BYTES))
+    assert not isinstance(core.handle(told.Arrived(5, 0.0, 4 * LEAST_CLAIM_BYTES))[-1], Refuse)
+    (refused,) = core.handle(told.Arrived(5, 0.0, LEAST_CLAIM_BYTES))
+    assert refused.status == 507
+    assert core.handle(told.LookAsked(6, "a"))[-1].upload.offset == 5 * LEAST_CLAIM_BYTES
+    assert core.stored_bytes + core.reserved_bytes == size
+    # The other one ends as it was promised.
+    assert not isinstance(push(core, "b", LEAST_CLAIM_BYTES, 1, 4 * LEAST_CLAIM_BYTES)[0], Refuse)
+
+
+def create_large(core, wish, upload):
+    return core.handle(told.CreateAsked(1, 0.0, wish, upload, 2**50))
+
+
+def test_who_sends_nothing_gives_way_to_who_would_be_refused():
+    core = core_of(most_bytes=250)
+    for i in range(2):
+        create(core, wish_of(salt=i, ticket=i + 1), f"u{i}", now_s=10.0 * i)
+    late = wish_of(salt=2, ticket=3)
+    for now_s in (EMPTY_S - 1.0, EMPTY_S):
+        done = create(core, late, "u2", now_s=now_s)
+    # The older of both, and no more than are needed.
+    assert (done[0], kinds(done)[-1]) == (Forget("u0"), Tell)
+    assert core.handle(told.LookAsked(5, "u1"))[-1].upload.id == "u1"
+    # Of which something has come, stays until it expires.
+    core = core_of(most_bytes=250)
+    create(core, wish_of(), "u0")
+    push(core, "u0", 1, 1)
+    create(core, wish_of(salt=1, ticket=2), "u1")
+    push(core, "u1", 1, 1)
+    assert create(core, late, "u2", now_s=EXPIRE_S - 1.0)[-1].status == 507
+
+
+def test_an_entry_that_was_spoilt_counts_for_its_ticket():
+    core = core_of(most_bytes=10**6)
+    for i in range(2):
+        create(core, wish_of(salt=i), f"u{i}")
+        push(core, f"u{i}", 99, 1)
+        end(core, f"u{i}", i)
+    assert create(core, wish_of(salt=2), "u2")[-1].status == 403
+    assert kinds(create(core, wish_of(salt=2, ticket=2), "u2"))[-1] is Tell
+    assert kinds(create(core, wish_of(salt=1), "u1"))[-1] is Tell
 
 
 def test_of_an_upload_and_the_same_sealed_anew_one_is_under_way():
     """Indices name entries: pieces of both, in turn, would be put together wrongly."""
-    anew = replace(wish_of(), size=60, sealed_anew=True)
+    anew = replace(wish_of(), size=60, sha256=b"a" * 32)
     for first, then in ((wish_of(), anew), (anew, wish_of())):
         core = core_of()
         create(core, first, "a")
@@ -289,7 +367,7 @@ def test_offsets_and_room_are_those_of_a_simple_model(steps):
             push(core, upload, n, 100, offsets[upload], request, now_s)
             offsets[upload], sent = offsets[upload] + n, sent + n
         elif what == "end" and offsets.get(upload, 100) < 100:
-            core.handle(told.EndAsked(request, upload))
+            end(core, upload, i, request)
             del offsets[upload]
         elif what == "look":
             answer = core.handle(told.LookAsked(request, upload))[-1]

@@ -11,11 +11,12 @@ from pathlib import Path
 import apsw
 import pytest
 from instances.bistros import bistro_event
-from instances.events import key_of
+from instances.events import key_of, owner_key, owner_of
 
 from datacollect.bistro.folder import Database, Held
-from datacollect.bistro.formats.custody.batches import FIRST, read_batch
+from datacollect.bistro.formats.custody.batches import FIRST, opening, read_batch, signed_for
 from datacollect.bistro.formats.custody.segments import read_index
+from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
@@ -82,9 +83,12 @@ def work(store, event, promised):
     for i in range(3):
         data = bytes([i]) * (1000 + i)
         digest = hashlib.sha256(data).digest()
-        commitment = Commitment(event.id, bytes([i]) * 32, len(data), digest, b"p" * 32)
+        owner = owner_of(f"{i}")
+        commitment = Commitment(event.id, bytes([i]) * 32, len(data), digest, b"p" * 32, owner)
+        said = push_statement(event.id, event.bistros[0].key, commitment.entry, digest, len(data))
+        wish = Wish(commitment, len(data), digest, owner_key(f"{i}").sign(said))
         now_s = 100.0 * (i + 1)
-        do(told.CreateAsked(i, now_s, Wish(commitment, len(data)), f"u{i}", 10**12))
+        do(told.CreateAsked(i, now_s, wish, f"u{i}", 10**12))
         do(told.WriteAsked(i, f"u{i}", 0, len(data)))
         do(told.Arrived(i, now_s, 600), data[:600])
         do(told.Arrived(i, now_s, len(data) - 600), data[600:])
@@ -100,6 +104,8 @@ def require_kept(folder, event, promised):
         batch = read_batch(path.read_bytes(), event)
         assert (batch.number, batch.previous) == (number, previous)
         previous = batch.digest
+        assert opening(batch.rows, event.id).all()
+        assert signed_for(batch.rows, event, event.bistros[0]).all()
         rows |= {bytes(row["entry"]): number for row in batch.rows}
     found = {entry: bytearray(len(data)) for entry, (_, data) in promised.items()}
     for path in sorted(served.glob("segments/*.segment")):
@@ -170,10 +176,10 @@ def test_folder_of_an_earlier_version_is_gone_on_with(tmp_path, event):
 
 
 def whole_of(event, i, ticket=b"t" * 16):
-    commitment = Commitment(event.id, i.to_bytes(32, "big"), 10, b"s" * 32, b"p" * 32)
-    return told.Upload(
-        f"u{i}", Wish(commitment, 10, ticket=ticket), 1e9, 10, set(), 1, b"s" * 32, 0, 1
-    )
+    salt = i.to_bytes(32, "big")
+    commitment = Commitment(event.id, salt, 10, b"s" * 32, b"p" * 32, owner_of("0"))
+    wish = Wish(commitment, 10, b"s" * 32, bytes(64), ticket)
+    return told.Upload(f"u{i}", wish, 1e9, 10, set(), 1, b"s" * 32, 0, 1)
 
 
 def test_many_threads_may_ask_what_is_kept(tmp_path, event):
@@ -188,11 +194,12 @@ def test_many_threads_may_ask_what_is_kept(tmp_path, event):
 
 def test_what_was_sent_and_given_up_is_known_after_a_restart(tmp_path, event):
     data = b"x" * 100
-    wish = Wish(Commitment(event.id, bytes(32), 100, b"s" * 32, b"p" * 32), 100)
+    commitment = Commitment(event.id, bytes(32), 100, b"s" * 32, b"p" * 32, owner_of("0"))
+    wish = Wish(commitment, 100, b"s" * 32, bytes(64), b"t" * 16)
     with closing(opened(tmp_path / "up", event)) as store:
         upload = told.Upload("u", wish, 1e9, 100)
         for action in (Keep(upload), Append(upload, 0, 0, 0, 100), told.Forget("u")):
             store.add(action, data if isinstance(action, Append) else b"")
         store.commit(store.take())
     with closing(opened(tmp_path / "up", event)) as again:
-        assert again.kept(1.0).spoilt_bytes == {wish.commitment.entry: 100}
+        assert again.kept(1.0).spoilt_bytes == {(b"t" * 16, wish.commitment.entry): 100}

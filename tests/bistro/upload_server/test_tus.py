@@ -199,9 +199,13 @@ def test_more_than_was_announced_and_wrong_bytes_are_refused(event, north):
 
 def test_given_up_upload_gives_its_room_back(event, north):
     client, _ = north
-    path = client.create(event, commitment_to(event, DATA))[1]["location"]
+    commitment = commitment_to(event, DATA)
+    path = client.create(event, commitment)[1]["location"]
     assert client.facts()["reserved_bytes"] == len(DATA)
-    assert client.ask("DELETE", path)[0] == 204
+    assert client.ask("DELETE", path)[0] == 403
+    assert client.give_up(event, path, commitment_to(event, DATA, 1))[0] == 403
+    assert client.facts()["reserved_bytes"] == len(DATA)
+    assert client.give_up(event, path, commitment)[0] == 204
     assert client.facts()["reserved_bytes"] == 0
     assert client.patch(path, 0, DATA)[0] == 404
 
@@ -219,13 +223,15 @@ def test_sealed_anew_may_differ_from_what_was_committed_to(event, north):
     client, _ = north
     commitment, anew = commitment_to(event, DATA), DATA[:1000]
     assert client.create(event, commitment, DATA)[0] == 201
-    text = metadata(event, commitment, sealed_anew=b"1")
+    sha256 = hashlib.sha256(anew).digest()
+    text = metadata(event, commitment, size=len(anew), sha256=sha256)
     status, found, _ = client.ask(
         "POST", "/tus/", anew, Upload_Length="1000", Upload_Metadata=text, Content_Type=PUSH
     )
     receipt = read_bistro_receipt(found["datacollect-receipt"], event)
     assert (status, receipt.sealed_anew, receipt.size) == (201, True, 1000)
     # Once for each entry.
+    text = metadata(event, commitment, size=9, sha256=b"a" * 32)
     again = client.ask("POST", "/tus/", None, Upload_Length="9", Upload_Metadata=text)
     assert again[1]["upload-offset"] == "1000"
 

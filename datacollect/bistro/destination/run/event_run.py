@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.destination.keys import ticket_secrets
+from datacollect.bistro.destination.keys import ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
@@ -39,7 +39,7 @@ from datacollect.bistro.destination.run.standing import (
 )
 from datacollect.bistro.formats.assignment.collecting import problem_of as problem_of_receipts
 from datacollect.bistro.formats.event.amendments import amended
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.formats.sealing.identities import opening_identities
@@ -111,7 +111,7 @@ class SayingOnce:
             self._report(f"{name or 'others'}: what else is said of it within the hour is left out")
 
 
-class TicketSecrets:
+class TicketKeys:
     """Reads the organiser's folder of tickets when it has changed.
 
     Parameters
@@ -125,9 +125,9 @@ class TicketSecrets:
     def __init__(self, folder: Path | None, report: Callable[[str], None]) -> None:
         self._folder, self._report = folder, report
         self._written_ns = -1
-        self._found: dict[str, bytes] | None = None
+        self._found: dict[str, str] | None = None
 
-    def of(self, event: Event) -> dict[str, bytes] | None:
+    def of(self, event: Event) -> dict[str, str] | None:
         """Return them by number; None: the event admits everybody.
 
         Raises
@@ -140,7 +140,7 @@ class TicketSecrets:
         written_ns = self._folder.stat().st_mtime_ns if self._folder.is_dir() else -2
         if written_ns != self._written_ns:
             try:
-                self._found = ticket_secrets(self._folder, event)
+                self._found = ticket_keys(self._folder, event)
                 self._written_ns = written_ns
             except ProblemError as error:
                 if self._found is None:
@@ -267,7 +267,7 @@ def run_event(
             ShownReceipts(config.receipts, given.event_data, said),
             LoggedEntries(given.tls, said),
         )
-        secrets = TicketSecrets(config.tickets if event.admission == "tickets" else None, said)
+        tickets = TicketKeys(config.tickets if event.admission == "tickets" else None, said)
         pool = stack.enter_context(OpeningPool(config.workers))
         overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
@@ -288,7 +288,7 @@ def run_event(
                     register,
                     Opener(
                         given.identities,
-                        secrets.of(given.event),
+                        tickets.of(given.event),
                         config.folder / "segments",
                         config.folder / FILES,
                     ),
@@ -331,6 +331,7 @@ def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str
     name = document_name(event_file)
     event_data = read_bytes(event_file)
     event = read_event(event_data, name)
+    require_current(event, name)
     if event.verdicts is None:
         raise ProblemError(
             f"{name}: has no [verdicts], so that nobody could prove what became of what was handed "

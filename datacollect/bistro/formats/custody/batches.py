@@ -2,20 +2,22 @@
 
 A batch is a signed note and, after it, its rows, whose hash is in the note. Each note names the
 hash of the note before it, so that a bistro can neither hide a batch nor put another in its place
-unnoticed. A row opens the commitment: nobody can invent an upload that was never committed to.
+unnoticed. A row opens the commitment, and the owner whom that names has signed for it: a bistro can
+neither invent an upload, nor report one of somebody who has pushed nothing to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from datacollect.bistro.formats.event.kinds import Hex
+from datacollect.bistro.formats.event.statements import is_by_key, push_statement
 from datacollect.bistro.formats.log.checkpoints import SIZE_STOP, TIME_STOP, whole
-from datacollect.bistro.formats.log.entry import COMMITMENT_LABEL
+from datacollect.bistro.formats.log.entry import COMMITMENT_LABEL, OWNERLESS_LABEL
 from datacollect.bistro.formats.log.notes import (
     MOST_NOTE_BYTES,
     OF_NOTE,
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.log.entry import Commitment
     from datacollect.net.keys import PrivateKey
 
-FORMAT = "datacollect-batch/1"
+# The first is of events of version 1: its rows have no owner, and nobody has signed for them.
+FORMATS = ("datacollect-batch/1", "datacollect-batch/2")
 # What the first batch says of the one before it.
 FIRST = bytes(32)
 MOST_ROWS = 100_000
@@ -41,24 +44,30 @@ MOST_ROWS = 100_000
 N_TOGETHER = 10_000
 
 # `committed_*` is what the entry commits to, `size` and `sha256` what the bistro holds: another
-# ciphertext of the same content where it was sealed anew. `ticket` is zeros at an open event.
-ROW = np.dtype(
-    [
-        ("entry", "V32"),
-        ("salt", "V32"),
-        ("content_p", "V32"),
-        ("committed_size", ">u8"),
-        ("committed_sha256", "V32"),
-        ("size", ">u8"),
-        ("sha256", "V32"),
-        ("ticket", "V16"),
-        ("time_s", ">u8"),
-    ]
-)
+# ciphertext of the same content where it was sealed anew. `ticket` is zeros at an open event,
+# `signature` the owner's over `push_statement`: without it nobody acts on a row.
+_COMMON = [
+    ("entry", "V32"),
+    ("salt", "V32"),
+    ("content_p", "V32"),
+    ("committed_size", ">u8"),
+    ("committed_sha256", "V32"),
+    ("size", ">u8"),
+    ("sha256", "V32"),
+    ("ticket", "V16"),
+    ("time_s", ">u8"),
+]
+OWNERLESS_ROW = np.dtype(_COMMON)
+ROW = np.dtype([*_COMMON, ("owner", "V32"), ("signature", "V64")])
 
 MOST_BATCH_BYTES = 4 + MOST_NOTE_BYTES + MOST_ROWS * ROW.itemsize
 # Columns of a row that make its commitment, in their order there.
-COMMITTED = ("salt", "committed_size", "committed_sha256", "content_p")
+_COMMITTED = ("salt", "committed_size", "committed_sha256", "content_p")
+
+
+def row_of_event(event: Event) -> np.dtype:
+    """Return what the rows of an event's batches are like."""
+    return ROW if event.is_signed_for else OWNERLESS_ROW
 
 
 def bistro_key(event: Event, bistro: Bistro) -> VerifierKey:
@@ -82,7 +91,7 @@ class Batch:
     time_s : int
         The bistro's own clock, whole seconds since 1970; proves nothing.
     rows : numpy.ndarray
-        Of dtype `ROW`.
+        Of the dtype that `row_of_event` says.
     note : Note
         As it is signed.
     """
@@ -117,11 +126,11 @@ def sign_batch(
     key: PrivateKey,
 ) -> Batch:
     """Return a batch as its bistro signs it; parameters as the attributes of `Batch`."""
-    if rows.dtype != ROW or len(rows) > MOST_ROWS:
+    if rows.dtype != row_of_event(event) or len(rows) > MOST_ROWS:
         raise ValueError(f"a batch has at most {MOST_ROWS} rows of its own kind")
     text = "\n".join(
         [
-            FORMAT,
+            FORMATS[event.version - 1],
             event.id.hex(),
             bistro,
             str(number),
@@ -157,17 +166,18 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
         raise ProblemError(f"{place} must begin with the length of its note and the note")
     note = parse_note(data[4 : 4 + n_note], place)
     lines = note.text.split("\n")
-    if len(lines) != 9 or lines[0] != FORMAT:
-        raise ProblemError(f"{place} must begin with {FORMAT}, got {shown(lines[0])}")
+    wanted = FORMATS[event.version - 1]
+    if len(lines) != 9 or lines[0] != wanted:
+        raise ProblemError(f"{place} must begin with {wanted}, got {shown(lines[0])}")
     of_event = Hex().read(lines[1], f"{place}: event")
     if of_event != event.id:
         raise ProblemError(f"{place} is of another event, {of_event.hex()[:16]}…")
     bistro = next((each for each in event.bistros if each.name == lines[2]), None)
     if bistro is None or not is_by(note, bistro_key(event, bistro)):
         raise ProblemError(f"{place} must be signed by a bistro of the event, {shown(lines[2])}")
-    raw = data[4 + n_note :]
+    raw, row = data[4 + n_note :], row_of_event(event)
     n_rows = whole(lines[6], f"{place}: its number of rows", MOST_ROWS + 1)
-    if len(raw) != n_rows * ROW.itemsize or hashlib.sha256(raw).hexdigest() != lines[7]:
+    if len(raw) != n_rows * row.itemsize or hashlib.sha256(raw).hexdigest() != lines[7]:
         raise ProblemError(f"{place}: its rows are not those that its note says; fetch it again")
     return Batch(
         event.id,
@@ -175,19 +185,20 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
         whole(lines[3], f"{place}: number", SIZE_STOP),
         Hex().read(lines[4], f"{place}: previous"),
         whole(lines[5], f"{place}: time", TIME_STOP),
-        np.frombuffer(raw, ROW),
+        np.frombuffer(raw, row),
         note,
     )
 
 
 def row_of(
-    commitment: Commitment, size: int, sha256: bytes, ticket: bytes, time_s: int
+    commitment: Commitment, size: int, sha256: bytes, ticket: bytes, time_s: int, signature: bytes
 ) -> tuple[bytes | int, ...]:
     """Return a row, in the order of `ROW`: what was committed to, and what is held of it.
 
     Parameters
     ----------
     commitment : Commitment
+        With its owner.
     size : int
         In bytes, of what is held.
     sha256 : bytes
@@ -196,11 +207,66 @@ def row_of(
         Number of the ticket, 16 bytes.
     time_s : int
         When it was whole, by the bistro's clock, seconds since 1970.
+    signature : bytes
+        The owner's, over `push_statement` of what is held.
     """
+    assert commitment.owner is not None
     return (
         *(commitment.entry, commitment.salt, commitment.content),
         *(commitment.size, commitment.ciphertext_sha256, size, sha256, ticket, time_s),
+        *(commitment.owner, signature),
     )
+
+
+class Judged(NamedTuple):
+    """Which rows of a batch are whose: arrays of bool.
+
+    Attributes
+    ----------
+    is_open : numpy.ndarray
+        It opens the commitment that it names.
+    is_handed_in : numpy.ndarray
+        It does, and the owner whom that commits to has signed for it: these rows alone count.
+    """
+
+    is_open: np.ndarray
+    is_handed_in: np.ndarray
+
+
+def judged(batch: Batch, event: Event) -> Judged:
+    """Return which rows of a batch count; what opens nothing is not verified."""
+    bistro = next(each for each in event.bistros if each.name == batch.bistro)
+    is_open = opening(batch.rows, event.id)
+    is_handed_in = is_open.copy()
+    is_handed_in[is_open] = signed_for(batch.rows[is_open], event, bistro)
+    return Judged(is_open, is_handed_in)
+
+
+def signed_for(rows: np.ndarray, event: Event, bistro: Bistro) -> np.ndarray:
+    """Return which rows their owners have signed for, as an array of bool.
+
+    All of an event of version 1, where nobody could.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray
+        Of a batch of the bistro.
+    event : Event
+    bistro : Bistro
+    """
+    if rows.dtype != ROW:
+        return np.ones(len(rows), bool)
+    found = [
+        is_by_key(
+            push_statement(event.id, bistro.key, bytes(entry), bytes(sha256), int(size)),
+            bytes(signature),
+            bytes(owner),
+        )
+        for entry, sha256, size, signature, owner in zip(
+            *(rows[name] for name in ("entry", "sha256", "size", "signature", "owner")), strict=True
+        )
+    ]
+    return np.array(found, bool)
 
 
 def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
@@ -209,7 +275,7 @@ def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
     Parameters
     ----------
     rows : numpy.ndarray
-        Of dtype `ROW`.
+        Of dtype `ROW`, or `OWNERLESS_ROW`.
     event : bytes
         The event's id.
     """
@@ -221,12 +287,14 @@ def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
 
 def _opening_together(rows: np.ndarray, event: bytes) -> np.ndarray:
     """Return the same of few rows, whose commitments fit in memory."""
-    raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), ROW.itemsize)
-    label = np.frombuffer(COMMITMENT_LABEL + event, np.uint8)
+    raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
+    has_owner = rows.dtype == ROW
+    text = (COMMITMENT_LABEL if has_owner else OWNERLESS_LABEL) + event
+    label = np.frombuffer(text, np.uint8)
     parts = [np.broadcast_to(label, (len(rows), len(label)))]
-    assert ROW.fields is not None
-    for column in COMMITTED:
-        kind, start = ROW.fields[column][:2]
+    assert rows.dtype.fields is not None
+    for column in (*_COMMITTED, "owner") if has_owner else _COMMITTED:
+        kind, start = rows.dtype.fields[column][:2]
         parts.append(raw[:, start : start + kind.itemsize])
     messages = np.hstack(parts)
     n_bytes, data = messages.shape[1], messages.tobytes()

@@ -31,9 +31,16 @@ COLLECTED, REFUSED, SUPERSEDED = "collected", "refused", "superseded"
 # Why something is refused. "Does not open" entitles the person to push it sealed anew.
 DOES_NOT_OPEN = "does not open"
 OTHER_CONTENT = "is not what was committed to"
-OTHER_TICKET = "lacks the ticket's secret"
+OTHER_TICKET = "lacks the ticket's signature"
 LATE = "is late"
 REASONS = (DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET, LATE)
+# Of events of version 1, in the same order: their tickets had a secret and no key.
+SECRET_REASONS = (DOES_NOT_OPEN, OTHER_CONTENT, "lacks the ticket's secret", LATE)
+
+
+def reasons_of(event: Event) -> tuple[str, ...]:
+    """Return for which reasons the destination of an event refuses."""
+    return REASONS if event.is_signed_for else SECRET_REASONS
 
 
 @dataclass(frozen=True)

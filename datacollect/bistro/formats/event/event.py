@@ -73,6 +73,8 @@ class Event:
         Where the log of verdicts is read; None: people cannot ask it.
     revoked : frozenset of bytes
         Hashes of tickets that count no more.
+    version : int
+        Of its format: 1 is only read, nothing is handed in any more.
     """
 
     id: bytes
@@ -97,6 +99,12 @@ class Event:
     authorities: tuple[Authority, ...]
     revoked: frozenset[bytes] = frozenset()
     verdicts_url: str | None = None
+    version: int = 2
+
+    @property
+    def is_signed_for(self) -> bool:
+        """Whether who hands in signs for it; in events of version 1 tickets were words alone."""
+        return self.version > 1
 
     @property
     def latest_s(self) -> int:

@@ -15,7 +15,9 @@ from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import ClockTime, ListOf, Text, Whole
 from datacollect.net.kinds import HostName, PublicKey
 
-EVENT_FORMAT = "datacollect-event/1"
+# Of the first, tickets are words: whoever hears one can use it. Such events are still read.
+EVENT_FORMATS = ("datacollect-event/1", "datacollect-event/2")
+EVENT_FORMAT = EVENT_FORMATS[-1]
 AMENDMENT_FORMAT = "datacollect-amendment/1"
 
 MOST_LAG_S = 600
@@ -88,7 +90,7 @@ EVENT = Document(
     "the event",
     "Who hands in what, to whom, until when. Its id is the SHA-256 of this file's bytes.",
     (
-        Field("format", Text((EVENT_FORMAT,)), "Format and version.", required=True),
+        Field("format", Text(EVENT_FORMATS[::-1]), "Format and version.", required=True),
         Field("name", Text(), "What people call it.", required=True),
         Field("opens", ClockTime(), "From when on entries are taken; at once if absent."),
         Field("deadline", ClockTime(), "Until when to hand in, with offset.", required=True),

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from datacollect.bistro.formats.event.event import Authority, Bistro, Event, Service, Witness
-from datacollect.bistro.formats.event.fields import EVENT, LIMITS
+from datacollect.bistro.formats.event.fields import EVENT, EVENT_FORMAT, EVENT_FORMATS, LIMITS
 from datacollect.bistro.formats.event.rules import check_event, instant_of
 from datacollect.errors import ProblemError, naming
 from datacollect.files.documents import parse_toml
@@ -45,6 +45,23 @@ def read_event(data: bytes, name: str = "the event") -> Event:
         return _event(EVENT.read(tree), hashlib.sha256(data).digest())
 
 
+def require_current(event: Event, name: str) -> None:
+    """Raise `ProblemError` where an event is of an older kind, which can only be read.
+
+    Parameters
+    ----------
+    event : Event
+    name : str
+        Of its file, for the message.
+    """
+    if not event.is_signed_for:
+        raise ProblemError(
+            f"{name}: format must be {EVENT_FORMAT}, got {EVENT_FORMATS[event.version - 1]}: in "
+            "such an event whoever hears a ticket can use it; verify and audit read it, and "
+            "`datacollect event new` makes one of today's"
+        )
+
+
 def bistros_of(rows: list[dict[str, Any]]) -> tuple[Bistro, ...]:
     """Return the bistros that rows of a file describe."""
     return tuple(Bistro(**row) for row in rows)
@@ -68,6 +85,7 @@ def _event(values: dict[str, Any], event_id: bytes) -> Event:
         witnesses=tuple(Witness(**row) for row in values["witnesses"]),
         verdicts=verdicts["log"],
         verdicts_url=verdicts["url"],
+        version=EVENT_FORMATS.index(values["format"]) + 1,
         bistros=bistros_of(values["bistros"]),
         authorities=tuple(Authority(**row) for row in values["authorities"]),
         **{key: values[key] for key in _AS_WRITTEN},

@@ -1,15 +1,16 @@
 """Tickets: who may hand in, known to services by a number alone.
 
-A ticket is a token that the organiser has signed, and a secret whose hash is in the token. Services
-and bistros see the token; the secret travels inside the seal only, so that whoever has seen a token
-cannot hand in in its owner's name: the destination refuses what lacks the secret.
+A ticket is a key, and a token by which the organiser says that this key may hand in. Services and
+bistros see the token; the key stays with its owner, who signs for each of them what is to be taken.
+So whoever has seen a token, or a signature for somebody else, can do nothing with it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.bistro.formats.event.kinds import Hex, SecretHex
 from datacollect.errors import ProblemError, TicketError
@@ -17,7 +18,8 @@ from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import Text, Whole
 from datacollect.files.toml_tables import toml_of
-from datacollect.net.keys import verify_token
+from datacollect.net.keys import KEY_BYTES, PrivateKey, verify_token
+from datacollect.net.kinds import PublicKey
 from datacollect.net.tickets import read_values, sign_claims
 
 if TYPE_CHECKING:
@@ -25,18 +27,18 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.files.kinds import Kind
-    from datacollect.net.keys import PrivateKey
 
-ASSERTION = "datacollect-event-ticket/1"
-TICKET_FORMAT, TICKET_SUFFIX = "datacollect-ticket/1", ".ticket"
+ASSERTION = "datacollect-event-ticket/2"
+TICKET_FORMAT, TICKET_SUFFIX = "datacollect-ticket/2", ".ticket"
+# Of events of version 1: a word that whoever heard it could use.
+OLDER_FORMAT = "datacollect-ticket/1"
 ID_BYTES = 16
-SECRET_BYTES = 32
 
 # What a token says.
 _CLAIMS: dict[str, Kind] = {
     "event": Hex(),
     "id": Hex(ID_BYTES),
-    "secret_sha256": Hex(),
+    "key": PublicKey(),
     "exp": Whole(),
 }
 
@@ -47,9 +49,7 @@ TICKET = Document(
         Field("format", Text((TICKET_FORMAT,)), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("token", Text(), "What services and bistros are shown.", required=True),
-        Field(
-            "secret", SecretHex(SECRET_BYTES), "What only the destination is told.", required=True
-        ),
+        Field("seed", SecretHex(KEY_BYTES), "Of its key: shown to nobody.", required=True),
     ),
     remedy="the organiser of the event gives you one",
 )
@@ -61,12 +61,17 @@ class Ticket:
 
     event: bytes
     token: str = field(repr=False)
-    secret: bytes = field(repr=False)
+    seed: bytes = field(repr=False)
+
+    @cached_property
+    def key(self) -> PrivateKey:
+        """What its owner signs with."""
+        return PrivateKey(self.seed)
 
     @property
     def text(self) -> str:
         """The file of the ticket."""
-        values = {"event": self.event.hex(), "token": self.token, "secret": self.secret.hex()}
+        values = {"event": self.event.hex(), "token": self.token, "seed": self.seed.hex()}
         return toml_of(TICKET, {"format": TICKET_FORMAT, **values})
 
     @classmethod
@@ -74,9 +79,18 @@ class Ticket:
         """Read a ticket's file; raise `ProblemError` where it is none."""
         return TICKET.from_file(
             path,
-            lambda tree, _: cls(**{k: v for k, v in TICKET.read(tree).items() if k != "format"}),
+            lambda tree, _: cls(**{k: v for k, v in _values(tree).items() if k != "format"}),
             lambda path, _: _tree(path),
         )
+
+
+def _values(tree: dict[str, Any]) -> dict[str, Any]:
+    if tree.get("format") == OLDER_FORMAT:
+        raise ProblemError(
+            f"format must be {TICKET_FORMAT}, got {OLDER_FORMAT}: a ticket of an older kind, with "
+            "which nothing is handed in any more; ask the organiser for a new one"
+        )
+    return TICKET.read(tree)
 
 
 def _tree(path: str | PathLike[str]) -> dict[str, Any]:
@@ -84,10 +98,17 @@ def _tree(path: str | PathLike[str]) -> dict[str, Any]:
     try:
         return parse_toml(text, str(path))
     except ProblemError:
-        # Without the line: it may be that of the secret.
+        # Without the line: it may be that of the seed.
         raise ProblemError(
             f"{document_name(path)}: not valid TOML; copy the ticket again"
         ) from None
+
+
+class Shown(NamedTuple):
+    """What a request shows of a ticket: its token, and what its key has signed."""
+
+    token: str
+    signature: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -98,18 +119,18 @@ class Admitted:
     ----------
     id : str
         The ticket's number: 32 hexadecimal digits, the organiser knows whose.
-    secret_sha256 : bytes
-        Of the secret that the destination wants to see.
+    key : str
+        The ticket's public key: what is handed in with it is signed by it.
     token_sha256 : bytes
         By which the ticket is revoked.
     """
 
     id: str
-    secret_sha256: bytes
+    key: str
     token_sha256: bytes
 
 
-def new_ticket(event: Event, number: bytes, secret: bytes, key: PrivateKey) -> Ticket:
+def new_ticket(event: Event, number: bytes, seed: bytes, organiser: PrivateKey) -> Ticket:
     """Return a ticket that counts until the event's files are collected.
 
     Parameters
@@ -117,23 +138,22 @@ def new_ticket(event: Event, number: bytes, secret: bytes, key: PrivateKey) -> T
     event : Event
     number : bytes
         16 random bytes, by which the organiser knows whose it is.
-    secret : bytes
-        32 random bytes.
-    key : PrivateKey
-        The organiser's.
+    seed : bytes
+        32 random bytes: the ticket's key.
+    organiser : PrivateKey
     """
-    if key.public != event.organiser:
+    if organiser.public != event.organiser:
         raise ProblemError(
-            f"the key must be the organiser's, {event.organiser}, got that of {key.public}"
+            f"the key must be the organiser's, {event.organiser}, got that of {organiser.public}"
         )
     claims = {
         "v": 1,
         "event": event.id.hex(),
         "id": number.hex(),
-        "secret_sha256": hashlib.sha256(secret).hexdigest(),
+        "key": PrivateKey(seed).public,
         "exp": event.collect_until_s,
     }
-    return Ticket(event.id, sign_claims(key, claims, ASSERTION), secret)
+    return Ticket(event.id, sign_claims(organiser, claims, ASSERTION), seed)
 
 
 def admitted(token: str, event: Event, now_s: float) -> Admitted:
@@ -161,7 +181,7 @@ def admitted(token: str, event: Event, now_s: float) -> Admitted:
     token_sha256 = token_hash(token)
     if token_sha256 in event.revoked:
         raise TicketError("the ticket is revoked; ask the organiser for the new one")
-    return Admitted(claims["id"].hex(), claims["secret_sha256"], token_sha256)
+    return Admitted(claims["id"].hex(), claims["key"], token_sha256)
 
 
 def token_hash(token: str) -> bytes:
@@ -170,18 +190,18 @@ def token_hash(token: str) -> bytes:
 
 
 def owned(ticket: Ticket, event: Event) -> Admitted:
-    """Return what a ticket's token says, where its secret is the token's, too.
+    """Return what a ticket's token says, where its key is the one that the token names.
 
     Whether it has expired, services say: the clock of who holds it proves nothing.
 
     Raises
     ------
     TicketError
-        As `admitted`, or its secret is another's: the destination would refuse what it seals.
+        As `admitted`, or its key is another: nobody would take what it signs.
     """
     found = admitted(ticket.token, event, 0)
-    if hashlib.sha256(ticket.secret).digest() != found.secret_sha256:
-        raise TicketError("the ticket is damaged: its secret is not that of its token")
+    if ticket.key.public != found.key:
+        raise TicketError("the ticket is damaged: its key is not the one that its token names")
     return found
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 ENTRY_BYTES = 32
 SECRET_BYTES = SALT_BYTES = 32
-COMMITMENT_LABEL = b"datacollect-commitment/1\n"
+COMMITMENT_LABEL = b"datacollect-commitment/2\n"
+# Of events of version 1, whose entries have no owner.
+OWNERLESS_LABEL = b"datacollect-commitment/1\n"
 CONTENT_LABEL = b"datacollect-content/1\n"
 SIZE_STOP = 2**63
 MOST_HEADER_BYTES = 65_536
@@ -43,11 +45,16 @@ class Commitment:
         Of the sealed file.
     content : bytes
         What `content_digest` says of the content.
+    owner : bytes or None
+        Public key, 32 bytes: who has its other half alone can push what was committed to, give it
+        up or push it sealed anew. None: an entry of an event of version 1.
 
     Examples
     --------
     >>> Commitment(bytes(32), bytes(32), 0, bytes(32), bytes(32)).entry.hex()[:8]
     '529b3323'
+    >>> Commitment(bytes(32), bytes(32), 0, bytes(32), bytes(32), bytes(32)).entry.hex()[:8]
+    '330c4f73'
     """
 
     event: bytes
@@ -55,11 +62,14 @@ class Commitment:
     size: int
     ciphertext_sha256: bytes
     content: bytes
+    owner: bytes | None = None
 
     def __post_init__(self) -> None:
         for name in ("event", "salt", "ciphertext_sha256", "content"):
             if len(getattr(self, name)) != ENTRY_BYTES:
                 raise ProblemError(f"{name} of a commitment must have 32 bytes")
+        if self.owner is not None and len(self.owner) != ENTRY_BYTES:
+            raise ProblemError("owner of a commitment must have 32 bytes")
         if not 0 <= self.size < SIZE_STOP:
             raise ProblemError(f"size of a commitment must be 0 or more, got {self.size}")
 
@@ -67,12 +77,13 @@ class Commitment:
     def entry(self) -> bytes:
         """The entry: 32 bytes."""
         return hashlib.sha256(
-            COMMITMENT_LABEL
+            (OWNERLESS_LABEL if self.owner is None else COMMITMENT_LABEL)
             + self.event
             + self.salt
             + struct.pack(">Q", self.size)
             + self.ciphertext_sha256
             + self.content
+            + (self.owner or b"")
         ).digest()
 
 

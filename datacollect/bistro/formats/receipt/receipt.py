@@ -22,7 +22,8 @@ from datacollect.net.keys import SIGNATURE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-RECEIPT_FORMAT = "datacollect-receipt/1"
+# The first is of events of version 1, whose entries have no owner.
+RECEIPT_FORMATS = ("datacollect-receipt/1", "datacollect-receipt/2")
 AMENDMENTS_FORMAT = "datacollect-amendments/1"
 MOST_BYTES = 16 * 2**20
 MOST_TOKEN_BYTES = 65_536
@@ -51,6 +52,22 @@ class Base64:
 
 
 @dataclass(frozen=True)
+class Number(Whole):
+    """A whole number in digits, one text for one meaning: neither 11.0 nor "11 B"."""
+
+    def read(self, value: Any, place: str) -> int:
+        """Return the number."""
+        if type(value) is not int:
+            rule = "must be a whole number" + (self.of and f" of {self.of}")
+            raise wrong(place, f"{rule}, in digits alone", value, "copy the receipt again")
+        return super().read(value, place)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such numbers."""
+        return Whole(minimum=self.minimum, stop=self.stop).schema()
+
+
+@dataclass(frozen=True)
 class ProofText:
     """A tlog-proof, as text."""
 
@@ -70,8 +87,8 @@ ACKNOWLEDGEMENT = Table(
     "What a service has said at once: it holds the entry.",
     (
         Field("log", Text(), "Origin of its log.", required=True),
-        Field("index", Whole(stop=SIZE_STOP), "Where the entry stands.", required=True),
-        Field("time_s", Whole("seconds", stop=TIME_STOP), "By its own clock.", required=True),
+        Field("index", Number(stop=SIZE_STOP), "Where the entry stands.", required=True),
+        Field("time_s", Number("seconds", stop=TIME_STOP), "By its own clock.", required=True),
         Field("signature", Base64(SIGNATURE_BYTES), "By the log's key.", required=True),
     ),
 )
@@ -80,12 +97,13 @@ RECEIPT = Document(
     "the receipt",
     "Proves that sealed bytes were ready by a time. Tells nothing of what is in them.",
     (
-        Field("format", Text((RECEIPT_FORMAT,)), "Format and version.", required=True),
+        Field("format", Text(RECEIPT_FORMATS[::-1]), "Format and version.", required=True),
         Field("event", Hex(), "The event's id.", required=True),
         Field("salt", Hex(), "Random.", required=True),
-        Field("size", Whole("bytes", stop=SIZE_STOP), "Of the sealed file.", required=True),
+        Field("size", Number("bytes", stop=SIZE_STOP), "Of the sealed file.", required=True),
         Field("ciphertext_sha256", Hex(), "Of the sealed file.", required=True),
         Field("content_p", Hex(), "Of what is sealed, keyed by a secret.", required=True),
+        Field("owner", Hex(), "Public key: only its other half can push.", nullable=True),
         Field("acknowledgements", Rows(ACKNOWLEDGEMENT), "Words of services.", default=()),
         Field("proofs", PROOFS, "Proofs of logs, with witnesses' times.", default=()),
         Field(
@@ -155,13 +173,15 @@ class Receipt:
     def data(self) -> bytes:
         """The receipt as a file holds it."""
         commitment = self.commitment
+        owner = {} if commitment.owner is None else {"owner": commitment.owner.hex()}
         tree = {
-            "format": RECEIPT_FORMAT,
+            "format": RECEIPT_FORMATS[bool(owner)],
             "event": commitment.event.hex(),
             "salt": commitment.salt.hex(),
             "size": commitment.size,
             "ciphertext_sha256": commitment.ciphertext_sha256.hex(),
             "content_p": commitment.content.hex(),
+            **owner,
             "acknowledgements": [
                 {
                     "log": each.log,
@@ -216,6 +236,10 @@ class PublishedAmendment:
 def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
     """Return the receipt that the bytes of a file are; raise `ProblemError` where they are none."""
     values = _read(RECEIPT, data, name)
+    if (values["owner"] is None) != (values["format"] == RECEIPT_FORMATS[0]):
+        raise ProblemError(
+            f"{name}: owner must stand in a {RECEIPT_FORMATS[1]}, and in no other; copy it again"
+        )
     return Receipt(
         commitment=Commitment(
             event=values["event"],
@@ -223,6 +247,7 @@ def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
             size=values["size"],
             ciphertext_sha256=values["ciphertext_sha256"],
             content=values["content_p"],
+            owner=values["owner"],
         ),
         acknowledgements=tuple(Acknowledgement(**row) for row in values["acknowledgements"]),
         proofs=tuple(values["proofs"]),

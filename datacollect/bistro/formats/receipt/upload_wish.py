@@ -1,4 +1,8 @@
-"""Admission of an upload: it opens an entry that a log of the event has held in time."""
+"""Admission of an upload: it opens an entry that a log held in time, and its owner signs for it.
+
+What a receipt shows is not enough: the owner's key signs for this bistro, and for these bytes; so
+does the ticket's, where the event has tickets. Both come with the request, and change with nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.kinds import Hex
+from datacollect.bistro.formats.event.statements import is_by_key, push_statement
 from datacollect.bistro.formats.event.tickets import ID_BYTES, admitted
 from datacollect.bistro.formats.log.entry import SIZE_STOP, Commitment
 from datacollect.bistro.formats.log.proofs import LogProof
@@ -16,14 +21,18 @@ from datacollect.bistro.formats.receipt.counted_time import ProvedTime, checkpoi
 from datacollect.errors import ProblemError, RefusedError, TicketError
 from datacollect.files.documents import peer_json
 from datacollect.files.kinds import Whole
+from datacollect.net.keys import is_signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.tickets import Ticket
+    from datacollect.net.keys import PrivateKey
 
 # Uploads of one second share a checkpoint, whose signatures are verified once.
 MOST_CHECKPOINTS = 1024
+_COMMITTED = {"salt", "size", "sha256", "content_p", "owner"}
 
 
 @dataclass(frozen=True)
@@ -35,16 +44,29 @@ class Wish:
     commitment : Commitment
     size : int
         In bytes, of what is to be pushed.
-    sealed_anew : bool
-        Whether that is another ciphertext than the one committed to.
+    sha256 : bytes
+        Of what is to be pushed.
+    signature : bytes
+        The owner's, over `push_statement` of these bytes for this bistro.
     ticket : bytes
         Number of the ticket; zeros at an open event.
     """
 
     commitment: Commitment
     size: int
-    sealed_anew: bool = False
+    sha256: bytes
+    signature: bytes
     ticket: bytes = bytes(ID_BYTES)
+
+    @property
+    def budget(self) -> tuple[bytes, bytes]:
+        """For whom is counted what it spoils: the ticket and the entry, which has one owner."""
+        return self.ticket, self.commitment.entry
+
+    @property
+    def sealed_anew(self) -> bool:
+        """Whether that is another ciphertext than the one committed to."""
+        return self.sha256 != self.commitment.ciphertext_sha256
 
 
 class LateError(RefusedError):
@@ -57,12 +79,14 @@ class Admission:
     Parameters
     ----------
     event : Event
+    bistro_key : str
+        The public key of the bistro for which it must be signed.
     most_bytes : int
         That an upload may have where the event does not say.
     """
 
-    def __init__(self, event: Event, most_bytes: int) -> None:
-        self._event = event
+    def __init__(self, event: Event, bistro_key: str, most_bytes: int) -> None:
+        self._event, self._bistro_key = event, bistro_key
         self._most_bytes = most_bytes if event.most_bytes is None else event.most_bytes
         self._checkpoints: dict[bytes, ProvedTime] = {}
 
@@ -72,7 +96,9 @@ class Admission:
         Parameters
         ----------
         metadata : str
-            The header ``Upload-Metadata``: ``commitment``, ``proof``, ``ticket``, ``sealed_anew``.
+            The header ``Upload-Metadata``: ``commitment``, ``proof``, ``owner``, the owner's
+            signature; where the event has tickets ``ticket``, the token, and ``holder``, the
+            ticket's signature; where it was sealed anew ``sha256`` of what is pushed.
         size : int
             The header ``Upload-Length``.
         now_s : float
@@ -94,15 +120,36 @@ class Admission:
             proof = LogProof.parse(values.get("proof", b""))
         except ProblemError as error:
             raise RefusedError(str(error), 400) from None
-        sealed_anew = values.get("sealed_anew") == b"1"
-        if size != commitment.size and not sealed_anew:
+        sha256 = values.get("sha256", commitment.ciphertext_sha256)
+        if len(sha256) != len(commitment.ciphertext_sha256):
+            raise RefusedError("sha256 must be 32 bytes, in Base64", 400)
+        if size != commitment.size and sha256 == commitment.ciphertext_sha256:
             raise RefusedError(
                 f"Upload-Length must be {commitment.size}, as committed to, got {size}", 400
             )
         if size > self._most_bytes:
             raise RefusedError(f"an upload has {self._most_bytes} bytes at most, got {size}", 413)
+        signature = self._owners(values, commitment, sha256, size)
+        ticket = self._ticket(values, commitment.entry, sha256, size, now_s)
         self._require_in_time(proof, commitment.entry)
-        return Wish(commitment, size, sealed_anew, self._ticket(values, now_s))
+        return Wish(commitment, size, sha256, signature, ticket)
+
+    def _owners(
+        self, values: Mapping[str, bytes], commitment: Commitment, sha256: bytes, size: int
+    ) -> bytes:
+        """Return the owner's signature, which is the first thing that is asked of anybody."""
+        signature, owner = values.get("owner", b""), commitment.owner
+        said = self._statement(commitment.entry, sha256, size)
+        if owner is None or not is_by_key(said, signature, owner):
+            raise RefusedError(
+                "owner must be the signature of the entry's owner, for this bistro and these "
+                "bytes: whoever has only seen a receipt cannot push",
+                403,
+            )
+        return signature
+
+    def _statement(self, entry: bytes, sha256: bytes, size: int) -> bytes:
+        return push_statement(self._event.id, self._bistro_key, entry, sha256, size)
 
     def _require_in_time(self, proof: LogProof, entry: bytes) -> None:
         found = self._time(proof)
@@ -123,14 +170,65 @@ class Admission:
             self._checkpoints[note] = found
         return found
 
-    def _ticket(self, values: Mapping[str, bytes], now_s: float) -> bytes:
+    def _ticket(
+        self, values: Mapping[str, bytes], entry: bytes, sha256: bytes, size: int, now_s: float
+    ) -> bytes:
         if self._event.admission != "tickets":
             return bytes(ID_BYTES)
         try:
             token = values.get("ticket", b"").decode(errors="replace")
-            return bytes.fromhex(admitted(token, self._event, now_s).id)
+            found = admitted(token, self._event, now_s)
         except TicketError as error:
             raise RefusedError(str(error), 403) from None
+        if not is_signed(
+            self._statement(entry, sha256, size), values.get("holder", b""), found.key
+        ):
+            raise RefusedError(
+                "holder must be the signature of the ticket, for this bistro and these bytes: "
+                "whoever has only heard its token cannot push",
+                403,
+            )
+        return bytes.fromhex(found.id)
+
+
+def push_metadata(
+    commitment: Commitment,
+    proof: bytes | None,
+    *,
+    event: Event,
+    bistro_key: str,
+    sha256: bytes,
+    size: int,
+    owner: PrivateKey,
+    ticket: Ticket | None,
+) -> str:
+    """Return the header ``Upload-Metadata`` that lets an upload begin, signed for one bistro.
+
+    Parameters
+    ----------
+    commitment : Commitment
+    proof : bytes or None
+        A tlog-proof of the entry; None: there is none yet, which the bistro will say.
+    event : Event
+    bistro_key : str
+        The bistro's public key.
+    sha256 : bytes
+    size : int
+        Of what is pushed.
+    owner : PrivateKey
+        Whose public half the commitment names.
+    ticket : Ticket or None
+        None at an open event.
+    """
+    said = push_statement(event.id, bistro_key, commitment.entry, sha256, size)
+    values = {"commitment": commitment_json(commitment), "owner": owner.sign(said)}
+    if proof is not None:
+        values["proof"] = proof
+    if ticket is not None:
+        values |= {"ticket": ticket.token.encode(), "holder": ticket.key.sign(said)}
+    if sha256 != commitment.ciphertext_sha256:
+        values["sha256"] = sha256
+    return metadata_text(values)
 
 
 def metadata_of(text: str) -> dict[str, bytes]:
@@ -168,6 +266,7 @@ def commitment_json(commitment: Commitment) -> bytes:
         "size": commitment.size,
         "sha256": commitment.ciphertext_sha256.hex(),
         "content_p": commitment.content.hex(),
+        "owner": None if commitment.owner is None else commitment.owner.hex(),
     }
     return json.dumps(tree, separators=(",", ":")).encode()
 
@@ -176,12 +275,13 @@ def commitment_of(data: bytes, event: bytes) -> Commitment:
     """Return the commitment of `commitment_json`; raise `ProblemError` where it is none."""
     place = "Upload-Metadata: commitment"
     tree = peer_json(data)
-    if not isinstance(tree, dict) or tree.keys() != {"salt", "size", "sha256", "content_p"}:
-        raise ProblemError(f"{place} must be JSON with salt, size, sha256 and content_p")
+    if not isinstance(tree, dict) or tree.keys() != _COMMITTED:
+        raise ProblemError(f"{place} must be JSON with salt, size, sha256, content_p and owner")
     return Commitment(
         event,
         Hex().read(tree["salt"], f"{place}: salt"),
         Whole("bytes", stop=SIZE_STOP).read(tree["size"], f"{place}: size"),
         Hex().read(tree["sha256"], f"{place}: sha256"),
         Hex().read(tree["content_p"], f"{place}: content_p"),
+        Hex().read(tree["owner"], f"{place}: owner"),
     )

@@ -6,12 +6,13 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from datacollect.bistro.formats.custody.collected import collected_verdict
+from datacollect.bistro.formats.custody.collected import collected_text, collected_verdict
 from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.log.entry import content_digest
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import proved_time, time_in
+from datacollect.bistro.formats.receipt.receipt import RECEIPT_FORMATS
 from datacollect.bistro.formats.receipt.tokens import outside_time
 from datacollect.errors import ProblemError
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["in time", "late", "not proved"]
 
 SOME_BYTES, SEALED_FILE, CONTENT = "some bytes", "the sealed file", "the file"
+# What a receipt of an event of version 1 does not say: whose it is.
+OLDER_KIND = "The event is of an older kind, in which whoever heard a ticket could use it."
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ def verify(
     event = read_event(event_file)
     require_receipt_of(receipt, event, event_file)
     reasons: list[str] = []
+    if not event.is_signed_for and event.admission == "tickets":
+        reasons.append(OLDER_KIND)
     event = _with_amendments(event, amendments, reasons)
     covers = _covered(receipt, ciphertext, content, reasons)
     time_s = _time(receipt, event, reasons)
@@ -122,11 +127,16 @@ def verify(
 
 
 def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> None:
-    """Raise `ProblemError` where a receipt is of another event than the file's."""
+    """Raise `ProblemError` where a receipt is of another event than the file's, or kind of such."""
     if receipt.commitment.event != event.id:
         raise ProblemError(
             f"the receipt is of event {receipt.commitment.event.hex()}, the event's file has the "
             f"id {event.id.hex()}: {id_advice(event_file, receipt.commitment.event)}"
+        )
+    if (receipt.commitment.owner is not None) != event.is_signed_for:
+        raise ProblemError(
+            f"the receipt must be a {RECEIPT_FORMATS[event.version - 1]}, as those of the event "
+            "are: no other can be handed in there; take the one that was written for it"
         )
 
 
@@ -211,10 +221,12 @@ def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | 
         else:
             said = collected_verdict(receipt.collected, event.id, receipt.entry)
             found = time_in(event.verdicts, proof, said.data, event)
-            if found.time_s is not None:
+            # One text for one meaning: no line beside those that the verdict needs.
+            is_as_written = collected_text(proof, said) == receipt.collected
+            if found.time_s is not None and is_as_written:
                 reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
                 return found.time_s
-            why_not = found.why_not
+            why_not = found.why_not or "its line extra is none of such a proof"
     reasons.append(f"What says that it was collected does not count: {why_not}.")
     return None
 

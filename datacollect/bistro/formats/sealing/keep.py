@@ -4,9 +4,10 @@ It is written, and on the disk, before anything is committed. Who loses the ciph
 seal the file anew: the secrets that stand behind it bind the content. The ciphertext comes first,
 then what is known of it, then its length::
 
-    ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/1\n"
+    ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/2\n"
 
-so that it is written in one pass, and an incomplete file is recognised by its end.
+so that it is written in one pass, and an incomplete file is recognised by its end. Older ones, of
+events of version 1, have no owner: they are read to verify, and nothing is handed in with them.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.documents import document_name, not_written, peer_json
 from datacollect.files.durability import name_durably
 from datacollect.files.units import format_bytes
+from datacollect.net.keys import PrivateKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
-MAGIC = b"datacollect-keep/1\n"
+MAGIC, OLDER_MAGIC = b"datacollect-keep/2\n", b"datacollect-keep/1\n"
 SUFFIX = ".keep"
 MODE = 0o600
 _LENGTH_BYTES = 4
@@ -56,9 +59,9 @@ class FileVersion(NamedTuple):
         return cls(now.st_size, now.st_mtime_ns)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What a ``.keep`` says, without its ciphertext.
+@dataclass(frozen=True, kw_only=True)
+class KeptSeal:
+    """What a ``.keep`` of either kind says: enough to show what was sealed.
 
     Attributes
     ----------
@@ -68,8 +71,6 @@ class Kept:
         32 random bytes, which bistros see.
     inner : Inner
         Header and secrets, which lie inside the seal, too.
-    ticket : str or None
-        The token of the ticket, which services and bistros see.
     sealed : Sealed
         The ciphertext's bytes and hash, and the code of the content.
     version : FileVersion
@@ -81,10 +82,25 @@ class Kept:
     event: bytes
     salt: bytes
     inner: Inner
-    ticket: str | None = field(repr=False)
     sealed: Sealed
     version: FileVersion
     is_whole: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept(KeptSeal):
+    """What a ``.keep`` says, by which the file is handed in.
+
+    Attributes
+    ----------
+    owner : PrivateKey
+        Whose public half the entry commits to: without it nothing can be pushed.
+    ticket : Ticket or None
+        With its key, by which is signed what services and bistros are to take.
+    """
+
+    owner: PrivateKey = field(repr=False)
+    ticket: Ticket | None = field(repr=False)
 
 
 def keep(
@@ -94,7 +110,8 @@ def keep(
     event: bytes,
     salt: bytes,
     inner: Inner,
-    ticket: str | None,
+    owner: PrivateKey,
+    ticket: Ticket | None,
     recipients: Sequence[str],
 ) -> Kept:
     """Seal a file into a new ``.keep``, which is on the disk when this returns.
@@ -117,7 +134,15 @@ def keep(
                 raise ProblemError(
                     f"{name}: changed while it was sealed; hand it in once nobody writes to it"
                 )
-            kept = Kept(event, salt, inner, ticket, sealed, version)
+            kept = Kept(
+                event=event,
+                salt=salt,
+                inner=inner,
+                owner=owner,
+                ticket=ticket,
+                sealed=sealed,
+                version=version,
+            )
             told = json.dumps(_tree(kept), separators=(",", ":")).encode()
             out.write(told + _end_of(told))
     return kept
@@ -129,12 +154,26 @@ def read_keep(path: str | PathLike[str]) -> Kept:
     Raises
     ------
     ProblemError
-        It cannot be read, is incomplete, or what it says of its ciphertext is damaged.
+        It cannot be read, is incomplete, of an older kind, or what it says of its ciphertext is
+        damaged.
     """
+    kept = read_kept_seal(path)
+    if not isinstance(kept, Kept):
+        raise ProblemError(
+            f"{document_name(path)}: was made by an older version of datacollect, and nothing is "
+            "handed in with it any more; `datacollect verify` reads it, and to hand the file in, "
+            "name another folder with -o"
+        )
+    return kept
+
+
+def read_kept_seal(path: str | PathLike[str]) -> KeptSeal:
+    """Read a ``.keep`` as `read_keep` does, or what an older one says of its seal."""
     name = document_name(path)
     with _read(path) as file:
         n_bytes = FileVersion.of(file).n_bytes
-        kept = _kept(_json_at_end(file, n_bytes, name), name)
+        told, magic = _json_at_end(file, n_bytes, name)
+        kept = _kept(told, name) if magic == MAGIC else _older(told, name)
         digest = hashlib.sha256()
         for block in _blocks(file, kept.sealed.n_bytes):
             digest.update(block)
@@ -142,7 +181,7 @@ def read_keep(path: str | PathLike[str]) -> Kept:
 
 
 @contextmanager
-def ciphertext_of(path: str | PathLike[str], kept: Kept) -> Iterator[Iterator[bytes]]:
+def ciphertext_of(path: str | PathLike[str], kept: KeptSeal) -> Iterator[Iterator[bytes]]:
     """Yield the ciphertext of a ``.keep``, in blocks."""
     with _read(path) as file:
         yield _blocks(file, kept.sealed.n_bytes)
@@ -155,35 +194,40 @@ def _blocks(file: BinaryIO, n_bytes: int) -> Iterator[bytes]:
         yield block
 
 
-def _json_at_end(file: BinaryIO, n_bytes: int, name: str) -> bytes:
+def _json_at_end(file: BinaryIO, n_bytes: int, name: str) -> tuple[bytes, bytes]:
+    """Return what a ``.keep`` says, and the words at its end, which say of which kind it is."""
     what = f"{name}: is no .keep of datacollect, or not all of it"
     if n_bytes < _END_BYTES:
         raise ProblemError(what)
     file.seek(n_bytes - _END_BYTES)
     end = file.read(_END_BYTES)
+    magic = end[-len(MAGIC) :]
     length = int.from_bytes(end[_HASH_BYTES : _HASH_BYTES + _LENGTH_BYTES], "big")
-    if not end.endswith(MAGIC) or length > min(_MOST_JSON_BYTES, n_bytes - _END_BYTES):
+    is_one = magic in (MAGIC, OLDER_MAGIC)
+    if not is_one or length > min(_MOST_JSON_BYTES, n_bytes - _END_BYTES):
         raise ProblemError(what)
     file.seek(n_bytes - _END_BYTES - length)
     told = file.read(length)
-    if end != _end_of(told):
-        raise ProblemError(f"{name}: what it says of its ciphertext is damaged")
-    return told
+    if end != _end_of(told, magic):
+        raise _damaged(name)
+    return told, magic
 
 
-def _end_of(told: bytes) -> bytes:
-    return hashlib.sha256(told).digest() + len(told).to_bytes(_LENGTH_BYTES, "big") + MAGIC
+def _end_of(told: bytes, magic: bytes = MAGIC) -> bytes:
+    return hashlib.sha256(told).digest() + len(told).to_bytes(_LENGTH_BYTES, "big") + magic
 
 
 def _tree(kept: Kept) -> dict[str, Any]:
-    secret = kept.inner.ticket_secret
+    signature, ticket = kept.inner.ticket_signature, kept.ticket
     return {
         "event": kept.event.hex(),
         "salt": kept.salt.hex(),
         "header": kept.inner.header.decode(),
         "secret": kept.inner.secret.hex(),
-        "ticket_secret": None if secret is None else secret.hex(),
-        "ticket": kept.ticket,
+        "ticket_signature": None if signature is None else signature.hex(),
+        "owner_seed": kept.owner.seed.hex(),
+        "ticket": None if ticket is None else ticket.token,
+        "ticket_seed": None if ticket is None else ticket.seed.hex(),
         "size": kept.sealed.n_bytes,
         "ciphertext_sha256": kept.sealed.sha256.hex(),
         "content_p": kept.sealed.content_p.hex(),
@@ -194,28 +238,47 @@ def _tree(kept: Kept) -> dict[str, Any]:
 def _kept(told: bytes, name: str) -> Kept:
     try:
         tree = peer_json(told)
-        secret, ticket, file = tree["ticket_secret"], tree["ticket"], tree["file"]
+        token = tree["ticket"]
+        event, signature = bytes.fromhex(tree["event"]), tree["ticket_signature"]
         kept = Kept(
-            bytes.fromhex(tree["event"]),
-            bytes.fromhex(tree["salt"]),
-            Inner(
-                tree["header"].encode(),
-                bytes.fromhex(tree["secret"]),
-                None if secret is None else bytes.fromhex(secret),
-            ),
-            None if ticket is None else str(ticket),
-            Sealed(
-                int(tree["size"]),
-                bytes.fromhex(tree["ciphertext_sha256"]),
-                bytes.fromhex(tree["content_p"]),
-            ),
-            FileVersion(int(file["bytes"]), int(file["mtime_ns"])),
+            **_seal(tree, None if signature is None else bytes.fromhex(signature)),
+            owner=PrivateKey(bytes.fromhex(tree["owner_seed"])),
+            ticket=None
+            if token is None
+            else Ticket(event, token, bytes.fromhex(tree["ticket_seed"])),
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, ProblemError):
         kept = None
     if kept is None or json.dumps(_tree(kept), separators=(",", ":")).encode() != told:
-        raise ProblemError(f"{name}: what it says of its ciphertext is damaged")
+        raise _damaged(name)
     return kept
+
+
+def _older(told: bytes, name: str) -> KeptSeal:
+    try:
+        return KeptSeal(**_seal(peer_json(told), None))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _damaged(name) from None
+
+
+def _seal(tree: Any, ticket_signature: bytes | None) -> dict[str, Any]:
+    """Return what both kinds say, as `KeptSeal` has it."""
+    file = tree["file"]
+    return {
+        "event": bytes.fromhex(tree["event"]),
+        "salt": bytes.fromhex(tree["salt"]),
+        "inner": Inner(tree["header"].encode(), bytes.fromhex(tree["secret"]), ticket_signature),
+        "sealed": Sealed(
+            int(tree["size"]),
+            bytes.fromhex(tree["ciphertext_sha256"]),
+            bytes.fromhex(tree["content_p"]),
+        ),
+        "version": FileVersion(int(file["bytes"]), int(file["mtime_ns"])),
+    }
+
+
+def _damaged(name: str) -> ProblemError:
+    return ProblemError(f"{name}: what it says of its ciphertext is damaged")
 
 
 def sealed_bytes(n_bytes: int) -> int:

@@ -3,7 +3,7 @@ r"""Sealed content: a file with its header and secrets, encrypted for the recipi
 The encryption is that of age (https://age-encryption.org/v1, 2021), so that any program that knows
 this format opens it. Inside lies::
 
-    "datacollect-sealed/1\n" | u32 length | JSON: header, secret, ticket_secret | the file
+    "datacollect-sealed/2\n" | u32 length | JSON: header, secret, ticket_signature | the file
 
 The header is JSON, too, as a text: its exact bytes count in the proof of the content. Lengths are
 big-endian. Everything is a stream: memory does not grow with the file.
@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 from datacollect.bistro.formats.log.entry import MOST_HEADER_BYTES, SECRET_BYTES, content_code
 from datacollect.errors import DatacollectError, IdentityError, ProblemError
 from datacollect.files.documents import peer_json
+from datacollect.net.keys import SIGNATURE_BYTES
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
     import hmac
     from collections.abc import Sequence
 
-MAGIC = b"datacollect-sealed/1\n"
+MAGIC = b"datacollect-sealed/2\n"
 # Heads that are longer are refused unread.
 _MOST_INNER_BYTES = 12 * MOST_HEADER_BYTES
 _LENGTH_BYTES = 4
@@ -59,13 +60,14 @@ class Inner:
         JSON without secrets: the name of the file, the event, the ticket.
     secret : bytes
         32 random bytes, without which nobody can test guesses of the content.
-    ticket_secret : bytes or None
-        The secret half of the person's ticket; None where the event admits everybody.
+    ticket_signature : bytes or None
+        Of the person's ticket over `hand_in_statement`, which nobody can deny later; None where the
+        event admits everybody.
     """
 
     header: bytes
     secret: bytes = field(repr=False)
-    ticket_secret: bytes | None = field(default=None, repr=False)
+    ticket_signature: bytes | None = field(default=None, repr=False)
 
 
 class Sealed(NamedTuple):
@@ -183,11 +185,11 @@ def _identities(texts: Sequence[str]) -> list[Any]:
 
 
 def _head(inner: Inner) -> bytes:
-    ticket = inner.ticket_secret
+    ticket = inner.ticket_signature
     tree = {
         "header": inner.header.decode(),
         "secret": inner.secret.hex(),
-        "ticket_secret": None if ticket is None else ticket.hex(),
+        "ticket_signature": None if ticket is None else ticket.hex(),
     }
     told = json.dumps(tree, separators=(",", ":")).encode()
     return MAGIC + len(told).to_bytes(_LENGTH_BYTES, "big") + told
@@ -196,15 +198,15 @@ def _head(inner: Inner) -> bytes:
 def _inner(told: bytes) -> Inner:
     try:
         tree = peer_json(told)
-        secret, ticket = bytes.fromhex(tree["secret"]), tree["ticket_secret"]
+        secret, ticket = bytes.fromhex(tree["secret"]), tree["ticket_signature"]
         inner = Inner(
             tree["header"].encode(), secret, None if ticket is None else bytes.fromhex(ticket)
         )
         is_one = (
-            len(tree) == len(("header", "secret", "ticket_secret"))
+            len(tree) == len(("header", "secret", "ticket_signature"))
             and len(inner.header) <= MOST_HEADER_BYTES
             and len(secret) == SECRET_BYTES
-            and len(inner.ticket_secret or bytes(SECRET_BYTES)) == SECRET_BYTES
+            and len(inner.ticket_signature or bytes(SIGNATURE_BYTES)) == SIGNATURE_BYTES
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ProblemError(_OTHER_HEAD) from None

@@ -19,14 +19,14 @@ from datacollect.bistro.http.web import (
     refused_body,
 )
 from datacollect.bistro.log_service.admission import Admission
-from datacollect.bistro.log_service.core import refusal
+from datacollect.bistro.log_service.core import log_of, refusal
 from datacollect.bistro.log_service.requests import POSTS, post_of
 from datacollect.errors import ProblemError, RefusedError
 from datacollect.net.buckets import bucket_of
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from aiohttp.web import BaseRequest
 
@@ -100,11 +100,13 @@ class Remote:
     ----------
     event : Event
         Without amendments: who keeps the log knows which tickets are revoked.
+    log_key : str
+        The public key of the log.
     writer : asyncio.StreamWriter
     """
 
-    def __init__(self, event: Event, writer: asyncio.StreamWriter) -> None:
-        self._admission = Admission(event)
+    def __init__(self, event: Event, log_key: str, writer: asyncio.StreamWriter) -> None:
+        self._admission = Admission(event, log_key)
         self._together = Together(writer)
         self._n_requests = 0
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
@@ -114,9 +116,10 @@ class Remote:
         self._n_requests += 1
         number = self._n_requests
         post = post_of(asked)
-        if post is not None and post.has_ticket and self._admission.event.admission == "tickets":
+        signed_for = None if post is None else post.signed_for
+        if signed_for is not None and self._admission.event.admission == "tickets":
             try:
-                asked = self._verified(asked)
+                asked = self._verified(asked, signed_for(asked))
             except RefusedError as error:
                 refused = refusal(number, error)
                 return Reply.refusing(refused.status, refused.text, refused.retry_after_s)
@@ -131,12 +134,12 @@ class Remote:
         finally:
             self._waiting.pop(number, None)
 
-    def _verified(self, asked: Asked) -> Asked:
-        """Return a request with what is in its ticket; raise `RefusedError` where that is none."""
+    def _verified(self, asked: Asked, entries: Sequence[bytes]) -> Asked:
+        """Return a request with what is in its ticket; raise `RefusedError` where none signed."""
         assert not isinstance(asked.ticket, Admitted)
         instant = now()
         found = self._admission.verified(
-            asked.ticket, asked.address, instant.monotonic_s, instant.unix_s
+            asked.ticket, entries, asked.address, instant.monotonic_s, instant.unix_s
         )
         return replace(asked, ticket=found)
 
@@ -155,7 +158,7 @@ async def _serve(
     report: Callable[[str], None],
 ) -> None:
     reader, writer = await asyncio.open_unix_connection(sock=channel)
-    remote = Remote(config.event, writer)
+    remote = Remote(config.event, log_of(config.event, config.key).key, writer)
     server = WebServer(config.listening, Front(config, remote).handle, config.behind)
     await server.start(bound)
     stopping: asyncio.Task[None] | None = None

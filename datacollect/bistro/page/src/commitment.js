@@ -3,17 +3,19 @@ import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bigEndian, hex, joined, unhex, utf8 } from "./bytes.js";
 
-// Of a commitment: `event`, `salt`, `ciphertext_sha256`, `content_p` in hexadecimal digits, `size`.
+// Of a commitment: `event`, `salt`, `ciphertext_sha256`, `content_p`, `owner` in hexadecimal digits,
+// `size`. Those of older events have no owner.
 export function entryOf(commitment) {
   return hex(
     sha256(
       joined(
-        utf8("datacollect-commitment/1\n"),
+        utf8(`datacollect-commitment/${commitment.owner ? 2 : 1}\n`),
         unhex(commitment.event),
         unhex(commitment.salt),
         bigEndian(commitment.size, 8),
         unhex(commitment.ciphertext_sha256),
         unhex(commitment.content_p),
+        commitment.owner ? unhex(commitment.owner) : new Uint8Array(),
       ),
     ),
   );

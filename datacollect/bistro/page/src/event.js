@@ -4,6 +4,11 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { hex, textOf, unhex, utf8 } from "./bytes.js";
 import { isBy, OF_NOTE, OF_WITNESS, publicKey, readNote, readVerifierKey, tokenPayload, verifierKey } from "./notes.js";
 import { provedTime } from "./proofs.js";
+import { publicOf } from "./statements.js";
+
+const FORMAT = "datacollect-event/2";
+const TICKET_FORMAT = "datacollect-ticket/2";
+const OLDER_TICKET_FORMAT = "datacollect-ticket/1";
 
 const seconds = (date) => date.getTime() / 1000;
 
@@ -15,6 +20,8 @@ export function readEvent(bytes) {
   const log = (text) => readVerifierKey(text, OF_NOTE);
   return {
     id: hex(sha256(bytes)),
+    // In older events whoever hears a ticket can use it: nothing is handed in there.
+    isOlder: tree.format !== FORMAT,
     name: tree.name,
     timezone: tree.timezone,
     opens: tree.opens ? seconds(tree.opens) : 0,
@@ -61,18 +68,29 @@ export function amended(event, rows) {
   return found;
 }
 
-// A ticket's file: its token, which services see, and its secret, which they do not.
+// A ticket's file: its token, which services see, and the seed of its key, which nobody does. What is
+// wrong with it is said by a text's key: an error might quote the seed.
 export function readTicket(text, event) {
   let tree;
   let claims;
   try {
     tree = parse(text);
-    claims = tokenPayload(tree.token, event.organiser, "datacollect-event-ticket/1");
+    if (tree.format === OLDER_TICKET_FORMAT) return { why: "ticket_older" };
+    if (tree.format !== TICKET_FORMAT) return { why: "ticket_none" };
+    claims = tokenPayload(tree.token, event.organiser, "datacollect-event-ticket/2");
   } catch {
     return { why: "ticket_none" };
   }
   if (tree.event !== event.id || claims.event !== event.id) return { why: "ticket_other" };
-  if (hex(sha256(unhex(tree.secret))) !== claims.secret_sha256) return { why: "ticket_damaged" };
+  if (!isKeyOf(tree.seed, claims.key)) return { why: "ticket_damaged" };
   if (event.revoked.includes(hex(sha256(utf8(tree.token))))) return { why: "ticket_revoked" };
-  return { token: tree.token, secret: tree.secret, id: claims.id };
+  return { token: tree.token, seed: tree.seed, id: claims.id };
+}
+
+function isKeyOf(seed, key) {
+  try {
+    return publicOf(seed) === hex(publicKey(key));
+  } catch {
+    return false;
+  }
 }

@@ -1,12 +1,13 @@
 // What becomes of files that are handed in: sealed, kept, committed, pushed. One tab at a time works
 // on one; when it goes, by a lock of the browser, another goes on from what is on the disk.
-import { randomHex } from "./bytes.js";
+import { hex, randomHex } from "./bytes.js";
 import { entryOf, headerText } from "./commitment.js";
 import { amended, latest } from "./event.js";
 import { amendmentsOf, verdictOn } from "./services.js";
 import { prove } from "./proving.js";
 import { push } from "./pushing.js";
 import { collectedTime, emptyReceipt, holderOf, readVerdict, receiptTime } from "./receipt.js";
+import { handInStatement, publicOf, sign } from "./statements.js";
 import { sleep } from "./waiting.js";
 
 // After no bistro took it; between questions whether it was collected.
@@ -15,6 +16,8 @@ const VERDICT_AGAIN_S = 30;
 const DOES_NOT_OPEN = "does not open";
 // What age adds: a head for each recipient, 16 bytes for each 64 KiB.
 export const sealedBytes = (nBytes) => nBytes + 4096 + (Math.floor(nBytes / 65_536) + 1) * 16;
+
+class Removed extends Error {}
 
 // A page may stay open for days: a deadline may be moved meanwhile.
 const AMENDMENTS_MS = 300_000;
@@ -83,6 +86,10 @@ export class Handing {
   // committed then.
   async handIn(file, ticket) {
     const { id } = this.event;
+    const salt = randomHex(32);
+    const owner_seed = randomHex(32);
+    const owner = publicOf(owner_seed);
+    const said = handInStatement(id, salt, owner);
     const item = {
       id: randomHex(8),
       state: "sealing",
@@ -91,21 +98,26 @@ export class Handing {
       name: file.name,
       bytes: file.size,
       mtime_ms: file.lastModified,
-      salt: randomHex(32),
+      salt,
       header: headerText(id, file.name, ticket?.id),
       secret: randomHex(32),
-      ticket_secret: ticket?.secret ?? null,
+      ticket_signature: ticket ? hex(sign(ticket.seed, said)) : null,
+      owner,
+      // These two leave the browser in a `.keep` alone.
+      owner_seed,
+      ticket_seed: ticket?.seed ?? null,
       ticket: ticket?.token ?? null,
       receipt: emptyReceipt(),
       troubles: {},
     };
     await this.#alone(item.id, async () => {
-      await this.#save(item);
+      await this.store.put(item);
+      this.#kept(item);
       try {
         Object.assign(item, await this.#sealed(item, file));
         if (item.size > this.event.mostBytes) throw new RangeError("too long");
       } catch (error) {
-        await this.forget(item.id);
+        await this.#drop(item.id);
         throw error;
       }
       item.state = "sealed";
@@ -122,7 +134,10 @@ export class Handing {
       const { size, ciphertext_sha256, content_p } = await this.#sealed(item, file);
       isSame = content_p === item.content_p;
       if (!isSame) return;
-      Object.assign(item, { anew: { size, ciphertext_sha256 }, state: "sealed", push: null });
+      // What a bistro has of another ciphertext is of no use there.
+      const isHeld = holderOf(item.receipt, item, this.event);
+      const given_up = isHeld ? null : (item.push?.url ?? null);
+      Object.assign(item, { anew: { size, ciphertext_sha256 }, state: "sealed", push: null, given_up });
       await this.#save(item);
     });
     if (isSame) this.#goOn(id);
@@ -146,10 +161,12 @@ export class Handing {
     this.changed();
   }
 
+  // Removes an item, its keys and its ticket, unless another item here is of the same one.
   async forget(id) {
-    await this.store.drop(id);
-    this.others.postMessage(id);
-    await this.read();
+    const { ticket } = this.items.get(id) ?? {};
+    await this.#drop(id);
+    const isShared = [...this.items.values()].some((item) => item.ticket === ticket);
+    if (!isShared) await this.store.unsay("ticket");
   }
 
   // What is known of an item, for people and for what comes next.
@@ -173,16 +190,30 @@ export class Handing {
     return navigator.locks.request(`datacollect-${this.event.id}-${id}`, act);
   }
 
+  async #drop(id) {
+    await this.store.drop(id);
+    this.others.postMessage(id);
+    await this.read();
+  }
+
+  // Keeps an item as it is now; throws where somebody has removed it, in this tab or another.
   async #save(item) {
-    await this.store.put(item);
+    if (!(await this.store.change(item))) {
+      await this.store.drop(item.id);
+      throw new Removed("it was removed");
+    }
+    this.#kept(item);
+  }
+
+  #kept(item) {
     this.items.set(item.id, item);
     this.others.postMessage(item.id);
     this.changed();
   }
 
   #sealed(item, file) {
-    const { id, event, header, secret, ticket_secret } = item;
-    const inner = { header, secret, ticket_secret };
+    const { id, event, header, secret, ticket_signature } = item;
+    const inner = { header, secret, ticket_signature };
     const order = { id, event, inner, file, recipients: this.event.recipients };
     return this.helper.ask({ seal: order }, (nRead) => {
       this.#progressed(id, "sealing", nRead / Math.max(file.size, 1));
@@ -199,6 +230,7 @@ export class Handing {
     this.#queued.add(id);
     this.#alone(id, () => this.#work(id))
       .catch((error) => {
+        if (error instanceof Removed) return;
         this.progress.set(id, { what: "stopped", words: error.message });
         this.changed();
       })
@@ -251,7 +283,7 @@ export class Handing {
     const { signal } = new AbortController();
     const { url } = this.event.verdicts ?? {};
     const { entry } = this.standing(item);
-    while (url && this.#isUnsettled(item)) {
+    while (url && this.items.has(item.id) && this.#isUnsettled(item)) {
       try {
         const found = readVerdict(await verdictOn(url, entry, signal), entry, this.event);
         if (found && (found.word !== item.verdict?.word || found.why !== item.verdict.why)) {

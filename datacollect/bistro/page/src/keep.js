@@ -2,11 +2,13 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { asciiJson, bigEndian, isEqual, joined, textOf, utf8 } from "./bytes.js";
 
-const MAGIC = utf8("datacollect-keep/1\n");
+const MAGIC = utf8("datacollect-keep/2\n");
+// Of older events.
+const OLDER_MAGIC = utf8("datacollect-keep/1\n");
 const END_BYTES = 32 + 4 + MAGIC.length;
 
-function endOf(told) {
-  return joined(sha256(told), bigEndian(told.length, 4), MAGIC);
+function endOf(told, magic = MAGIC) {
+  return joined(sha256(told), bigEndian(told.length, 4), magic);
 }
 
 export function keepOf(ciphertext, item) {
@@ -15,8 +17,10 @@ export function keepOf(ciphertext, item) {
     salt: item.salt,
     header: item.header,
     secret: item.secret,
-    ticket_secret: item.ticket_secret,
+    ticket_signature: item.ticket_signature,
+    owner_seed: item.owner_seed,
     ticket: item.ticket,
+    ticket_seed: item.ticket_seed,
     size: item.size,
     ciphertext_sha256: item.ciphertext_sha256,
     content_p: item.content_p,
@@ -31,10 +35,11 @@ export function keepOf(ciphertext, item) {
 export async function readKeep(blob) {
   if (blob.size < END_BYTES) return null;
   const end = new Uint8Array(await blob.slice(-END_BYTES).arrayBuffer());
-  if (!isEqual(end.slice(36), MAGIC)) return null;
+  const magic = end.slice(36);
+  if (![MAGIC, OLDER_MAGIC].some((each) => isEqual(magic, each))) return null;
   const length = new DataView(end.buffer).getUint32(32);
   const stop = blob.size - END_BYTES;
   const told = new Uint8Array(await blob.slice(Math.max(0, stop - length), stop).arrayBuffer());
-  if (!isEqual(end, endOf(told))) throw new Error("what it says of its ciphertext is damaged");
+  if (!isEqual(end, endOf(told, magic))) throw new Error("what it says of its ciphertext is damaged");
   return { ...JSON.parse(textOf(told)), ciphertext: blob.slice(0, stop - length) };
 }

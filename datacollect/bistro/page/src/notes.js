@@ -22,6 +22,8 @@ export function publicKey(text) {
   return base64.decode(text.slice(KEY_PREFIX.length));
 }
 
+export const publicText = (key) => `${KEY_PREFIX}${base64.encode(key)}`;
+
 // A key with its name and the kind of signatures that count.
 export function verifierKey(name, key, kind) {
   const id = sha256(joined(utf8(`${name}\n`), Uint8Array.of(kind), key)).slice(0, 4);

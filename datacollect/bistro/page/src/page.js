@@ -49,6 +49,11 @@ class Page {
   async begin() {
     byId("event-id").textContent = this.event.id;
     byId("ticket-row").hidden = this.event.admission !== "tickets";
+    if (this.event.isOlder) {
+      byId("submit").disabled = true;
+      this.refuse("older_event");
+      return;
+    }
     this.listen();
     setInterval(() => this.drawTime(), 1000);
     this.clock.follow(this.event.services, () => this.drawTime());

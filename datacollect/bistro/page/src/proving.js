@@ -40,6 +40,7 @@ export async function prove(item, event, save) {
   const ends = new AbortController();
   const { signal } = ends;
   const open = new Set(event().services);
+  let broken = null;
   item.troubles = {};
 
   async function fromOne(service, failed) {
@@ -52,7 +53,7 @@ export async function prove(item, event, save) {
       }
       try {
         if (!isHolder) {
-          const word = await commit(service, entry, item.ticket, signal);
+          const word = await commit(service, entry, item, signal);
           if (!isAcknowledged(word, entry, event())) throw new Error("its word is not signed by its log");
           keepWord(item.receipt.acknowledgements, word);
           isHolder = true;
@@ -96,11 +97,19 @@ export async function prove(item, event, save) {
   const done = [];
   for (const service of shuffled(event().services)) {
     if (isProved()) break;
-    const hasFailed = new Promise((resolve) => done.push(fromOne(service, resolve)));
+    const hasFailed = new Promise((resolve) => {
+      const end = (error) => {
+        // Nothing can be kept any more.
+        broken ??= error;
+        ends.abort();
+      };
+      done.push(fromOne(service, resolve).catch(end));
+    });
     const wait = item.receipt.acknowledgements.length ? TRUSTED_S : IN_TURN_S;
     await Promise.race([hasFailed, sleep(wait, signal), done.at(-1)]);
   }
   await Promise.all(done);
+  if (broken) throw broken;
   if (isProved()) item.troubles = {};
   return isProved();
 }

@@ -3,14 +3,17 @@ import { Upload } from "tus-js-client";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { hex, joined, unhex, utf8 } from "./bytes.js";
 import { entryOf } from "./commitment.js";
-import { provedTime } from "./proofs.js";
 import { holderOf } from "./receipt.js";
+import { giveUpStatement, signText } from "./statements.js";
+import { metadataText } from "./wish.js";
 
 const RETRY_MS = [0, 1000, 2000, 4000, 8000];
 // A bistro that takes no byte and says nothing for so long is left for the next one.
 const STALL_MS = 60_000;
 // So much goes with the request that begins: a refusal of more would come too late.
 const TOGETHER_BYTES = 2 ** 20;
+// How long a bistro is asked to forget something.
+const GIVE_UP_MS = 20_000;
 
 // All bistros, in the order in which an entry goes to them where no table of loads is known.
 export function byRendezvous(entry, bistros) {
@@ -18,26 +21,23 @@ export function byRendezvous(entry, bistros) {
   return [...bistros].sort((a, b) => (keys.get(a) < keys.get(b) ? -1 : 1));
 }
 
-function metadataOf(item, event) {
-  const entry = unhex(entryOf(item));
-  const timeOf = (proof) => provedTime(proof, entry, event).time ?? Infinity;
-  const commitment = {
-    salt: item.salt,
-    size: item.size,
-    sha256: item.ciphertext_sha256,
-    content_p: item.content_p,
+// Has a bistro forget an upload, which it does for its owner alone: its room is free again.
+async function giveUp(url, item, event) {
+  const bistro = event.bistros.find((each) => url.startsWith(`${each.url}/tus/`));
+  if (!bistro) return;
+  const said = giveUpStatement(event.id, bistro.key, url.slice(`${bistro.url}/tus/`.length));
+  const headers = {
+    "Tus-Resumable": "1.0.0",
+    "Datacollect-Signature": signText(item.owner_seed, said),
   };
-  return {
-    commitment: JSON.stringify(commitment),
-    proof: item.receipt.proofs.reduce((a, b) => (timeOf(b) < timeOf(a) ? b : a)),
-    ...(item.ticket ? { ticket: item.ticket } : {}),
-    ...(item.anew ? { sealed_anew: "1" } : {}),
-  };
+  const signal = AbortSignal.timeout(GIVE_UP_MS);
+  await fetch(url, { method: "DELETE", headers, signal, credentials: "omit", cache: "no-store" });
 }
 
 // Pushes to one bistro; resolves with its receipt, or throws in words why there is none.
 function toOne(bistro, item, ciphertext, event, save, progressed) {
   const url = `${bistro.url}/tus/`;
+  const metadata = metadataText(item, event, bistro);
   let watch;
   const pushed = new Promise((resolve, reject) => {
     let token = null;
@@ -51,7 +51,10 @@ function toOne(bistro, item, ciphertext, event, save, progressed) {
     const upload = new Upload(ciphertext, {
       endpoint: url,
       uploadUrl: item.push?.url.startsWith(url) ? item.push.url : null,
-      metadata: metadataOf(item, event),
+      // Only what begins is to be admitted.
+      onBeforeRequest: (request) => {
+        if (request.getMethod() === "POST") request.setHeader("Upload-Metadata", metadata);
+      },
       uploadDataDuringCreation: ciphertext.size <= TOGETHER_BYTES,
       retryDelays: RETRY_MS,
       storeFingerprintForResuming: false,
@@ -61,7 +64,10 @@ function toOne(bistro, item, ciphertext, event, save, progressed) {
       },
       onUploadUrlAvailable: () => {
         item.push = { url: upload.url };
-        save(item).catch(reject);
+        save(item).catch((error) => {
+          upload.abort();
+          reject(error);
+        });
       },
       onShouldRetry: ({ originalResponse }) => {
         const status = originalResponse?.getStatus() ?? 0;
@@ -98,6 +104,12 @@ export async function push(item, ciphertext, event, save, progressed) {
   // The one that has some of it first.
   const begun = order.filter((bistro) => item.push?.url.startsWith(`${bistro.url}/`));
   item.troubles = {};
+  if (item.given_up) {
+    // Where it does not hear that, it forgets it in time.
+    await giveUp(item.given_up, item, event).catch(() => null);
+    item.given_up = null;
+    await save(item);
+  }
   for (const bistro of [...begun, ...order.filter((each) => !begun.includes(each))]) {
     if (holder()) break;
     try {

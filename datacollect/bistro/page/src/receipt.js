@@ -5,7 +5,9 @@ import { amended, latest } from "./event.js";
 import { isSigned, tokenPayload, unverifiedPayload } from "./notes.js";
 import { provedTime, readProof, timeIn } from "./proofs.js";
 
-const FORMAT = "datacollect-receipt/1";
+const FORMAT = "datacollect-receipt/2";
+// Of older events, whose entries have no owner.
+const OLDER_FORMAT = "datacollect-receipt/1";
 const MOST_BYTES = 16 * 2 ** 20;
 
 export const emptyReceipt = () => ({
@@ -18,15 +20,18 @@ export const emptyReceipt = () => ({
 
 // The file of an item's receipt.
 export function receiptFile(item) {
-  const { event, salt, size, ciphertext_sha256, content_p } = item;
-  const tree = { format: FORMAT, event, salt, size, ciphertext_sha256, content_p, ...item.receipt };
+  const { event, salt, size, ciphertext_sha256, content_p, owner } = item;
+  const commitment = { event, salt, size, ciphertext_sha256, content_p, owner };
+  const tree = { format: FORMAT, ...commitment, ...item.receipt };
   return new Blob([`${JSON.stringify(tree, null, 1)}\n`], { type: "application/json" });
 }
 
 export function readReceipt(bytes) {
   const tree = bytes.length <= MOST_BYTES ? JSON.parse(textOf(bytes)) : null;
-  if (tree?.format !== FORMAT) throw new Error("is no receipt");
-  for (const name of ["event", "salt", "ciphertext_sha256", "content_p"]) unhex(tree[name]);
+  if (![FORMAT, OLDER_FORMAT].includes(tree?.format)) throw new Error("is no receipt");
+  const named = tree.format === FORMAT ? ["owner"] : [];
+  for (const name of ["event", "salt", "ciphertext_sha256", "content_p", ...named]) unhex(tree[name]);
+  if (!named.length && (tree.owner ?? null) !== null) throw new Error("is no receipt");
   if (!Number.isSafeInteger(tree.size) || tree.size < 0) throw new Error("is no receipt");
   return { ...emptyReceipt(), ...tree };
 }
@@ -96,7 +101,9 @@ export function collectedTime(proof, entry, event) {
 // Each reason is the key of a text and its values.
 export function verdictOf(tree, event, amendments, shown) {
   const reasons = [];
-  if (tree.event !== event.id) return { outcome: "not_proved", reasons: [["other_event", {}]] };
+  // Without an owner it is none of this event.
+  const isMine = tree.event === event.id && tree.owner;
+  if (!isMine) return { outcome: "not_proved", reasons: [["other_event", {}]] };
   const now = amended(event, amendments ?? []);
   if (!amendments) reasons.push(["no_amendments", {}]);
   if (shown && !shown.is) reasons.push([`not_${shown.what}`, {}]);

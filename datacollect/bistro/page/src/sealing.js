@@ -10,10 +10,10 @@ const BLOCK_BYTES = 2 ** 20;
 
 function headOf(inner) {
   const told = utf8(asciiJson(inner));
-  return joined(utf8("datacollect-sealed/1\n"), bigEndian(told.length, 4), told);
+  return joined(utf8("datacollect-sealed/2\n"), bigEndian(told.length, 4), told);
 }
 
-// `inner`: header, secret, ticket_secret. `keep(n, parts)` has the n-th piece kept.
+// `inner`: header, secret, ticket_signature. `keep(n, parts)` has the n-th piece kept.
 export async function seal(file, inner, recipients, keep, say) {
   const code = contentCode(inner.secret, inner.header);
   const encrypter = new Encrypter();

@@ -1,4 +1,5 @@
 // What services are asked, and the time by their clocks: that of this device proves nothing.
+import { commitStatement, signText } from "./statements.js";
 import { sleep } from "./waiting.js";
 
 const ANSWER_S = 20;
@@ -32,8 +33,11 @@ async function answer(url, signal, body) {
   throw new Refused(response.status, text.trim().slice(0, 500), seconds);
 }
 
-export async function commit(service, entry, ticket, signal) {
-  const body = JSON.stringify(ticket ? { entry, ticket } : { entry });
+// Commits to an item's entry, signed by its ticket for this service's log alone.
+export async function commit(service, entry, item, signal) {
+  const said = commitStatement(item.event, service.log.key, [entry]);
+  const shown = item.ticket && { ticket: item.ticket, signature: signText(item.ticket_seed, said) };
+  const body = JSON.stringify({ entry, ...shown });
   const { index, time_s, signature } = JSON.parse(await answer(`${service.url}/commit`, signal, body));
   return { log: service.log.name, index, time_s, signature };
 }

@@ -35,7 +35,17 @@ export class Store {
   items = () => this.#with(["items"], "readonly", (items) => items.getAll());
   item = (id) => this.#with(["items"], "readonly", (items) => items.get(id));
   put = (item) => this.#with(["items"], "readwrite", (items) => items.put(item));
+
+  // Of an item that was removed nothing is kept again; undefined: it was.
+  change = (item) =>
+    this.#with(["items"], "readwrite", (items) => {
+      const found = items.get(item.id);
+      found.onsuccess = () => found.result && items.put(item);
+      return found;
+    });
+
   said = (name) => this.#with(["said"], "readonly", (said) => said.get(name));
+  unsay = (name) => this.#with(["said"], "readwrite", (said) => said.delete(name));
   say = (name, value) => this.#with(["said"], "readwrite", (said) => said.put(value, name));
 
   putPart = (id, n, blob) =>

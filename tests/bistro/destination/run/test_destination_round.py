@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file, secret_of
+from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event_file
 from instances.entry_times import EntryTimes
-from instances.events import DEADLINE_S, key_of
+from instances.events import DEADLINE_S, key_of, ticket_of
 
-from datacollect.bistro.destination.keys import ticket_secrets
+from datacollect.bistro.destination.keys import ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run import destination_round
@@ -24,7 +24,6 @@ from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES, ROW, re
 from datacollect.bistro.formats.custody.segments import batch_name, index_name, segment_name
 from datacollect.bistro.formats.custody.verdicts import Verdict, read_covered, read_verdict
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.notes import Note
 from datacollect.bistro.formats.receipt.counted_time import time_in
 from datacollect.bistro.http.config import Listening, ServiceConfig
@@ -88,11 +87,8 @@ class Bench:
         tickets = folder / "tickets"
         tickets.mkdir()
         for number in range(1, 5):
-            made = new_ticket(
-                EVENT, number.to_bytes(16, "big"), secret_of(number), key_of("organiser")
-            )
-            (tickets / f"{number}.ticket").write_text(made.text)
-        self.secrets = ticket_secrets(tickets, EVENT)
+            (tickets / f"{number}.ticket").write_text(ticket_of(EVENT, number).text)
+        self.keys = ticket_keys(tickets, EVENT)
         self.times: dict[bytes, int] = {}
         self.brought: list[str] = []
         self.n_rounds = 0
@@ -121,7 +117,7 @@ class Bench:
             *(self.folder / "log", 0, ()),
         )
         register = Register(str(self.folder / "register"), EVENT)
-        opener = Opener((str(FIRST_IDENTITY),), self.secrets, self.folder / "fetched", into)
+        opener = Opener((str(FIRST_IDENTITY),), self.keys, self.folder / "fetched", into)
         try:
             with VerdictLog(config, lambda _: None) as log, OpeningPool(1) as pool:
                 destination = Destination(
@@ -167,7 +163,7 @@ def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
     draft = bench.handed_in(2, ticket=2, time_s=DEADLINE_S - 9)
     last = bench.handed_in(3, ticket=2)
     late = bench.handed_in(4, ticket=3, time_s=EVENT.latest_s + 1)
-    stolen = bench.handed_in(5, ticket=4, secret=bytes(32))
+    stolen = bench.handed_in(5, ticket=4, signature=bytes(64))
     bench.bistros["north"].push(one, draft)
     bench.bistros["south"].push(one, last, stolen)
     bench.bistros["south"].push(late)
@@ -179,7 +175,7 @@ def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
         draft.entry: f"superseded: {last.entry.hex()}",
         last.entry: "collected: ",
         late.entry: "refused: is late",
-        stolen.entry: "refused: lacks the ticket's secret",
+        stolen.entry: "refused: lacks the ticket's signature",
     }
     # The late one was not fetched; one of the two copies was enough.
     assert sorted(bench.brought) == ["north 0", "south 0"]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances.bistro_folders import collecting_event
 from instances.entry_times import EntryTimes
-from instances.events import key_of
+from instances.events import key_of, owner_of, owners_signature
 from instances.how_many import many
 
 from datacollect.bistro.destination.counting import Draft, superseded
@@ -24,6 +24,7 @@ from datacollect.bistro.destination.run import destination_round
 from datacollect.bistro.destination.run.destination_round import Destination
 from datacollect.bistro.formats.custody.batches import ROW, row_of, sign_batch
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, SUPERSEDED, read_verdict
+from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
 
 EVENT = collecting_event()
@@ -46,6 +47,13 @@ class FlakyLog:
         return len(self.entries)
 
 
+def row_of_upload(upload):
+    commitment, key = upload.commitment, EVENT.bistros[0].key
+    said = push_statement(EVENT.id, key, commitment.entry, upload.sha256, 1)
+    signature = owners_signature(said, commitment.owner)
+    return row_of(commitment, 1, upload.sha256, bytes(16), 0, signature)
+
+
 class Drafts:
     """Drafts that a destination may collect, one after the other."""
 
@@ -55,10 +63,10 @@ class Drafts:
         for number, (time_s, content, ticket) in enumerate(made):
             code = sha256(content.encode()).digest()
             salt = number.to_bytes(32, "big")
-            commitment = Commitment(EVENT.id, salt, 1, code, code)
+            commitment = Commitment(EVENT.id, salt, 1, code, code, owner_of(f"{number}"))
             self.uploads.append(Upload("north", 1, code, commitment))
             self.drafts.append(Draft(time_s, commitment.entry, ticket, code))
-        rows = [row_of(each.commitment, 1, each.sha256, bytes(16), 0) for each in self.uploads]
+        rows = [row_of_upload(each) for each in self.uploads]
         batch = sign_batch(*(EVENT, "north", 0, bytes(32), 0), np.array(rows, ROW), key_of("north"))
         self.log = FlakyLog()
         self.register = Register(str(folder / "register"), self.event)

@@ -13,7 +13,7 @@ import pytest
 from instances.agents import KEY
 from instances.bistros import rows_with_certificates, run_bistro
 from instances.children import children_of, command_of
-from instances.events import key_of
+from instances.events import key_of, ticket_of
 from instances.ports import free_port
 from instances.timestamping import WITHIN_S, World, until
 
@@ -22,7 +22,6 @@ from datacollect.bistro.destination.run.moved_deadline import moved_to_s
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_standing
 from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
-from datacollect.bistro.formats.event.tickets import new_ticket
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import time_in
 from datacollect.commands.main import run
@@ -65,8 +64,7 @@ def person(world, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(world.authority))
     number = int.from_bytes(tmp_path.name.encode(), "big") % 2**127
-    secret = number.to_bytes(32, "big")
-    ticket = new_ticket(world.event, number.to_bytes(16, "big"), secret, key_of("organiser"))
+    ticket = ticket_of(world.event, number)
     (tmp_path / "my.ticket").write_text(ticket.text)
     (world.folder / "tickets" / f"{tmp_path.name}.ticket").write_text(ticket.text)
     (tmp_path / "event.toml").write_bytes((world.folder / "event.toml").read_bytes())
@@ -272,6 +270,15 @@ def test_what_cannot_be_begun_says_what_to_change(world, person, capsys, fault):
     )
     assert code == 2
     assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_event_of_version_1_is_collected_by_nobody(world, person, capsys):
+    text = (world.folder / "event.toml").read_text()
+    (person / "older.toml").write_text(text.replace("datacollect-event/2", "datacollect-event/1"))
+    file = destination_of(world, "older", listen=None)
+    assert run(["event", "run", "older.toml", "--destination", str(file), "--once"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "older.toml: format must be datacollect-event/2, got datacollect-event/1" in said
 
 
 def test_status_before_anything_was_begun(world, person, capsys):

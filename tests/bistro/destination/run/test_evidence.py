@@ -163,6 +163,13 @@ def test_a_register_of_an_earlier_version_opens(status, collected):
     assert status()[0] == 1
 
 
+def test_the_register_of_an_event_without_owners_is_read(status, collected):
+    """An event of version 1 is gone on with by nobody; what was collected is found all the same."""
+    with closing(apsw.Connection(str(collected.folder / "register/register.sqlite"))) as db:
+        db.execute("ALTER TABLE entries DROP COLUMN owner")
+    assert status()[0] == 0
+
+
 def test_what_an_earlier_version_has_left_is_no_evidence_that_logs_were_read(status, collected):
     path = collected.folder / STANDING_FILE
     tree = json.loads(path.read_text())

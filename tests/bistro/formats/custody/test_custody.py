@@ -10,11 +10,13 @@ import pytest
 
 from datacollect.bistro.formats.custody.batches import (
     FIRST,
+    OWNERLESS_ROW,
     ROW,
     opening,
     read_batch,
     row_of,
     sign_batch,
+    signed_for,
 )
 from datacollect.bistro.formats.custody.bistro_receipt import (
     ASSERTION,
@@ -34,12 +36,13 @@ from datacollect.bistro.formats.custody.verdicts import (
     read_verdict,
 )
 from datacollect.bistro.formats.event.event import Bistro, Event
+from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.errors import ProblemError, TicketError
-from datacollect.net.keys import PrivateKey, sign_token
+from datacollect.net.keys import PrivateKey, public_key_bytes, sign_token
 
-KEY, OTHER, VERDICTS = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3))
+KEY, OTHER, VERDICTS, OWNER = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3, 4))
 EVENT = Event(
     id=b"e" * 32,
     name="An event",
@@ -62,12 +65,18 @@ EVENT = Event(
     bistros=(Bistro("north", "https://n.example", KEY.public),),
     authorities=(),
 )
-COMMITMENT = Commitment(EVENT.id, b"s" * 32, 7, b"c" * 32, b"p" * 32)
+COMMITMENT = Commitment(
+    EVENT.id, b"s" * 32, 7, b"c" * 32, b"p" * 32, public_key_bytes(OWNER.public)
+)
 RECEIPT = BistroReceipt(EVENT.id, "north", COMMITMENT.entry, 7, b"c" * 32, False, 3, 900)
 
 
+PUSHED = push_statement(EVENT.id, KEY.public, COMMITMENT.entry, b"c" * 32, 7)
+
+
 def batch_of(n_rows=2, key=KEY, number=0, previous=FIRST):
-    rows = np.array([row_of(COMMITMENT, 7, b"c" * 32, bytes(16), 900)] * n_rows, ROW)
+    row = row_of(COMMITMENT, 7, b"c" * 32, bytes(16), 900, OWNER.sign(PUSHED))
+    rows = np.array([row] * n_rows, ROW)
     return sign_batch(EVENT, "north", number, previous, 950, rows, key)
 
 
@@ -142,13 +151,64 @@ def test_a_batch_of_another_key_is_refused():
 
 def test_an_invented_row_opens_nothing():
     row = batch_of(1).rows
-    for name in ("entry", "salt", "content_p", "committed_sha256"):
+    for name in ("entry", "salt", "content_p", "committed_sha256", "owner"):
         wrong = row.copy()
         wrong[name] = b"z" * 32
         assert not opening(wrong, EVENT.id).any()
     wrong = row.copy()
     wrong["committed_size"] = 8
     assert not opening(wrong, EVENT.id).any()
+
+
+def test_a_row_is_signed_for_by_its_owner_alone():
+    rows = batch_of(2).rows.copy()
+    assert signed_for(rows, EVENT, EVENT.bistros[0]).tolist() == [True, True]
+    rows["signature"][1] = OTHER.sign(PUSHED)
+    assert signed_for(rows, EVENT, EVENT.bistros[0]).tolist() == [True, False]
+    assert not len(signed_for(rows[:0], EVENT, EVENT.bistros[0]))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("entry", b"z" * 32),
+        ("sha256", b"z" * 32),
+        ("size", 8),
+        ("owner", public_key_bytes(OTHER.public)),
+        # A key of small order: anybody could sign for it.
+        ("owner", bytes(32)),
+        ("signature", bytes(64)),
+    ],
+)
+def test_a_row_that_says_something_else_is_not_signed_for(column, value):
+    rows = batch_of(1).rows.copy()
+    rows[column] = value
+    assert not signed_for(rows, EVENT, EVENT.bistros[0]).any()
+
+
+def test_what_is_signed_for_one_bistro_is_not_for_another():
+    rows = batch_of(1).rows
+    for other in (replace(EVENT.bistros[0], key=OTHER.public),):
+        assert not signed_for(rows, EVENT, other).any()
+    assert not signed_for(rows, replace(EVENT, id=b"x" * 32), EVENT.bistros[0]).any()
+
+
+def test_batches_of_an_older_kind_are_read_and_nobody_could_sign_for_their_rows():
+    older = replace(EVENT, version=1)
+    committed = replace(COMMITMENT, owner=None)
+    values = (committed.salt, committed.content, 7, b"c" * 32, 7, b"c" * 32, bytes(16), 900)
+    rows = np.array([(committed.entry, *values)], OWNERLESS_ROW)
+    data = sign_batch(older, "north", 0, FIRST, 950, rows, KEY).data
+    assert b"datacollect-batch/1\n" in data
+    found = read_batch(data, older)
+    assert opening(found.rows, older.id).all()
+    assert signed_for(found.rows, older, older.bistros[0]).all()
+    with pytest.raises(ProblemError, match="must begin with datacollect-batch/2"):
+        read_batch(data, EVENT)
+    with pytest.raises(ProblemError, match="must begin with datacollect-batch/1"):
+        read_batch(batch_of().data, older)
+    with pytest.raises(ValueError, match="rows of its own kind"):
+        sign_batch(EVENT, "north", 0, FIRST, 950, rows, KEY)
 
 
 def test_pieces_fill_a_segment():

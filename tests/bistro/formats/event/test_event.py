@@ -60,7 +60,7 @@ def test_a_draft_becomes_the_same_bytes_always():
     assert event_bytes() == event_bytes()
     # As TOML that anybody reads.
     tree = tomllib.loads(event_bytes().decode())
-    assert tree["format"] == "datacollect-event/1"
+    assert tree["format"] == "datacollect-event/2"
     assert tree["limits"] == {"commitments_per_ticket": 10}
     assert tree["deadline"].isoformat() == "2027-04-15T23:59:59-04:00"
 
@@ -165,7 +165,7 @@ def test_what_works_but_not_for_long_is_said():
         ({"counts": "best"}, 'counts must be "last" or "first" or "all"'),
         ({"organiser": key_of("other").public}, "organiser must be the key that is given"),
         ({"limits": {"commitments_per_ticket": 0}}, "commitments_per_ticket must be a whole"),
-        ({"format": "datacollect-problem/1"}, 'format must be "datacollect-event/1"'),
+        ({"format": "datacollect-problem/1"}, 'format must be "datacollect-event/2"'),
         ({"authorities": [{"url": "ftp://a", "certificate": PEM}]}, "must be a URL of https"),
         ({"authorities": [{"url": "http://a", "certificate": "no.pem"}]}, "must be certificates"),
         (

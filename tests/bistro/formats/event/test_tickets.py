@@ -9,24 +9,30 @@ from dataclasses import replace
 import pytest
 from instances.events import event_of, key_of
 
-from datacollect.bistro.formats.event.tickets import ASSERTION, Ticket, admitted, new_ticket
+from datacollect.bistro.formats.event.tickets import (
+    ASSERTION,
+    Ticket,
+    admitted,
+    new_ticket,
+    owned,
+)
 from datacollect.errors import ProblemError, TicketError
-from datacollect.net.keys import sign_token
+from datacollect.net.keys import PrivateKey, sign_token
 
 EVENT = event_of()
-NUMBER, SECRET = bytes(range(16)), bytes(range(32))
-TICKET = new_ticket(EVENT, NUMBER, SECRET, key_of("organiser"))
+NUMBER, SEED = bytes(range(16)), bytes(range(32))
+TICKET = new_ticket(EVENT, NUMBER, SEED, key_of("organiser"))
 NOW_S = EVENT.deadline_s
 
 
-def test_a_ticket_tells_a_service_its_number_and_never_its_secret():
+def test_a_ticket_tells_a_service_its_number_and_its_public_key_alone():
     found = admitted(TICKET.token, EVENT, NOW_S)
     assert found.id == NUMBER.hex()
-    assert found.secret_sha256 == hashlib.sha256(SECRET).digest()
+    assert found.key == TICKET.key.public == PrivateKey(SEED).public
     assert found.token_sha256 == hashlib.sha256(TICKET.token.encode()).digest()
     said = base64.urlsafe_b64decode(TICKET.token.split(".")[2] + "==")
-    assert SECRET not in said
-    assert SECRET.hex().encode() not in said
+    assert SEED not in said
+    assert SEED.hex().encode() not in said
 
 
 def test_a_ticket_is_a_file_for_its_owner(tmp_path):
@@ -44,15 +50,44 @@ def test_a_ticket_is_a_file_for_its_owner(tmp_path):
         lambda text, digits: text.replace(f'"{digits}"', digits),
     ],
 )
-def test_no_message_shows_digits_of_the_secret(tmp_path, change):
-    """People send messages on; a secret may be most of it."""
+def test_no_message_shows_digits_of_the_seed(tmp_path, change):
+    """People send messages on; the seed may be most of it."""
     path = tmp_path / "a.ticket"
-    path.write_text(change(TICKET.text, SECRET.hex()))
+    path.write_text(change(TICKET.text, SEED.hex()))
     with pytest.raises(ProblemError, match="copy") as caught:
         Ticket.from_file(path)
-    assert SECRET.hex()[:8] not in str(caught.value).lower()
-    assert str(SECRET) not in repr(TICKET)
+    assert SEED.hex()[:8] not in str(caught.value).lower()
+    assert str(SEED) not in repr(TICKET)
     assert TICKET.token not in repr(TICKET)
+
+
+def test_a_ticket_of_an_older_kind_is_called_so(tmp_path):
+    """Its file, as it was written then: a token, and a secret."""
+    path = tmp_path / "ann.ticket"
+    path.write_text(
+        f'format = "datacollect-ticket/1"\nevent = "{EVENT.id.hex()}"\ntoken = "v4.public.x"\n'
+        f'secret = "{SEED.hex()}"\n'
+    )
+    with pytest.raises(
+        ProblemError,
+        match=r"ann\.ticket: format must be datacollect-ticket/2, got "
+        "datacollect-ticket/1: a ticket of an older kind.* ask the organiser for a new one",
+    ) as said:
+        Ticket.from_file(path)
+    assert SEED.hex()[:8] not in str(said.value)
+
+
+def test_a_token_of_an_older_kind_does_not_count():
+    claims = f'{{"v":1,"event":"{EVENT.id.hex()}","id":"{NUMBER.hex()}"}}'.encode()
+    token = sign_token(key_of("organiser"), claims, "datacollect-event-ticket/1")
+    with pytest.raises(TicketError, match="of another key, or for another purpose"):
+        admitted(token, EVENT, NOW_S)
+
+
+def test_a_ticket_is_its_owners_where_its_key_is_that_of_its_token():
+    assert owned(TICKET, EVENT).id == NUMBER.hex()
+    with pytest.raises(TicketError, match="its key is not the one that its token names"):
+        owned(replace(TICKET, seed=bytes(32)), EVENT)
 
 
 def test_a_ticket_counts_until_files_are_collected():
@@ -82,4 +117,4 @@ def test_a_revoked_ticket_does_not_count():
 
 def test_only_the_organiser_makes_tickets():
     with pytest.raises(ProblemError, match="the key must be the organiser's"):
-        new_ticket(EVENT, NUMBER, SECRET, key_of("s0"))
+        new_ticket(EVENT, NUMBER, SEED, key_of("s0"))

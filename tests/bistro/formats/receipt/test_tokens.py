@@ -102,7 +102,7 @@ def test_tokens_stand_in_where_no_service_answers(two):
     for changes, outcome in ((past, "late"), (far, "in time")):
         file = event_bytes(authorities=authorities, **changes)
         digest = hashlib.sha256(b"").digest()
-        commitment = Commitment(read_event(file).id, bytes(32), 0, digest, bytes(32))
+        commitment = Commitment(read_event(file).id, bytes(32), 0, digest, bytes(32), bytes(32))
         tokens = tuple(each.token(commitment.entry) for each in two)
         assert verify(file, Receipt(commitment, tokens=tokens)).outcome == outcome
         other = verify(file, Receipt(commitment, tokens=(tokens[0], two[1].token(ENTRY))))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from instances.events import DEADLINE_S, event_bytes, event_of, key_of, proof_of
+from instances.events import DEADLINE_S, event_bytes, event_of, key_of, owner_of, proof_of
 from instances.logs import SmallLog
 
 from datacollect.bistro.formats.custody.collected import collected_text
@@ -39,6 +39,7 @@ COMMITMENT = Commitment(
     len(SEALED),
     hashlib.sha256(SEALED).digest(),
     content_digest(SECRET, HEADER, [FILE]),
+    owner_of("form"),
 )
 ENTRY = COMMITMENT.entry
 LATEST_S = DEADLINE_S + 10
@@ -241,7 +242,8 @@ def test_a_receipt_is_read_as_it_was_written():
     data = whole_receipt().data
     assert read_receipt(data) == whole_receipt()
     tree = json.loads(data)
-    assert tree["format"] == "datacollect-receipt/1"
+    assert tree["format"] == "datacollect-receipt/2"
+    assert tree["owner"] == owner_of("form").hex()
     assert tree["ciphertext_sha256"] == hashlib.sha256(SEALED).hexdigest()
     assert read_receipt(Receipt(COMMITMENT).data) == Receipt(COMMITMENT)
 
@@ -251,12 +253,17 @@ def test_a_receipt_is_read_as_it_was_written():
     [
         ({"salt": "00"}, "salt must be 64 lowercase hexadecimal digits"),
         ({"size": -1}, "size must be a whole number of bytes"),
+        ({"size": "11 B"}, "size must be a whole number of bytes, in digits alone"),
+        ({"size": 11.0}, "size must be a whole number of bytes, in digits alone"),
         ({"sise": 1}, "sise: unknown key; did you mean 'size'"),
         ({"proofs": ["x"]}, r"proofs\[0\] must begin with c2sp.org/tlog-proof@v1"),
         ({"proofs": [""] * 65}, "proofs must be a list of at most 64 proofs"),
         ({"tokens": ["A"]}, r"tokens\[0\] must be at most 65536 bytes in Base64"),
         ({"acknowledgements": [{"log": "a"}]}, "keys index, time_s, signature are missing"),
-        ({"format": "datacollect-event/1"}, "this is an event"),
+        ({"format": "datacollect-event/2"}, "this is an event"),
+        ({"owner": None}, "owner must stand in a datacollect-receipt/2, and in no other"),
+        ({"format": "datacollect-receipt/1"}, "owner must stand in a datacollect-receipt/2"),
+        ({"owner": "00"}, "owner must be 64 lowercase hexadecimal digits"),
     ],
 )
 def test_what_is_no_receipt_is_refused(changes, what):
@@ -297,6 +304,51 @@ def test_times_beyond_calendars_end_no_judgement():
         read_receipt(Receipt(COMMITMENT, (word,)).data)
     verdict = verify(EVENT_FILE, receipt_at(1, 2, 2**62, 2**62))
     assert verdict.outcome == "not proved"
+
+
+# Events of an older kind ----------------------------------------------------------------------
+
+
+def older(event_file: bytes) -> bytes:
+    return event_file.replace(b"datacollect-event/2", b"datacollect-event/1")
+
+
+OLDER_KIND = "The event is of an older kind, in which whoever heard a ticket could use it."
+
+
+def older_receipt(event_file: bytes, owner: bytes | None = None) -> Receipt:
+    event = read_event(event_file)
+    commitment = replace(COMMITMENT, event=event.id, owner=owner)
+    proof = SmallLog(event, 0, [commitment.entry]).proof(commitment.entry, times_of(1, 2, 3))
+    return Receipt(commitment, proofs=(proof,))
+
+
+def test_a_receipt_of_an_event_of_an_older_kind_is_verified_and_it_is_said():
+    """As it was written then: its entry has no owner."""
+    event_file = older(EVENT_FILE)
+    receipt = older_receipt(event_file)
+    tree = json.loads(receipt.data)
+    assert (tree["format"], "owner" in tree) == ("datacollect-receipt/1", False)
+    verdict = verify(event_file, read_receipt(receipt.data), ciphertext=[SEALED], amendments=[])
+    assert (verdict.outcome, verdict.covers, verdict.time_s) == ("in time", "the sealed file", 3)
+    assert verdict.reasons[0] == OLDER_KIND
+
+
+def test_where_there_are_no_tickets_nothing_is_said_of_them():
+    event_file = event_bytes(admission="open")
+    for file, owner in ((older(event_file), None), (event_file, COMMITMENT.owner)):
+        verdict = verify(file, older_receipt(file, owner), amendments=[])
+        assert (verdict.outcome, OLDER_KIND in verdict.reasons) == ("in time", False)
+
+
+@pytest.mark.parametrize(
+    ("event_file", "owner", "wanted"),
+    [(older(EVENT_FILE), COMMITMENT.owner, 1), (EVENT_FILE, None, 2)],
+)
+def test_a_receipt_is_of_the_kind_of_its_event(event_file, owner, wanted):
+    """An entry that nobody owns proves nothing where owners push: it cannot be handed in."""
+    with pytest.raises(ProblemError, match=f"the receipt must be a datacollect-receipt/{wanted}"):
+        verify(event_file, older_receipt(event_file, owner), amendments=[])
 
 
 # The destination's word -----------------------------------------------------------------------
@@ -357,6 +409,9 @@ def test_what_somebody_else_has_added_to_a_proof_is_not_kept():
     [
         word_of("refused: is late"),
         AGAIN_PROOF.data.decode(),
+        # The line "extra" in another Base64 of the same bytes, and one that says nothing.
+        collected_text(AGAIN_PROOF, AGAIN).replace("s=\nindex", "t=\nindex"),
+        word_of().replace("\nindex", "\nextra \nindex"),
         collected_text(AGAIN_PROOF, replace(AGAIN, why="ac" * 32)),
         word_of(entry=b"x" * 32),
         word_of(n_witnesses=2),

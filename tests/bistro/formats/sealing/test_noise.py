@@ -7,11 +7,11 @@ import random
 from pathlib import Path
 
 import pytest
-from instances.events import event_bytes, event_of, key_of, proof_of
+from instances.events import event_bytes, event_of, key_of, owner_key, owner_of, proof_of, ticket_of
 
 from datacollect.bistro.formats.event.amendments import read_amendment, sign_amendment
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.event.tickets import Ticket, new_ticket
+from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.log.acknowledgement import acknowledge
 from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint
 from datacollect.bistro.formats.log.entry import Commitment
@@ -34,11 +34,11 @@ from datacollect.errors import DatacollectError
 EVENT = event_of()
 LOG = EVENT.services[0].log.name
 NOTE = sign_amendment(EVENT, {"deadline": "2027-04-16T23:59:59-04:00"}, 1, key_of("organiser"))
-COMMITMENT = Commitment(EVENT.id, bytes(32), 3, bytes(32), bytes(32))
+COMMITMENT = Commitment(EVENT.id, bytes(32), 3, bytes(32), bytes(32), owner_of("mine"))
 PROOF = proof_of(COMMITMENT.entry, LOG, EVENT.deadline_s)
 WORD = acknowledge(LOG, COMMITMENT.entry, 0, EVENT.deadline_s, key_of("s0"))
 RECEIPT = Receipt(COMMITMENT, (WORD,), (PROOF,), (b"token",))
-TICKET = new_ticket(EVENT, bytes(16), bytes(32), key_of("organiser"))
+TICKET = ticket_of(EVENT)
 
 
 def from_file(read):
@@ -90,7 +90,8 @@ def kept(tmp_path_factory) -> bytes:
         event=EVENT.id,
         salt=bytes(32),
         inner=inner,
-        ticket=None,
+        owner=owner_key("mine"),
+        ticket=TICKET,
         recipients=EVENT.recipients,
     )
     return (folder / "a.keep").read_bytes()

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import hmac
 import io
+import json
 import os
 import random
 import stat
@@ -12,21 +13,26 @@ from dataclasses import replace
 import pyrage
 import pytest
 
+from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.sealing import keep as keeping
 from datacollect.bistro.formats.sealing.keep import (
     Kept,
     ciphertext_of,
     keep,
     read_keep,
+    read_kept_seal,
     sealed_bytes,
 )
 from datacollect.bistro.formats.sealing.sealed import Inner, open_sealed, seal
 from datacollect.errors import IdentityError, NotWrittenError, ProblemError
+from datacollect.net.keys import PrivateKey
 
 FIRST, SECOND, STRANGER = (pyrage.x25519.Identity.generate() for _ in range(3))
 RECIPIENTS = [str(FIRST.to_public()), str(SECOND.to_public())]
-INNER = Inner(b'{"name":"thesis.pdf"}', bytes(range(32)), b"t" * 32)
+INNER = Inner(b'{"name":"thesis.pdf"}', bytes(range(32)), b"t" * 64)
 DATA = random.Random(1).randbytes(200_000)
+OWNER = PrivateKey(b"o" * 32)
+TICKET = Ticket(b"e" * 32, "v4.public.x", b"k" * 32)
 
 
 def sealed(data=DATA, inner=INNER):
@@ -63,7 +69,7 @@ def test_the_code_of_the_content_is_the_published_one():
 def test_any_program_that_knows_age_opens_it():
     """The secrets stand before the file; its bytes are as they were."""
     plain = pyrage.decrypt(sealed()[0], [SECOND])
-    assert plain.startswith(b"datacollect-sealed/1\n")
+    assert plain.startswith(b"datacollect-sealed/2\n")
     assert plain.endswith(DATA)
     assert INNER.secret.hex().encode() in plain[:500]
 
@@ -105,7 +111,7 @@ def test_a_stanza_more_or_less_makes_a_ciphertext_that_nobody_opens():
                 opened(ciphertext, identity)
 
 
-HEAD = b'{"header":"{}","secret":"%s","ticket_secret":null}' % (b"00" * 32)
+HEAD = b'{"header":"{}","secret":"%s","ticket_signature":null}' % (b"00" * 32)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +119,15 @@ HEAD = b'{"header":"{}","secret":"%s","ticket_secret":null}' % (b"00" * 32)
     [
         b"",
         b"just a text",
-        b"datacollect-sealed/1\n",
-        b"datacollect-sealed/1\n" + bytes(4),
-        b"datacollect-sealed/1\n\xff\xff\xff\xff" + HEAD,
-        b"datacollect-sealed/1\n" + len(HEAD).to_bytes(4, "big") + HEAD[:-1],
-        b"datacollect-sealed/1\n" + (5).to_bytes(4, "big") + b"[1,2]",
-        b"datacollect-sealed/1\n" + (5).to_bytes(4, "big") + b'{"a":',
-        b"datacollect-sealed/1\n" + len(HEAD).to_bytes(4, "big") + HEAD.replace(b"00", b"0g", 1),
-        b"datacollect-sealed/1\n" + len(HEAD).to_bytes(4, "big") + HEAD.replace(b'"{}"', b"null"),
-        b"datacollect-sealed/1\n" + len(HEAD).to_bytes(4, "big") + HEAD.replace(b"null", b'"00"'),
+        b"datacollect-sealed/2\n",
+        b"datacollect-sealed/2\n" + bytes(4),
+        b"datacollect-sealed/2\n\xff\xff\xff\xff" + HEAD,
+        b"datacollect-sealed/2\n" + len(HEAD).to_bytes(4, "big") + HEAD[:-1],
+        b"datacollect-sealed/2\n" + (5).to_bytes(4, "big") + b"[1,2]",
+        b"datacollect-sealed/2\n" + (5).to_bytes(4, "big") + b'{"a":',
+        b"datacollect-sealed/2\n" + len(HEAD).to_bytes(4, "big") + HEAD.replace(b"00", b"0g", 1),
+        b"datacollect-sealed/2\n" + len(HEAD).to_bytes(4, "big") + HEAD.replace(b'"{}"', b"null"),
+        b"datacollect-sealed/2\n" + len(HEAD).to_bytes(4, "big") + HEAD.replace(b"null", b'"00"'),
     ],
 )
 def test_what_others_have_sealed_is_refused(plain):
@@ -166,7 +172,8 @@ def kept_file(tmp_path, data=DATA, into="thesis.pdf.keep"):
         event=b"e" * 32,
         salt=b"s" * 32,
         inner=INNER,
-        ticket="v4.public.x",
+        owner=OWNER,
+        ticket=TICKET,
         recipients=RECIPIENTS,
     )
 
@@ -187,6 +194,39 @@ def test_what_is_kept_is_read_again(tmp_path, n_bytes):
     assert opened(ciphertext)[1] == DATA[:n_bytes]
 
 
+def older_keep(path, kept):
+    """Make of a .keep what one was of events of version 1, by what was written then."""
+    with ciphertext_of(path, kept) as blocks:
+        ciphertext = b"".join(blocks)
+    tree = {
+        "event": kept.event.hex(),
+        "salt": kept.salt.hex(),
+        "header": kept.inner.header.decode(),
+        "secret": kept.inner.secret.hex(),
+        "ticket_secret": "33" * 32,
+        "ticket": "v4.public.x",
+        "size": kept.sealed.n_bytes,
+        "ciphertext_sha256": kept.sealed.sha256.hex(),
+        "content_p": kept.sealed.content_p.hex(),
+        "file": {"bytes": kept.version.n_bytes, "mtime_ns": kept.version.mtime_ns},
+    }
+    told = json.dumps(tree, separators=(",", ":")).encode()
+    end = hashlib.sha256(told).digest() + len(told).to_bytes(4, "big") + b"datacollect-keep/1\n"
+    path.write_bytes(ciphertext + told + end)
+
+
+def test_one_of_an_older_kind_is_read_and_nothing_is_handed_in_with_it(tmp_path):
+    kept, path = kept_file(tmp_path), tmp_path / "thesis.pdf.keep"
+    older_keep(path, kept)
+    found = read_kept_seal(path)
+    assert (found.is_whole, found.event, found.salt) == (True, kept.event, kept.salt)
+    assert (found.sealed, found.inner.secret) == (kept.sealed, kept.inner.secret)
+    with pytest.raises(
+        ProblemError, match=r"thesis\.pdf\.keep: was made by an older version .* verify` reads it"
+    ):
+        read_keep(path)
+
+
 def test_only_its_owner_reads_it_whatever_the_umask(tmp_path):
     before = os.umask(0)
     try:
@@ -201,7 +241,9 @@ def test_secrets_are_never_shown(tmp_path):
     shown = repr(kept_file(tmp_path))
     assert INNER.secret.hex() not in shown
     assert repr(INNER.secret) not in shown
-    assert "tttt" not in shown
+    for letter in "tok":
+        assert 4 * letter not in shown
+        assert letter.encode().hex() * 4 not in shown
     assert "v4.public" not in shown
 
 

@@ -260,8 +260,9 @@ def root_of(entries: list[bytes]) -> bytes:
 
 
 def test_too_many_requests_of_a_ticket_are_told_when_to_come_again(running):
-    connection = running.connection(running.services[0].url)
-    body = json.dumps({"entry": entry(50_000).hex(), "ticket": running.ticket(79)}).encode()
+    service = running.services[0]
+    connection = running.connection(service.url)
+    body = running.commit_body(service, entry(50_000), 79)
     for _ in range(300):
         connection.request("POST", "/commit", body)
         response = connection.getresponse()
@@ -378,7 +379,7 @@ def test_the_destinations_table_of_loads_is_passed_on(tmp_path):
 def test_amendments_are_entries_for_all_to_read_and_revoke_tickets(world):
     world.start_witnesses()
     service = world.start()
-    token = hashlib.sha256(world.ticket(5).encode()).hexdigest()
+    token = hashlib.sha256(world.ticket(5).token.encode()).hexdigest()
     changes = {"deadline": "2027-04-20T23:59:59-04:00", "revoked": [token]}
     note = sign_amendment(world.event, changes, 1, key_of("organiser"))
     assert world.commit(service, entry(1)).status == 200
@@ -417,7 +418,7 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         forged = world.ask(service, "POST", "/commit", committing(entry(99), "v4.public.AAAA"))
         assert forged.status == 403
         assert world.ask(service, "POST", "/commit", committing(entry(99), None)).status == 403
-        token = hashlib.sha256(world.ticket(5).encode()).hexdigest()
+        token = hashlib.sha256(world.ticket(5).token.encode()).hexdigest()
         note = sign_amendment(world.event, {"revoked": [token]}, 1, key_of("organiser"))
         assert is_acknowledged(world, world.ask(service, "POST", "/amend", note), note)
         revoked = world.commit(service, entry(99), 5)

@@ -15,11 +15,12 @@ function end() {
 const upload = new tus.Upload(data, {
   endpoint: given.endpoint,
   uploadUrl: given.url,
-  metadata: given.metadata,
   chunkSize: given.chunk_bytes || Infinity,
   uploadDataDuringCreation: given.together || false,
   retryDelays: Array(given.n_tries || 60).fill(20),
   onBeforeRequest(request) {
+    // Signatures are bytes, and what the client would encode is text.
+    if (request.getMethod() === 'POST') request.setHeader('Upload-Metadata', given.metadata)
     if (given.checksum && request.getMethod() === 'PATCH') {
       const start = Number(request.getHeader('Upload-Offset'))
       const part = data.subarray(start, start + given.chunk_bytes)
@@ -33,7 +34,7 @@ const upload = new tus.Upload(data, {
   },
   onChunkComplete(chunkBytes, acceptedBytes) {
     if (given.stop_at && acceptedBytes >= given.stop_at) {
-      upload.abort(given.terminate || false).then(end)
+      upload.abort(given.terminate || false).then(end, end)
     }
   },
   onError(error) {

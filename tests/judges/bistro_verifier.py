@@ -1,0 +1,253 @@
+"""What a receipt of an event proves, by docs/bistro/protocol.md alone.
+
+Nothing of `datacollect` is imported: so would a stranger write a verifier from the page. Where the
+library and this program differ, one of them or the page is wrong. It takes the event's file for one
+that keeps the rules of such files. Tokens of RFC 3161 are left out: what they alone prove, it does
+not see. Nor does it keep the bounds that a program may set.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from datetime import datetime
+from math import inf
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+LISTS = {each: [] for each in ("acknowledgements", "proofs", "tokens", "bistro_receipts")}
+PARTS = ("event", "salt", "ciphertext_sha256", "content_p", "owner")
+AMENDMENT = {"format", "event", "number", "deadline", "revoked", "bistros"}
+Verdict = tuple[str, int | None, int | None]
+
+
+def verdict(event_file: bytes, receipt_file: bytes, amendments: bytes | None) -> Verdict:
+    """Return the outcome, the time that counts, and by when the entry was collected.
+
+    Raises `ValueError` where the receipt or the amendments are none, or of another event.
+    """
+    event = event_of(event_file)
+    try:
+        receipt = receipt_of(read_json(receipt_file), event)
+        latest_s = deadline_of(amendments and read_json(amendments), event) + event.get("lag_s", 10)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("it has not the form of the page") from error
+    entry = entry_of(receipt)
+    times = [time_of(proof_of(text), entry, event["logs"], event) for text in receipt["proofs"]]
+    time_s, collected_s = min(times, default=inf), collected_of(receipt["collected"], entry, event)
+    outcome = "not proved" if time_s == inf else "in time" if time_s <= latest_s else "late"
+    return outcome, *(None if each == inf else int(each) for each in (time_s, collected_s))
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def event_of(data: bytes) -> dict[str, Any]:
+    """Return what an event's file says, its id, and its keys by their names."""
+    event = tomllib.loads(data.decode()) | {"id": hashlib.sha256(data).hexdigest()}
+    event["logs"] = keys_of(each["log"] for each in event["services"])
+    event["witnesses"] = keys_of(each["vkey"] for each in event["witnesses"])
+    return event | {"verdicts": keys_of([event["verdicts"]["log"]] if "verdicts" in event else [])}
+
+
+def receipt_of(told: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
+    """Return a receipt of this event, or raise `ValueError`; nothing in it is verified yet."""
+    version = event["format"].removeprefix("datacollect-event/")
+    if version == "1" and told.get("owner", "") is None:
+        del told["owner"]
+    parts = PARTS if version == "2" else PARTS[:-1]
+    must({"format", "size", *parts} <= told.keys())
+    must(told.keys() <= {"format", "size", *parts, "collected", *LISTS})
+    must((told["format"], told["event"]) == (f"datacollect-receipt/{version}", event["id"]))
+    must(is_number(told["size"], 2**63))
+    must(all(re.fullmatch("[0-9a-f]{64}", told[key]) for key in parts))
+    receipt = {"collected": None} | LISTS | told
+    must(all(isinstance(receipt[key], list) for key in LISTS))
+    for word in receipt["acknowledgements"]:
+        must(word.keys() == {"log", "index", "time_s", "signature"} and word["log"].encode())
+        must(is_number(word["index"], 2**63) and is_number(word["time_s"], 2**34))
+        from_base64(word["signature"], 64)
+    must(all(map(proof_of, receipt["proofs"])) and all(map(from_base64, receipt["tokens"])))
+    must(all(text.encode() for text in receipt["bistro_receipts"]))
+    must(receipt["collected"] is None or receipt["collected"].encode())
+    return receipt
+
+
+def deadline_of(told: dict[str, Any] | None, event: dict[str, Any]) -> int:
+    """Return the latest deadline: the event's, or one of an amendment that a log proves."""
+    texts, rows = [event["deadline"]], [] if told is None else told["amendments"]
+    form = {"format": "datacollect-amendments/1", "event": event["id"], "amendments": [*rows]}
+    must(told is None or told == form)
+    for row in rows:
+        text, signatures = note_of(row["note"])
+        must(is_by("organiser", public_key(event["organiser"]), text, signatures))
+        said = tomllib.loads(text)
+        must(said["format"] == "datacollect-amendment/1" and said["event"] == event["id"])
+        must(said["number"] in range(1, 100_001) and said.keys() <= AMENDMENT)
+        must(row == {"note": row["note"], "proofs": [*row["proofs"]]} and len(signatures) == 1)
+        leaf, proofs = row["note"].encode(), [proof_of(each) for each in row["proofs"]]
+        times = [time_of(proof, leaf, event["logs"], event) for proof in proofs]
+        texts += [said["deadline"]] if "deadline" in said and min(times, default=inf) < inf else []
+    return int(max(datetime.fromisoformat(str(text)) for text in texts).timestamp())
+
+
+def entry_of(receipt: dict[str, Any]) -> bytes:
+    """Return the entry that the first lines of a receipt make."""
+    label = f"datacollect-commitment/{2 if 'owner' in receipt else 1}\n".encode()
+    event, salt, *rest = (bytes.fromhex(receipt.get(key, "")) for key in PARTS)
+    size = receipt["size"].to_bytes(8, "big")
+    return hashlib.sha256(b"".join((label, event, salt, size, *rest))).digest()
+
+
+def collected_of(text: str | None, entry: bytes, event: dict[str, Any]) -> float:
+    """Return when the log of verdicts said that the entry was collected; infinity: it did not."""
+    try:
+        extra = re.match(r"[^\n]*\nextra (.*)\n", text or "")
+        again = f": {from_base64(extra[1], 32).hex()}" if extra else ""
+        said = f"datacollect-verdict/1\n{event['id']}\n{entry.hex()}\ncollected{again}\n"
+        return time_of(proof_of(text or ""), said.encode(), event["verdicts"], event)
+    except ValueError:
+        return inf
+
+
+# Logs, notes and times --------------------------------------------------------------------------
+
+
+def time_of(proof: Any, leaf: bytes, logs: dict[str, bytes], event: dict[str, Any]) -> float:
+    """Return the time of a leaf by a proof of one of these logs; infinity: it has none."""
+    index, path, text, signatures = proof
+    origin, size, root, _ = text.split("\n")
+    if origin not in logs or not is_by(origin, logs[origin], text, signatures):
+        return inf
+    if root_of(leaf, index, int(size), path) != from_base64(root):
+        return inf
+    witnesses = event["witnesses"].items()
+    return sorted(witness_time(*each, text, signatures) for each in witnesses)[event["quorum"] - 1]
+
+
+def proof_of(proof: str) -> tuple[int, list[bytes], str, list[tuple[str, bytes]]]:
+    """Return index, path, checkpoint and signatures of a tlog-proof, or raise `ValueError`."""
+    head, _, note = proof.partition("\n\n")
+    whole, hashes = "(0|[1-9][0-9]{0,18})", r"((?:\n[^\n]*)*)"
+    first = r"c2sp\.org/tlog-proof@v1(?:\nextra .*)?"
+    said = re.fullmatch(f"{first}\nindex {whole}{hashes}", head)
+    text, signatures = note_of(note)
+    head = re.fullmatch(f"(.+)\n{whole}\n(.*)\n", text)
+    must(said and head and max(int(said[1]), int(head[2])) < 2**63)
+    path = [from_base64(line, 32) for line in said[2].split("\n")[1:]]
+    return int(said[1]), path, text, signatures if from_base64(head[3], 32) else []
+
+
+def note_of(note: str) -> tuple[str, list[tuple[str, bytes]]]:
+    """Return the text of a signed note, and name and bytes of each signature."""
+    text, gap, below = note.rpartition("\n\n")
+    must(gap and below.endswith("\n") and not re.search(r"[\x00-\x09\x0b-\x1f]", note))
+    lines = [re.fullmatch(r"— ([^\s+\x7f]+) (\S{7,})", line) for line in below[:-1].split("\n")]
+    must(all(lines) and note.encode())
+    return text + "\n", [(line[1], from_base64(line[2])) for line in lines]
+
+
+def is_by(name: str, key: bytes, text: str, signatures: list[tuple[str, bytes]]) -> bool:
+    """Whether a key has signed a note's text, and no line in its name is forged."""
+    lines = lines_of(name, 1, key, signatures)
+    return lines != [] and all(is_signed(key, each, text.encode()) for each in lines)
+
+
+def witness_time(name: str, key: bytes, text: str, signatures: Any) -> float:
+    """Return the earliest time at which a witness has signed a checkpoint, or infinity."""
+    times = []
+    for line in lines_of(name, 4, key, signatures):
+        time_s = int.from_bytes(line[:8], "big")
+        said = f"cosignature/v1\ntime {time_s}\n{text}".encode()
+        times += [time_s] if time_s < 2**34 and is_signed(key, line[8:], said) else []
+    return min(times, default=inf)
+
+
+def lines_of(name: str, kind: int, key: bytes, signatures: Any) -> list[bytes]:
+    """Return the signatures that say that they are by a key of a kind, in a name."""
+    key_id = hashlib.sha256(f"{name}\n".encode() + bytes([kind]) + key).digest()[:4]
+    return [raw[4:] for said, raw in signatures if (said, raw[:4]) == (name, key_id)]
+
+
+def root_of(leaf: bytes, index: int, size: int, path: list[bytes]) -> bytes | None:
+    """Return the root that a leaf and its path make, halving the tree; None: they make none."""
+    if not path or not 0 <= index < size or size == 1:
+        return hashlib.sha256(b"\0" + leaf).digest() if (index, size, path) == (0, 1, []) else None
+    left = 1 << ((size - 1).bit_length() - 1)
+    part, is_left = (index, left) if index < left else (index - left, size - left), index < left
+    node = root_of(leaf, *part, path[:-1]) or b""
+    both = node + path[-1] if is_left else path[-1] + node
+    return hashlib.sha256(b"\1" + both).digest() if node else None
+
+
+# What else a receipt shows ----------------------------------------------------------------------
+
+
+def claims_of(token: str, key: bytes, assertion: str) -> dict[str, Any]:
+    """Return what a token says, a bistro's or a ticket's, or raise `ValueError`."""
+    body = token.removeprefix("v4.public.")
+    raw = from_base64(body.translate({45: "+", 95: "/"}) + "=" * (-len(body) % 4))
+    parts = (b"v4.public.", raw[:-64], b"", assertion.encode())
+    said = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    must(token != body and re.fullmatch("[A-Za-z0-9_-]+", body))
+    must(is_signed(key, raw[-64:], len(parts).to_bytes(8, "little") + said))
+    return read_json(raw[:-64])
+
+
+def acknowledges(word: dict[str, Any], entry: bytes, event: dict[str, Any]) -> bool:
+    """Whether a log of the event has said that it holds the entry."""
+    log, signature = word["log"], from_base64(word["signature"])
+    said = f"{log}\n{entry.hex()}\n{word['index']}\n{word['time_s']}\n"
+    said, key = f"datacollect-acknowledgement/1\n{said}".encode(), event["logs"].get(log)
+    return key is not None and is_signed(key, signature, said)
+
+
+# Values -----------------------------------------------------------------------------------------
+
+
+def must(holds: Any) -> None:
+    if not holds:
+        raise ValueError("it is not as the page says")
+
+
+def keys_of(texts: Iterable[str]) -> dict[str, bytes]:
+    """Return the public keys of verifier keys, by their names."""
+    parts = [text.split("+", 2) for text in texts]
+    return {name: from_base64(key, 33)[1:] for name, _, key in parts}
+
+
+def public_key(text: str) -> bytes:
+    return from_base64(text.removeprefix("ed25519:"), 32)
+
+
+def is_signed(key: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def read_json(data: bytes) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        must(len(pairs) == len(dict(pairs)))
+        return dict(pairs)
+
+    return json.loads(data.decode("utf-8-sig"), object_pairs_hook=once)
+
+
+def is_number(value: Any, stop: int) -> bool:
+    return type(value) is int and 0 <= value < stop
+
+
+def from_base64(text: str, n_bytes: int | None = None) -> bytes:
+    raw = b64decode(text, validate=True)
+    must(
+        b64encode(raw).decode() == text
+        and len(raw) in (n_bytes, len(raw) if n_bytes is None else -1)
+    )
+    return raw
