@@ -205,6 +205,7 @@ def test_one_file_serves(built, tmp_path):
     [
         ("datacollect-agent", "/usr/local/bin/datacollect-agent"),
         ("datacollect-bistro", "/opt/datacollect/bin/datacollect"),
+        ("datacollect-mirror", "/opt/datacollect/bin/datacollect"),
         ("datacollect-timestamp", "/opt/datacollect/bin/datacollect"),
         ("datacollect-witness", "/opt/datacollect/bin/datacollect"),
     ],

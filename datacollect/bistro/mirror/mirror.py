@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +119,9 @@ class Mirror:
         data = read_bytes(event_file)
         self.event = read_event(data, document_name(event_file))
         self.folder, self._others, self._report = Path(folder), others, report
+        with suppress(OSError):  # which is said below
+            # For others to read: what is held alone is for its owner.
+            self.folder.mkdir(parents=True, exist_ok=True)
         self._held = Held(self.folder)
         self._end = threading.Event()
         try:

@@ -339,6 +339,22 @@ def test_verdicts_that_no_mirror_has_come_from_the_receipts_of_people(collecting
 
 
 @pytest.mark.slow
+def test_destination_whose_log_is_dead_collects_and_names_what_it_cannot_prove(
+    collecting, monkeypatch
+):
+    monkeypatch.setattr(VerdictLog.record, "__defaults__", (2.0,))
+    lose_disk(collecting)
+    assert collecting.recover(mirror="older")[0] == 1
+    collecting.run_once()
+    status = collecting.status()
+    assert collecting.collected_files() == FILES
+    lacking = {each["kind"]: each["n"] for each in status["lacking"]}
+    assert lacking["not published"] >= 1
+    assert status["n_verdicts"] == 2
+    assert status["lies"] == []
+
+
+@pytest.mark.slow
 def test_receipts_that_prove_nothing_are_named(collecting, capsys):
     folder = collecting.folder / "odd"
     folder.mkdir()

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import closing
 from hashlib import sha256
+from random import Random
 
 import pytest
 from instances.custody import custody_event, custody_event_bytes
@@ -40,9 +41,9 @@ def some(first: int, n: int) -> list[bytes]:
     return [sha256(b"%d" % i).digest() for i in range(first, first + n)]
 
 
-def held_on_disk(mirror) -> int:
+def held_on_disk(mirror, log=LOG) -> int:
     """Return how many entries a mirror holds, by its own files alone; -1: none are proved."""
-    place = mirror / folder_name(LOG)
+    place = mirror / folder_name(log)
     try:
         head = SignedCheckpoint.parse((place / log_copy.PUSHED).read_bytes())
     except FileNotFoundError:
@@ -50,7 +51,7 @@ def held_on_disk(mirror) -> int:
     except NotADirectoryError:
         return -1
     size = head.checkpoint.size
-    assert head.is_of(LOG)
+    assert head.is_of(log)
     edge = Edge.read(size, lambda tile: (place / tile.path).read_bytes())
     assert edge.root() == head.checkpoint.root
     for index in range(-(-size // 256)):
@@ -336,3 +337,38 @@ def test_nothing_is_lost_that_any_witness_has_signed(tmp_path, monkeypatch, caps
         for i, entry in enumerate(some(10, 2)):
             assert world.proof(service, entry).index == 10 + i
         assert world.get(service, "/mirrored").json["held"] >= 12
+
+
+@pytest.mark.slow
+def test_service_that_is_killed_again_and_again_leaves_all_that_was_shown_in_its_mirror(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "other").mkdir()
+    random = Random(1)
+    with World(tmp_path, admission="open", settings='mirrors = ["other"]\n') as world:
+        monkeypatch.setenv("SSL_CERT_FILE", str(world.authority))
+        world.start_witnesses()
+        service, log, shown = world.services[0], world.event.services[0].log, {}
+        for round_ in range(5):
+            world.start(0)
+            for i in range(4):
+                entries = some(100 * round_ + 10 * i, 10)
+                world.commit(service, entries)
+                if random.random() < 0.5:
+                    shown[entries[-1]] = world.proof(service, entries[-1])
+                time.sleep(random.random() * 0.3)
+            world.kill(service)
+            # Whatever any witness has signed by now is there.
+            seen = [store.seen() for _, store in world._witnesses.values()]
+            signed = max(each[log.name].size for each in seen)
+            assert held_on_disk(tmp_path / "other", log) >= signed
+        shutil.rmtree(service.folder)
+        command = ["event", "recover", str(tmp_path / "event.toml"), "--json"]
+        command += ["--service", str(service.file), "--from", str(tmp_path / "other")]
+        assert run(command) == 0
+        found = json.loads(capsys.readouterr().out)["log"]
+        assert {each["outcome"] for each in found["witnesses"]} == {"signs"}
+        world.start(0)
+        assert len(shown) > 3
+        for entry, proof in shown.items():
+            world.require_proves(service, entry, proof)
