@@ -31,8 +31,6 @@ except ModuleNotFoundError as error:
         raise SystemExit("aiohttp is missing: pip install 'aiohttp>=3.14'") from None
     raise
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aiohttp.typedefs import Handler
 
 MOST_BODY_BYTES, MOST_BODY_S, MOST_PLANNING_S = 16 * 2**20, 20.0, 600.0
@@ -47,41 +45,40 @@ class Served:
     plan: dc.Schedule
     begins: datetime  # when its 0 s is
     facts: dict[str, Any]
-    lists: dict[str, bytes]  # by host
+    lists: dict[str, bytes]  # by host, in JSON
 
     @classmethod
     def of(cls, problem: dc.Problem, plan: dc.Schedule, begins: datetime) -> Served:
-        """Write each host's list once, here in the worker, however often it is asked for."""
+        """Write each host's list once, here in the thread, however often it is asked for."""
         facts: dict[str, Any] = {"plan": plan.problem_sha256[:16], "begins": begins.isoformat()}
         facts |= {"destination": plan.destination, "makespan_s": plan.makespan_s}
         table = plan.pulls(manifest=problem.manifest)
-        rows = dict.fromkeys(problem.names, "[]")
-        for host, own in table.groupby("host"):
-            rows[str(host)] = own.to_json(orient="records", double_precision=15)
+        files = table.pop("files") if "files" in table else None
+        texts = table.to_json(orient="records", lines=True, double_precision=15).splitlines()
+        rows: dict[str, list[str]] = {host: [] for host in problem.names}
+        for i, (host, row) in enumerate(zip(table["host"], texts, strict=False)):
+            if files is not None:  # one by one, so that requests are answered between them
+                row = f'{row[:-1]}, "files": [{", ".join(map(json.dumps, files[i]))}]}}'
+            rows[host].append(row)
         head = json.dumps(facts)[:-1]
-        lists = {host: f'{head}, "pulls": {own}}}\n'.encode() for host, own in rows.items()}
+        lists = {h: f'{head}, "pulls": [{", ".join(own)}]}}'.encode() for h, own in rows.items()}
         return cls(problem, plan, begins, facts, lists)
 
-    def replanned(self, progress: dc.Progress) -> Served:
-        """Plan what remains: a problem and a plan whose 0 s is the progress' instant."""
+    def after(self, what: str, tree: Any) -> Served:
+        """Plan again: from progress, or with new links where all went as planned until now."""
+        if what == "links":
+            now_s = max(0.0, (datetime.now(UTC) - self.begins).total_seconds())
+            progress = dc.Progress.from_schedule(self.problem, self.plan, now_s, links=tree)
+        elif isinstance(tree, dict) and "bandwidth_csv" in tree:
+            raise dc.ProblemError("bandwidth_csv would be a file of this server; post links")
+        else:
+            progress = dc.Progress.from_dict(tree, self.problem)
         try:
             begins = self.begins + timedelta(seconds=progress.at_s)
         except OverflowError:
             raise dc.ProblemError(f"at_s is beyond all calendars, got {progress.at_s:g}") from None
         plan = dc.replan(self.problem, self.plan, progress, time_limit_s=MOST_PLANNING_S)
         return Served.of(dc.remaining_problem(self.problem, progress), plan, begins)
-
-    def after_progress(self, tree: Any) -> Served:
-        """Plan again from what lies where."""
-        if isinstance(tree, dict) and "bandwidth_csv" in tree:
-            raise dc.ProblemError("bandwidth_csv would be a file of this server; post links")
-        return self.replanned(dc.Progress.from_dict(tree, self.problem))
-
-    def after_links(self, rates: Any) -> Served:
-        """Plan again with new bandwidths from now on, if all went as planned until now."""
-        now_s = max(0.0, (datetime.now(UTC) - self.begins).total_seconds())
-        progress = dc.Progress.from_schedule(self.problem, self.plan, now_s, links=rates)
-        return self.replanned(progress)
 
 
 class Service:
@@ -110,18 +107,15 @@ class Service:
             raise web.HTTPConflict(text=f"the plan under way is {served.facts['plan']}, not {name}")
         if self.is_planning:
             raise web.HTTPConflict(text="another post is being planned; get its plan, then post")
-        after = {"progress": served.after_progress, "links": served.after_links}
-        plan_again = after[request.match_info["what"]]
         self.is_planning = True
-        # Shielded: a client that does not wait for the plan does not end it.
-        self.planning = asyncio.create_task(self.replace(lambda: plan_again(parsed(body))))
-        await asyncio.shield(self.planning)
+        self.planning = asyncio.create_task(self.replace(request.match_info["what"], body))
+        await asyncio.shield(self.planning)  # a client that leaves does not end it
         return await self.plan(request)
 
-    async def replace(self, plan_again: Callable[[], Served]) -> None:
-        """Serve a new plan, which a worker makes; where that fails, still the old one."""
+    async def replace(self, what: str, body: bytes) -> None:
+        """Serve a new plan, which a thread makes; where that fails, still the old one."""
         try:
-            self.served = await asyncio.to_thread(plan_again)
+            self.served = await asyncio.to_thread(lambda: self.served.after(what, parsed(body)))
         finally:
             self.is_planning = False
 
@@ -150,8 +144,9 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
 
 def application(problem: dc.Problem) -> web.Application:
     """Plan, and return the service, which may also be a part of yours: `add_subapp`."""
+    plan = dc.coordinated(problem)
     begins = datetime.now(UTC) if problem.clock is None else problem.clock.start
-    service = Service(Served.of(problem, dc.coordinated(problem), begins))
+    service = Service(Served.of(problem, plan, begins))
     app = web.Application(middlewares=[errors_as_json], client_max_size=MOST_BODY_BYTES)
     app.router.add_get("/plan", service.plan)
     app.router.add_get("/pulls/{host:.+}", service.pulls)
