@@ -1,6 +1,6 @@
 """A service for upload servers: serves pull lists, plans again.
 
-Needs aiohttp: `pip install 'aiohttp>=3.14'`. Then `python upload_server.py alps.toml` answers
+Needs aiohttp: ``pip install 'aiohttp>=3.14'``. Then ``python upload_server.py alps.toml`` answers::
 
     GET  /plan                  the plan under way: its name, when it begins, how long it takes
     GET  /pulls/HOST            what HOST has to request: from whom, which bytes, when, how fast
@@ -8,9 +8,9 @@ Needs aiohttp: `pip install 'aiohttp>=3.14'`. Then `python upload_server.py alps
     POST /plans/PLAN/links      {"S": {"D": "80 Mbit/s"}}, where all else goes as planned; likewise
 
 A post is answered with the new plan; until then, and where it is refused, the old one is served.
-Refusals are {"error": "..."}: 400 malformed, or of another problem; 409 of another plan than the
-one under way, or while a post before it is being planned; 422 no plan exists. Nobody is asked who
-they are: let only your upload servers reach the port, or a proxy that knows them.
+Refusals are ``{"error": "..."}``: 400 malformed, or of another problem; 409 of another plan than
+the one under way, or while a post before it is being planned; 422 no plan exists. Nobody is asked
+who they are: let only your upload servers reach the port, or a proxy that knows them.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 def application(problem: dc.Problem) -> web.Application:
-    """Plan, and return the service, which may also be a part of yours: `add_subapp`."""
+    """Plan, and return the service, which may also be a part of yours: ``add_subapp``."""
     plan = dc.coordinated(problem)
     begins = datetime.now(UTC) if problem.clock is None else problem.clock.start
     service = Service(Served.of(problem, plan, begins))
