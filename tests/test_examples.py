@@ -9,7 +9,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.commands.main import run
-from datacollect.examples import example_files, example_names, example_summary
+from datacollect.examples import example_files, example_names, example_summary, program_names
 from datacollect.problem.fields import HELD, HOST, LINK, PROBLEM, SHARED
 
 
@@ -57,6 +57,14 @@ def test_the_commands_in_its_comment_run(name, tmp_path, monkeypatch, capsys):
 def test_it_begins_with_what_it_shows_in_a_line_that_fits(name):
     assert example_files(name)[f"{name}.toml"].startswith("# ")
     assert 20 < len(example_summary(name)) <= 66
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_a_program_begins_with_what_it_does_and_is_the_module_itself(name):
+    (text,) = example_files(name).values()
+    assert 20 < len(example_summary(name)) <= 66
+    assert f'"""{example_summary(name)}\n' in text
+    compile(text, name, "exec")
 
 
 def test_figure1_by_hand(read):

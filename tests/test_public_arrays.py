@@ -120,6 +120,9 @@ CALLS = {
     "Host": _host,
     "Link": _link,
     "NewLinks": _new_links,
+    "NewLinks.from_names": lambda periods_s: dc.NewLinks.from_names(
+        PROBLEM, {("S", "D"): [5.0, 5.0]}, periods_s=[0, periods_s]
+    ),
     "Problem": _raw,
     "Problem.from_dataframe": _table,
     "Problem.from_hosts": lambda periods_s: dc.Problem.from_hosts(

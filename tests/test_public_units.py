@@ -22,7 +22,7 @@ UNIT = re.compile(r"_(bytes|s|bytes_per_s|per_gb)$")
 NO_TEXTS = {
     "Problem": "columns of numbers, which the `from_...` functions fill from texts",
     "Transfers": "columns of numbers, which `Transfers.build` fills from texts",
-    "NewLinks": "columns of numbers, which `Progress.from_dict` fills from texts",
+    "NewLinks": "columns of numbers, which `NewLinks.from_names` fills from texts",
     "Schedule": "what methods and files say; `Schedule.replace` takes texts",
     "Parcel": "what a problem says of itself",
     "Comparison": "what `compare` returns",
@@ -118,6 +118,11 @@ def _graph(slot_s):
     return graph.slot_s, graph.capacity_bytes.tolist()
 
 
+def _new_links(periods_s):
+    new = dc.NewLinks.from_names(PROBLEM, {("S", "D"): [1.0, 2.0]}, periods_s=periods_s)
+    return new.periods_s.tolist()
+
+
 def _simulated(time_limit_s):
     return dc.simulate(SCENARIO, engine="fluid", time_limit_s=time_limit_s).collected_bytes
 
@@ -127,6 +132,7 @@ CALLS = {
     "Held": lambda **given: dc.Held("D", "S", **{"offset_bytes": 0, "n_bytes": 1} | given),
     "Host": _of_host,
     "Link": _of_link,
+    "NewLinks.from_names": _new_links,
     "Problem.from_dataframe": _from_dataframe,
     "Problem.from_hosts": _from_hosts,
     "Problem.from_matrix": _from_matrix,

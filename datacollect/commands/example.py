@@ -26,9 +26,15 @@ def example(
     as_json: Json = False,
 ) -> None:
     """Write a shipped example to start from, or list them all."""
-    from datacollect.examples import example_files, example_names, example_summary, scenario_names
+    from datacollect.examples import (
+        example_files,
+        example_names,
+        example_summary,
+        program_names,
+        scenario_names,
+    )
 
-    names = (*example_names(), *scenario_names())
+    names = (*example_names(), *scenario_names(), *program_names())
     if name is None:
         rows = [(each, example_summary(each)) for each in names]
         if as_json:
@@ -51,5 +57,8 @@ def example(
         write_text(text.removesuffix("\n"), path)
     if as_json:
         emit_json({"name": name, "files": list(paths)})
+    if name in program_names():
+        note(f"try: datacollect example alps && python {next(iter(paths))} alps.toml")
+        return
     command = "simulate --engine fluid" if name in scenario_names() else "compare"
     note(f"try: datacollect {command} {next(iter(paths))}")

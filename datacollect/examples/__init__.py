@@ -1,7 +1,7 @@
-"""Problem files to start from: ``datacollect example`` lists and writes them.
+"""Files to start from: ``datacollect example`` lists and writes them.
 
-The first line of each says what it shows. Files whose names begin with ``scenario`` are scenarios,
-for ``datacollect simulate``.
+The first line of each says what it shows. Most are problems; files whose names begin with
+``scenario`` are scenarios, for ``datacollect simulate``; modules are programs.
 """
 
 from __future__ import annotations
@@ -30,15 +30,28 @@ def scenario_names() -> tuple[str, ...]:
     return tuple(name for name in _names() if name.startswith(SCENARIO))
 
 
+def program_names() -> tuple[str, ...]:
+    """Return the names of the programs, sorted; their files have underscores.
+
+    >>> program_names()
+    ('upload-server',)
+    """
+    found = (path.name for path in files(__name__).iterdir())
+    modules = (name.removesuffix(".py") for name in found if name.endswith(".py"))
+    return tuple(sorted(name.replace("_", "-") for name in modules if name != "__init__"))
+
+
 def example_files(name: str) -> dict[str, str]:
     """Return an example's files: the problem file first, then the CSVs that it names, if any.
 
-    >>> list(example_files("upload"))
-    ['upload.toml', 'upload.csv']
+    >>> list(example_files("upload")), list(example_files("upload-server"))
+    (['upload.toml', 'upload.csv'], ['upload_server.py'])
     """
     folder = files(__name__)
     found = {}
-    for file in (f"{name}.toml", *(f"{name}{part}.csv" for part in ("", "_files", "_samples"))):
+    tables = (f"{name}{part}.csv" for part in ("", "_files", "_samples"))
+    program = f"{name.replace('-', '_')}.py" if name in program_names() else None
+    for file in (f"{name}.toml", *tables) if program is None else (program,):
         if (folder / file).is_file():
             found[file] = (folder / file).read_text(encoding="utf-8")
     return found
@@ -50,8 +63,8 @@ def example_summary(name: str) -> str:
     >>> example_summary("minimal")
     'Two sources, one destination: the least a problem file holds.'
     """
-    first, _, _ = example_files(name)[f"{name}.toml"].partition("\n")
-    return first.removeprefix("# ")
+    first, _, _ = next(iter(example_files(name).values())).partition("\n")
+    return first.removeprefix("# ").removeprefix('"""')
 
 
 def _names() -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.numbers.containers import by_name
+from datacollect.numbers.containers import by_name, opened
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.fields import COUNTED
@@ -45,7 +45,7 @@ def contents_of_graph(
     graph: nx.DiGraph[Any],
     destination: str | None = None,
     *,
-    backlog: str | Mapping[str, WholeBytes] | None = None,
+    backlog: WholeBytes | float | Mapping[str, WholeBytes] | None = None,
     capacity: str | None = None,
 ) -> ProblemContents:
     """Bring a directed graph into columns.
@@ -78,7 +78,7 @@ def contents_of_graph(
     return contents_of_hosts(
         [
             _host_of_node(node, data)
-            for node, data in _with_backlogs(graph.nodes(data=True), backlog)
+            for node, data in _with_backlogs(graph.nodes(data=True), backlog, chosen)
         ],
         [
             _link_of_edge(tail, head, _with_bandwidth(tail, head, data, capacity))
@@ -92,16 +92,22 @@ def contents_of_graph(
 
 
 def _with_backlogs(
-    nodes: Iterable[tuple[Any, Mapping[str, Any]]], backlog: str | Mapping[str, WholeBytes] | None
+    nodes: Iterable[tuple[Any, Mapping[str, Any]]],
+    backlog: WholeBytes | float | Mapping[str, WholeBytes] | None,
+    destination: str,
 ) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Return nodes with the backlogs that are given by name, or stand in an attribute."""
+    """Return nodes with the backlogs that are given by name or for all, or in an attribute."""
     listed = list(nodes)
     if backlog is None:
         return listed
+    each = _of_each_host(backlog, [data for _, data in listed])
+    if each is not None:
+        return [
+            (node, {**data, "backlog_bytes": 0 if node == destination else each})
+            for node, data in listed
+        ]
     if isinstance(backlog, str):
         key = backlog
-        if not any(key in data for _, data in listed):
-            raise ProblemError(f"backlog: no node has an attribute {key!r}; name the one of bytes")
         found = {node: data[key] for node, data in listed if key in data}
         return [
             (node, _without(data, key) | {"backlog_bytes": found.get(node, 0)})
@@ -115,6 +121,21 @@ def _with_backlogs(
                 f"backlog: the graph has no node {name!r}{nearest_hint(str(name), names)}"
             )
     return [(node, {**data, "backlog_bytes": backlog.get(node, 0)}) for node, data in listed]
+
+
+def _of_each_host(backlog: Any, nodes: Sequence[Mapping[str, Any]]) -> Any:
+    """Return one amount for all hosts; None where backlogs are by name, or in an attribute."""
+    found = opened(backlog, "backlog")
+    if isinstance(found, Real):
+        return in_units(found, COUNTED["backlog_bytes"], "backlog")
+    if not isinstance(found, str) or any(found in data for data in nodes):
+        return None
+    if not any(letter.isdigit() for letter in found):
+        raise ProblemError(
+            f"backlog: no node has an attribute {found!r}; name the one of bytes, or write an "
+            "amount that every host holds, such as '6 GB'"
+        )
+    return in_units(found, COUNTED["backlog_bytes"], "backlog")
 
 
 def _with_bandwidth(

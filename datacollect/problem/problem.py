@@ -414,7 +414,7 @@ class Problem(ProblemContents):
         graph: nx.DiGraph[str],
         destination: str | None = None,
         *,
-        backlog: str | Mapping[str, WholeBytes] | None = None,
+        backlog: WholeBytes | float | Mapping[str, WholeBytes] | None = None,
         capacity: str | None = None,
     ) -> Self:
         """Build a problem from a directed graph.
@@ -433,9 +433,10 @@ class Problem(ProblemContents):
             unless they look like one of these that is missing.
         destination : str, optional
             Overrides the graph's attribute.
-        backlog : mapping or str, optional
+        backlog : mapping, str or number, optional
             Bytes that each host holds, by name, 0 where not given; or the attribute of nodes that
-            says so, if not ``backlog_bytes``.
+            says so, if not ``backlog_bytes``; or one amount, such as ``6e9`` or ``"6 GB"``, that
+            every host but the destination holds.
         capacity : str, optional
             The attribute of edges that says their bandwidth, if not ``bandwidth_bytes_per_s``; in
             bytes per second, or texts with units.
@@ -464,6 +465,10 @@ class Problem(ProblemContents):
         ...     graph, "D", backlog={"S": "1 TB"}, capacity="capacity"
         ... ).to_dict()["links"]
         [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 1250000.0}]
+        >>> dc.Problem.from_networkx(
+        ...     graph, "D", backlog=6e9, capacity="capacity"
+        ... ).backlog_bytes.tolist()
+        [6000000000, 0]
         """
         from datacollect.problem.graph import contents_of_graph
 

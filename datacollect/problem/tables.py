@@ -30,7 +30,7 @@ from datacollect.problem.rules import whole_backlogs
 from datacollect.problem.with_units import INSTANT, in_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -114,6 +114,40 @@ def contents_of_table(
         **_host_limits(hosts, len(names), len(starts)),
         **columns,
     )
+
+
+def columns_of_links(
+    links: pd.DataFrame, names: Sequence[str], periods_s: FloatArray
+) -> dict[str, Any]:
+    """Bring a long table of links between hosts that are known into columns.
+
+    Parameters
+    ----------
+    links : DataFrame
+        As of `contents_of_table`.
+    names : sequence of str
+        The hosts, in their order.
+    periods_s : ndarray of float
+        Starts of the forecast's periods.
+
+    Raises
+    ------
+    ProblemError
+        As of `contents_of_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> links = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_mbit_per_s": [2.5]})
+    >>> columns = columns_of_links(links, ("S", "D"), np.zeros(1))
+    >>> columns["link_to"].tolist(), columns["bandwidth_bytes_per_s"].tolist()
+    ([1], [[312500.0]])
+    """
+    links = frame_of(links, "links")
+    for end in ("from", "to"):
+        if end not in links:
+            raise ProblemError(f"links must have a column {end}, got {_listed(links.columns)}")
+    return _long(links, list(names), {}, periods_s)[1]
 
 
 def links_frame(problem: ProblemContents) -> pd.DataFrame:

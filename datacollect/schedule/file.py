@@ -74,6 +74,8 @@ def tree_of(schedule: ScheduleContents) -> dict[str, Any]:
         tree["connections"] = schedule.connections
     if schedule.most_by_s is not None:
         tree["most_by_s"] = float(schedule.most_by_s)
+    if schedule.hosts:
+        tree["hosts"] = list(schedule.hosts)
     if schedule.turns is not None:
         tree["turns"] = {**asdict(schedule.turns), "order": list(schedule.turns.order)}
     if bottleneck != UNKNOWN:
@@ -121,8 +123,10 @@ def contents_of(tree: Mapping[str, Any]) -> ScheduleContents:
             )
         route_of_row.append(number.setdefault(route, len(number)))
     bottleneck, turns = values.pop("bottleneck"), values.pop("turns")
+    hosts = tuple(values.pop("hosts"))
     return ScheduleContents(
         **values,
+        hosts=hosts,
         routes=tuple(number),
         columns=_columns(rows, route_of_row),
         bottleneck=UNKNOWN

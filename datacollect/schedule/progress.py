@@ -22,9 +22,15 @@ from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.problem.open_links import LinkEnds, open_links
 from datacollect.problem.with_units import in_units
+from datacollect.schedule.data.belonging import require_belonging
 from datacollect.schedule.data.contents import ProgressContents
 from datacollect.schedule.data.fields import INSTANT
-from datacollect.schedule.data.new_links import PERIOD_COLUMNS, with_new_links
+from datacollect.schedule.data.new_links import (
+    PERIOD_COLUMNS,
+    NewLinks,
+    both_links,
+    with_new_links,
+)
 from datacollect.schedule.data.use import legs
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from datacollect.files.quantities import Seconds
     from datacollect.problem.hosts import SharedBottleneck
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.data.new_links import NewLinks
+    from datacollect.schedule.data.named_links import LinksByName
     from datacollect.schedule.schedule import Schedule
 
 
@@ -185,7 +191,14 @@ class Progress(ProgressContents):
         )
 
     @classmethod
-    def from_schedule(cls, problem: Problem, plan: Schedule, at_s: Seconds) -> Progress:
+    def from_schedule(
+        cls,
+        problem: Problem,
+        plan: Schedule,
+        at_s: Seconds,
+        *,
+        links: NewLinks | LinksByName | None = None,
+    ) -> Progress:
         """Say what the plan itself says: what lies where at an instant if all goes as planned.
 
         Parameters
@@ -195,6 +208,9 @@ class Progress(ProgressContents):
             A valid schedule for the problem.
         at_s : float or str
             Seconds from the start of the plan, or a text such as ``"2 h"``.
+        links : NewLinks, mapping, Series or DataFrame, optional
+            New estimates of bandwidth, in bytes per second or texts with units, as in
+            `NewLinks.from_names`.
 
         Returns
         -------
@@ -203,7 +219,8 @@ class Progress(ProgressContents):
         Raises
         ------
         ProblemError
-            The plan is of another problem, or the instant is negative or not finite.
+            The plan is of another problem, the instant is negative or not finite, or the links do
+            not fit the problem.
 
         Examples
         --------
@@ -211,11 +228,52 @@ class Progress(ProgressContents):
         >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
         >>> Progress.from_schedule(problem, dc.direct(problem), at_s=3.0).held
         (Held(host='D', source='S', offset_bytes=0, n_bytes=15),)
+        >>> slower = {("S", "D"): 2.5}
+        >>> late = Progress.from_schedule(problem, dc.direct(problem), "3 s", links=slower)
+        >>> dc.replan(problem, dc.direct(problem), late).makespan_s
+        2.0
         """
+        require_belonging(problem, plan)
         at_s = in_units(at_s, INSTANT, "at_s", (), problem.clock)
         empty = cls(at_s)  # refuses instants that are none
         collected = tuple(h for h in problem.held if h.host == problem.destination and h.n_bytes)
-        return replace(empty, held=collected + _held_at(plan, empty.at_s))
+        found = replace(empty, held=collected + _held_at(plan, empty.at_s))
+        return found if links is None else found.with_links(problem, links)
+
+    def with_links(self, problem: Problem, links: NewLinks | LinksByName) -> Progress:
+        """Return the same progress with new estimates of bandwidth.
+
+        Parameters
+        ----------
+        problem : Problem
+            Whose progress it is.
+        links : NewLinks, mapping, Series or DataFrame
+            Bandwidths from `at_s` on, in bytes per second or texts with units, as in
+            `NewLinks.from_names`. Estimates that the progress has of other links stay.
+
+        Returns
+        -------
+        Progress
+
+        Raises
+        ------
+        ProblemError
+            A host is unknown, a link is from a host to itself, or a bandwidth is none.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> progress = Progress("2 s", held=(Held("D", "S", 0, 10),))
+        >>> progress = progress.with_links(problem, {("S", "D"): "20 bit/s"})
+        >>> dc.replan(problem, dc.direct(problem), progress).makespan_s
+        4.0
+        """
+        if not isinstance(links, NewLinks):
+            links = NewLinks.from_names(problem, links)
+        if self.links is not None:
+            links = both_links(self.links, links, problem.n_hosts)
+        return replace(self, links=links)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return what lies where as a table.

@@ -36,7 +36,8 @@ def pull_list(
     host : str, optional
         The receiver; all receivers if left out.
     hosts : iterable of str, optional
-        Names of further hosts that may be asked for: a schedule names only those that take part.
+        Names of further hosts that may be asked for: schedules of old files, and those made by
+        hand, name only those that take part.
     manifest : mapping of str to Files, optional
         The files of each source, whose backlogs hold all that is moved.
 
@@ -107,7 +108,7 @@ def pull_list(
 
 def _require_known(schedule: ScheduleContents, host: str, others: Iterable[str]) -> None:
     known = {name for route in schedule.routes for name in (route.source, *route.hosts)}
-    known |= {schedule.destination, *others}
+    known |= {schedule.destination, *schedule.hosts, *others}
     if host not in known:
         raise ProblemError(
             f"host must be one of the schedule's {len(known)} hosts, got {host!r}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.contents import ScheduleChanges
 
@@ -74,6 +75,8 @@ class Schedule(ScheduleContents):
         So many transfers at once a host may send and receive; None: any number.
     connections : int or None
         So many connections at a time were to be shared out; None: one per hop of each route.
+    hosts : tuple of str
+        All hosts of the problem; empty where that is not known, as of old files.
     """
 
     @property
@@ -226,13 +229,18 @@ class Schedule(ScheduleContents):
 
         return source_completion_s(self)
 
-    def pulls(self, host: str | None = None) -> pd.DataFrame:
+    def pulls(
+        self, host: str | None = None, *, manifest: Mapping[str, Files] | None = None
+    ) -> pd.DataFrame:
         """Return what a host, or every host, has to request.
 
         Parameters
         ----------
         host : str, optional
-            The receiver; all receivers if left out.
+            The receiver; all receivers if left out. A host of the problem that has nothing to
+            request gets a table without rows.
+        manifest : mapping of str to Files, optional
+            The files of each source: a problem's ``manifest``.
 
         Returns
         -------
@@ -240,7 +248,8 @@ class Schedule(ScheduleContents):
             A row per transfer, sorted by host and start: host (the receiver), request_from,
             source, offset_bytes, bytes, start_s, finish_s, rate_bytes_per_s, streams, slot and
             n_slots (missing where the schedule has no slots), forward_to (the next host; None at
-            the destination), route (tuple of names).
+            the destination), route (tuple of names). With a manifest also files: the parts of
+            files that the range is, each a dict of path, offset_bytes (within the file) and bytes.
 
         Raises
         ------
@@ -257,7 +266,7 @@ class Schedule(ScheduleContents):
         """
         from datacollect.schedule.pulls import pull_list
 
-        return pull_list(self, host)
+        return pull_list(self, host, manifest=manifest)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree of a schedule file, which `from_dict` reads.

@@ -77,3 +77,42 @@ def test_the_graph_grows_and_is_copied_as_any_other(problem):
 def test_a_graph_without_links_is_read_back():
     problem = dc.Problem.from_hosts([dc.Host("D")], [], "D")
     assert dc.Problem.from_networkx(problem.to_networkx()) == problem
+
+
+@pytest.mark.parametrize("amount", [6e9, 6 * 10**9, np.int64(6 * 10**9), "6 GB"])
+def test_one_backlog_is_that_of_every_host_but_the_destination(amount):
+    graph = nx.complete_graph(3, nx.DiGraph)
+    nx.set_edge_attributes(graph, 5.0, "bandwidth_bytes_per_s")
+    problem = dc.Problem.from_networkx(nx.relabel_nodes(graph, str), "1", backlog=amount)
+    assert dict(zip(problem.names, problem.backlog_bytes.tolist(), strict=True)) == {
+        "0": 6 * 10**9,
+        "1": 0,
+        "2": 6 * 10**9,
+    }
+
+
+def test_a_text_that_nodes_have_as_attribute_is_no_amount():
+    graph = nx.DiGraph()
+    graph.add_node("S", **{"6 GB": 7})
+    graph.add_edge("S", "D", bandwidth_bytes_per_s=5.0)
+    assert dc.Problem.from_networkx(graph, "D", backlog="6 GB").total_bytes == 7
+
+
+@pytest.mark.parametrize(
+    ("backlog", "message"),
+    [
+        (6.5, "host 'S': backlog_bytes must be whole, got 6.5; round it"),
+        (-1, "host 'S': backlog_bytes must be >= 0 and finite, got -1"),
+        (float("inf"), "host 'S': backlog_bytes must be >= 0 and finite, got inf"),
+        (float("nan"), "host 'S': backlog_bytes must be a number, got nan"),
+        (True, "backlog must be a number, got True"),
+        ("6 parsecs", "backlog must be a whole number of bytes"),
+        ("size", "backlog: no node has an attribute 'size'; .* such as '6 GB'"),
+        ([6e9], "backlog must be a mapping or a Series by name, got list"),
+    ],
+)
+def test_what_is_no_backlog_is_refused(backlog, message):
+    graph = nx.DiGraph()
+    graph.add_edge("S", "D", bandwidth_bytes_per_s=5.0)
+    with pytest.raises(dc.ProblemError, match=message):
+        dc.Problem.from_networkx(graph, "D", backlog=backlog)

@@ -48,7 +48,7 @@ def test_schedule_file_has_the_published_keys(relayed):
         "problem_sha256",
         "transfers",
     }
-    known = {"status", "bottleneck", "plan_time_s"}
+    known = {"status", "bottleneck", "plan_time_s", "hosts"}
     assert set(tree) == published | known | {
         "prefer",
         "deadline_s",

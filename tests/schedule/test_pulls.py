@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from instances.hand_made import PIPELINE, plan
 from instances.random_schedules import cases
 
+import datacollect as dc
 from datacollect.errors import ProblemError
+from datacollect.problem.manifest import Files
 from datacollect.schedule.pulls import pull_list
 
 COLUMNS = [
@@ -98,6 +101,31 @@ def test_host_that_receives_nothing_has_an_empty_list():
     ):
         assert len(pulls) == 0
         assert list(pulls) == COLUMNS
+
+
+def test_a_host_of_the_problem_without_work_has_an_empty_list(tmp_path):
+    rates = [[0, 0, 5.0], [0, 0, 5.0], [0, 0, 0]]
+    problem = dc.Problem.from_matrix(["S", "idle", "D"], rates, [10, 0, 0], "D")
+    for made in (dc.direct(problem), dc.best_path(problem), dc.coordinated(problem)):
+        made.to_file(tmp_path / "plan.json")
+        again = dc.replan(problem, made, dc.Progress(1.0))
+        for schedule in (made, dc.Schedule.from_file(tmp_path / "plan.json"), again):
+            assert schedule.hosts == ("S", "idle", "D")
+            assert list(schedule.pulls("idle")) == COLUMNS
+            assert len(schedule.pulls("idle")) == 0
+            with pytest.raises(ProblemError, match="3 hosts, got 'idel'; did you mean 'idle'"):
+                schedule.pulls("idel")
+
+
+def test_with_a_manifest_each_row_lists_its_parts_of_files():
+    files = Files(("a", "b"), np.array([300, 700]), ("", ""))
+    pulls = plan(PIPELINE, chunk_s=1.0).pulls("K", manifest={"S": files})
+    assert pulls["files"].tolist() == [
+        [
+            {"path": "a", "offset_bytes": 0, "bytes": 300},
+            {"path": "b", "offset_bytes": 0, "bytes": 300},
+        ]
+    ]
 
 
 def test_unknown_host_is_refused_with_the_nearest_name():

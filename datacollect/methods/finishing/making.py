@@ -53,5 +53,6 @@ def schedule_of(
         routes=routes,
         columns=columns,
         bottleneck=bottleneck,
+        hosts=problem.names,
         **more,
     )

@@ -158,6 +158,12 @@ SCHEDULE = Document(
             "null: one per hop of each route.",
             nullable=True,
         ),
+        Field(
+            "hosts",
+            ListOf(NAME),
+            "All hosts of the problem, those without work too; absent where that is not known.",
+            default=(),
+        ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
     remedy="`datacollect plan -o` writes one",

@@ -16,8 +16,12 @@ from datacollect.problem.with_units import BANDWIDTH, INSTANT, PART, in_units, i
 from datacollect.schedule.data.tolerances import SAME_START
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.files.quantities import Seconds
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.named_links import LinksByName
 
 # Of a problem: what has a row for each period.
 PERIOD_COLUMNS = ("bandwidth_bytes_per_s", *LIMITS)
@@ -56,9 +60,95 @@ class NewLinks:
             numbers = floats_of(name, in_units(getattr(self, name), kind, name))
             object.__setattr__(self, name, numbers)
 
+    @classmethod
+    def from_names(
+        cls, problem: Problem, links: LinksByName, *, periods_s: Sequence[Seconds] | None = None
+    ) -> NewLinks:
+        """Say new estimates by the hosts' names.
+
+        Parameters
+        ----------
+        problem : Problem
+            Whose hosts they are.
+        links : mapping, Series or DataFrame
+            Bandwidths in bytes per second, or texts with units: by (from, to); by from and then by
+            to, as JSON has it; or a long table with columns ``from``, ``to`` and a bandwidth, such
+            as `estimate` returns. In mappings a list has one number per period. Links that are not
+            given stay as they are; 0 is no capacity.
+        periods_s : sequence of float or str, optional
+            Starts of the forecast's periods, in seconds from the progress' instant; the first 0.
+
+        Returns
+        -------
+        NewLinks
+            Prices stay the problem's, unless a table has a column ``price_per_gb``.
+
+        Raises
+        ------
+        ProblemError
+            A host is unknown, a link is from a host to itself, or a bandwidth is none.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.NewLinks.from_names(problem, {("S", "D"): "20 bit/s"}).bandwidth_bytes_per_s
+        array([[2.5]])
+        >>> dc.NewLinks.from_names(problem, {"S": {"D": [2.5, 5.0]}}, periods_s=[0, "1 h"])
+        <NewLinks: 1 link, 2 periods>
+        >>> dc.NewLinks.from_names(problem, {("S", "E"): 2.5})
+        Traceback (most recent call last):
+        datacollect.errors.ProblemError: links: unknown host 'E'; hosts are 'S', 'D'
+        """
+        from datacollect.schedule.data.named_links import columns_by_name
+
+        return cls(**columns_by_name(problem, links, periods_s))
+
     def __repr__(self) -> str:
         n_links, n_periods = len(self.link_from), len(self.periods_s)
         return f"<NewLinks: {counted(n_links, 'link')}, {counted(n_periods, 'period')}>"
+
+
+def both_links(earlier: NewLinks, later: NewLinks, n_hosts: int) -> NewLinks:
+    """Return later estimates, and earlier ones of links that they do not name.
+
+    Parameters
+    ----------
+    earlier, later : NewLinks
+        Both from the same instant on.
+    n_hosts : int
+        How many hosts the problem has.
+
+    Returns
+    -------
+    NewLinks
+        In the periods of both.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "T", "D"], [[0, 0, 5.0], [0, 0, 5.0], [0, 0, 0]], [10, 10, 0], "D"
+    ... )
+    >>> earlier = dc.NewLinks.from_names(problem, {("S", "D"): 1.0, ("T", "D"): 2.0})
+    >>> later = dc.NewLinks.from_names(problem, {("S", "D"): 3.0})
+    >>> both_links(earlier, later, problem.n_hosts).bandwidth_bytes_per_s
+    array([[2., 3.]])
+    """
+    number = [links.link_from * n_hosts + links.link_to for links in (earlier, later)]
+    stays = ~np.isin(number[0], number[1])
+    periods = np.union1d(earlier.periods_s, later.periods_s)
+    rates = [
+        _on_periods(links.bandwidth_bytes_per_s, links.periods_s, periods)
+        for links in (earlier, later)
+    ]
+    return NewLinks(
+        link_from=np.append(earlier.link_from[stays], later.link_from),
+        link_to=np.append(earlier.link_to[stays], later.link_to),
+        bandwidth_bytes_per_s=np.concatenate([rates[0][:, stays], rates[1]], axis=1),
+        price_per_gb=np.append(earlier.price_per_gb[stays], later.price_per_gb),
+        periods_s=periods,
+    )
 
 
 def with_new_links(problem: Problem, columns: dict[str, Any], new: NewLinks) -> dict[str, Any]:
