@@ -74,6 +74,7 @@ def test_log_made_again_proves_the_same_times(tmp_path):
     require_proves(tmp_path / "log", log)
 
 
+@pytest.mark.slow
 def test_older_folder_is_brought_up_to_date_and_again_nothing_changes(tmp_path):
     written(tmp_path / "log", copied(tmp_path / "old", log_of([0, 3, 200])))
     log = log_of([0, 3, 200, 256, 700])
