@@ -24,20 +24,19 @@ from datacollect.commands.main import run
 def world(tmp_path_factory):
     """Two services with 300 and 2 entries; a log of verdicts that nobody keeps."""
     folder = tmp_path_factory.mktemp("world")
-    with World(
-        folder, n_services=2, verdicts={"key": key_of("verdicts").public}, admission="open"
-    ) as made:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        World(
+            folder, n_services=2, verdicts={"key": key_of("verdicts").public}, admission="open"
+        ) as made,
+    ):
+        patch.setenv("SSL_CERT_FILE", str(made.authority))
         made.start_witnesses()
         for i, n in enumerate([300, 2]):
             service = made.start(i)
             made.commit(service, [bytes([i]) * 30 + j.to_bytes(2, "big") for j in range(n)])
             made.proof(service, bytes([i]) * 30 + bytes(2))
         yield made
-
-
-@pytest.fixture(autouse=True)
-def trusting(world, monkeypatch):
-    monkeypatch.setenv("SSL_CERT_FILE", str(world.authority))
 
 
 def copy_of(world, folder, i: int) -> LogCopy:

@@ -74,6 +74,7 @@ def test_log_made_again_proves_the_same_times(tmp_path):
     require_proves(tmp_path / "log", log)
 
 
+@pytest.mark.slow
 def test_older_folder_is_brought_up_to_date_and_again_nothing_changes(tmp_path):
     written(tmp_path / "log", copied(tmp_path / "old", log_of([0, 3, 200])))
     log = log_of([0, 3, 200, 256, 700])
@@ -174,6 +175,7 @@ def world(tmp_path, monkeypatch):
             made.proof(service, some(10 * j, 1)[0])
         mirror_once(tmp_path / "event.toml", tmp_path / "mirror")
         shutil.copytree(service.folder, tmp_path / "yesterday")
+        shutil.copytree(tmp_path / "w0", tmp_path / "yesterday's w0")
         yield made
 
 
@@ -207,10 +209,13 @@ def proofs_of(world, n: int) -> dict:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", ["disk", "yesterday's copy", "moved", "disk and a witness"])
+@pytest.mark.parametrize(
+    "lost",
+    ["disk", "yesterday's copy", "moved", "disk and a witness", "disk, and a witness of yesterday"],
+)
 def test_service_goes_on_after_a_loss(world, capsys, lost):
     service, n = world.services[0], 40
-    if lost == "yesterday's copy":
+    if "yesterday" in lost:
         world.commit(service, some(40, 5))
         world.proof(service, some(40, 1)[0])
         mirror_once(world.folder / "event.toml", world.folder / "mirror")
@@ -228,9 +233,11 @@ def test_service_goes_on_after_a_loss(world, capsys, lost):
         world.start(0)
         until(lambda: "restored from an old copy" in service.said(), "what is missing")
         world.kill(service)
-    if lost == "disk and a witness":
+    if "witness" in lost:
         world.stop_witness(0)
         shutil.rmtree(world.folder / "w0")
+        if "yesterday" in lost:
+            shutil.copytree(world.folder / "yesterday's w0", world.folder / "w0")
         world.start_witness(0)
     code, found = recovered(world, capsys)
     assert (code, found["log"]["size"], found["log"]["goes_on"]) == (0, n, True)

@@ -196,6 +196,7 @@ def test_without_mirrors_nothing_is_said_of_them(tmp_path):
     assert run_log(tmp_path / "log", [], work).said == []
 
 
+@pytest.mark.slow
 def test_mirror_that_is_away_holds_the_log_up_for_a_while_only(tmp_path, mirror, monkeypatch):
     monkeypatch.setattr(mirroring, "AWAY_S", 0.5)
 
@@ -232,6 +233,7 @@ def test_mirror_that_is_away_holds_the_log_up_for_a_while_only(tmp_path, mirror,
     assert held >= last > 30
 
 
+@pytest.mark.slow
 def test_disk_that_hangs_holds_up_neither_the_log_nor_its_end(tmp_path, mirror, monkeypatch):
     monkeypatch.setattr(mirroring, "AWAY_S", 0.3)
     hanging = threading.Event()
@@ -247,6 +249,7 @@ def test_disk_that_hangs_holds_up_neither_the_log_nor_its_end(tmp_path, mirror, 
     hanging.set()
 
 
+@pytest.mark.slow
 def test_full_disk_of_a_mirror_is_named_and_made_up_for(tmp_path, mirror, monkeypatch):
     monkeypatch.setattr(mirroring, "AWAY_S", 0.3)
     is_full = True
@@ -274,6 +277,7 @@ def test_full_disk_of_a_mirror_is_named_and_made_up_for(tmp_path, mirror, monkey
     assert "holds all" in keeper.said[1]
 
 
+@pytest.mark.slow
 def test_mirror_that_holds_more_than_a_restored_log_says_so(tmp_path, mirror, monkeypatch):
     monkeypatch.setattr(mirroring, "AWAY_S", 0.3)
 
