@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datacollect.explanation.relaxations import Advice
     from datacollect.explanation.sources import BindingInterval, SourceExplanation
     from datacollect.files.choices import Preference
+    from datacollect.schedule.data.assumptions import Assumptions
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ class PlanExplanation:
         So many it was to share out; None: one per hop of each route.
     more : tuple of ConnectionGain
         What a few more would save, the links where most first; last, with all shared out again.
+    assumptions : Assumptions or None
+        What it leans on; None where it is no plan for the problem, or its method is not known.
+    wires_known : bool
+        Whether the problem says which links share a wire; where it does not, and data take
+        relays, nobody knows what links in the middle carry together.
     """
 
     method: str
@@ -117,6 +123,8 @@ class PlanExplanation:
     advice: PlanAdvice = field(default_factory=PlanAdvice)
     connections: int | None = None
     more: tuple[ConnectionGain, ...] = ()
+    assumptions: Assumptions | None = None
+    wires_known: bool = True
 
     @property
     def is_fair(self) -> bool:
@@ -138,6 +146,8 @@ class PlanExplanation:
             "coordinated_s": self.coordinated_s,
             "binds": [limit.to_dict() | {"sources": list(limit.sources)} for limit in self.binds],
             "relax": self.advice.to_dict(),
+            "assumptions": None if self.assumptions is None else self.assumptions.to_dict(),
+            "wires_known": self.wires_known,
         } | (
             {}
             if self.connections is None

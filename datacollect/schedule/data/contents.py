@@ -50,6 +50,7 @@ class ScheduleContents:
     most_transfers: int | None = None
     connections: int | None = None
     most_by_s: float | None = None
+    cautious: bool = False
 
 
 class _ScheduleWords(TypedDict, total=False):
@@ -63,6 +64,7 @@ class _ScheduleWords(TypedDict, total=False):
     derate: float | None
     most_transfers: int | None
     connections: int | None
+    cautious: bool
 
 
 class ScheduleRemarks(_ScheduleWords, total=False):

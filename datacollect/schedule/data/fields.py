@@ -11,7 +11,7 @@ from typing import get_args
 from datacollect.files.choices import First, Preference
 from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.kinds import ListOf, Number, Starts, Text, Whole
+from datacollect.files.kinds import Flag, ListOf, Number, Starts, Text, Whole
 from datacollect.problem.bandwidth_intervals import HIGH, LOW
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
@@ -157,6 +157,12 @@ SCHEDULE = Document(
             "So many connections at a time were to be shared out, see streams of the transfers; "
             "null: one per hop of each route.",
             nullable=True,
+        ),
+        Field(
+            "cautious",
+            Flag(),
+            "Planned so that no host does more at once than was shown of it.",
+            default=False,
         ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
