@@ -54,7 +54,10 @@ class HostLoad:
         """It in a sentence."""
         does = "send" if self.direction == "out" else "receive"
         planned, shown = format_rate(self.planned_bytes_per_s), format_rate(self.shown_bytes_per_s)
-        return f"{self.host} is to {does} {planned} at once; no test has shown more than {shown}."
+        text = f"{self.host} is to {does} {planned} at once; no test has shown more than {shown}"
+        if self.direct_bytes_per_s > self.shown_bytes_per_s:
+            text += f", direct uses {format_rate(self.direct_bytes_per_s)}"
+        return f"{text}."
 
 
 @dataclass(frozen=True)
