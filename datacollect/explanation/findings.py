@@ -172,6 +172,9 @@ class Explanation:
     sources : sequence of SourceExplanation
         Latest first; with a plan each is made when asked for.
     plan : PlanExplanation or None
+    cautious_lower_bound_s : float or None
+        Without a plan: the earliest end if no host does more at once than was shown of it, or than
+        direct has it do; None where that leaves most of what can be gained.
     text : str
         All of it in words, in lines of at most 80 columns; long lists are shortened.
     """
@@ -182,6 +185,7 @@ class Explanation:
     advice: Advice
     sources: Sequence[SourceExplanation]
     plan: PlanExplanation | None
+    cautious_lower_bound_s: float | None = None
     text: str = ""
 
     def __str__(self) -> str:
@@ -262,6 +266,7 @@ class Explanation:
         """
         return {
             "lower_bound_s": self.lower_bound_s,
+            "cautious_lower_bound_s": self.cautious_lower_bound_s,
             "bottleneck": bottleneck_tree(self.bottleneck),
             "binds": [
                 {

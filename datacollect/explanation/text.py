@@ -51,6 +51,13 @@ WISHES = {
 def explanation_lines(found: Explanation, clock: Clock | None = None) -> Iterable[str]:
     """Yield all that an explanation says; ends also as `clock` shows them, where there is one."""
     yield from _wrapped(f"Earliest end of all: {_end_text(found.lower_bound_s, clock)}.", "")
+    if found.cautious_lower_bound_s is not None:
+        cautious = _end_text(found.cautious_lower_bound_s, clock)
+        yield from _wrapped(
+            f"If no host sends or receives more at once than a test has shown: {cautious}; a plan "
+            "names the hosts.",
+            "",
+        )
     plan = found.plan
     if plan is not None:
         yield from _plan_lines(plan, found.lower_bound_s, clock)

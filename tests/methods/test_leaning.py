@@ -298,6 +298,17 @@ def test_explanations_find_them_again_and_name_unknown_wires_once():
     assert "[[shared]]" not in dc.explain(problem, dc.direct(problem)).text
 
 
+def test_explanations_without_a_plan_say_what_the_bound_is_without():
+    """2 s, or 4 s with 1 MB/s out of S; nothing of hosts that were seen to do it."""
+    found = dc.explain(two_ways())
+    assert (found.lower_bound_s, found.cautious_lower_bound_s) == (2.0, pytest.approx(4.0))
+    assert "more at once than a test has shown: 4 s." in " ".join(found.text.split())
+    seen = dc.explain(two_ways(shown_uplink_bytes_per_s="1.8 MB/s"))
+    assert seen.cautious_lower_bound_s is None
+    assert "shown" not in seen.text
+    assert dc.explain(_star(12)).cautious_lower_bound_s is None
+
+
 def test_comparisons_hold_both_numbers():
     methods = dc.compare(measured()).to_dict()["methods"]
     assert methods["coordinated"]["assumptions"]["matter"] is True

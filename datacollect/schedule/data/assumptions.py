@@ -114,12 +114,7 @@ class Assumptions:
         cautious_s = self.cautious_makespan_s
         if cautious_s is None:
             return True
-        if cautious_s <= (1 + ALIKE) * self.makespan_s:
-            return False
-        gain, left = self.gain, self.cautious_gain
-        if gain is None or left is None:
-            return cautious_s > (1 + PART_OF_GAIN) * self.makespan_s
-        return gain > 1 and gain - left > PART_OF_GAIN * (gain - 1)
+        return is_much_later(self.makespan_s, cautious_s, self.direct_makespan_s)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -163,6 +158,22 @@ class Assumptions:
             "leans_on": [asdict(load) for load in self.leans_on],
             "alike": [asdict(load) for load in self.alike],
         }
+
+
+def is_much_later(makespan_s: float, cautious_s: float, direct_s: float | None) -> bool:
+    """Whether more than a quarter of what is gained over direct goes with a later end.
+
+    Without a direct plan: whether it is more than a quarter later.
+
+    >>> is_much_later(2.0, 2.2, 4.0), is_much_later(2.0, 2.5, 4.0), is_much_later(2.0, 2.4, None)
+    (False, True, False)
+    """
+    if cautious_s <= (1 + ALIKE) * makespan_s:
+        return False
+    gain, left = _gain(direct_s, makespan_s), _gain(direct_s, cautious_s)
+    if gain is None or left is None:
+        return cautious_s > (1 + PART_OF_GAIN) * makespan_s
+    return gain > 1 and gain - left > PART_OF_GAIN * (gain - 1)
 
 
 def _gain(direct_s: float | None, makespan_s: float | None) -> float | None:
