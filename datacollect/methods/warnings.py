@@ -103,7 +103,7 @@ def contradictions(problem: Problem) -> list[str]:
     >>> problem = dc.Problem.from_matrix(
     ...     ["S", "D"], [[0, 5e6], [0, 0]], [10, 0], "D", uplink_bytes_per_s=1e6
     ... ).replace(shown_uplink_bytes_per_s=[2e6, 0])
-    >>> contradictions(problem)[0][:60]
+    >>> contradictions(problem)[0][:61]
     "'S' is limited to uplink_bytes_per_s = 8 Mbit/s, though shown"
     """
     found = []
