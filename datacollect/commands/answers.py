@@ -74,6 +74,7 @@ def show_plan(
         facts.insert(2, (f"{name} runs", _predicted(found)))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
+    show_assumptions(schedule)
     _show_missing(plan_warnings(problem, schedule))
     _show_routes(schedule)
     if output is not None:
@@ -130,7 +131,16 @@ def show_comparison(found: Comparison, problem: Problem) -> None:
     for name, reason in found.errors.items():
         emit_text(f"{name}: {reason.removeprefix(f'{name}: ')}")
     emit_text(found.bottleneck.text)
+    for schedule in found.schedules.values():
+        show_assumptions(schedule)
     _show_missing(plan_warnings(problem, found.advised))
+
+
+def show_assumptions(schedule: Schedule) -> None:
+    """Say what a plan leans on, and what it is worth without that: two numbers side by side."""
+    found = schedule.assumptions
+    if found is not None and found.matter:
+        emit_text(" ".join(found.lines))
 
 
 def _show_missing(missing: list[str]) -> None:

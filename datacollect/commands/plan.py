@@ -49,13 +49,16 @@ def plan(
         schedule.to_file(output)
     from datacollect.methods.prediction import predictions
     from datacollect.schedule.data.use import plan_money
-    from datacollect.schedule.summary import summary
+    from datacollect.schedule.summary import assumptions_tree, summary
 
     money = plan_money(problem, schedule)
     found = predictions(problem, schedule)
     if as_json:
-        warnings = plan_warnings(problem, schedule)
-        said = {**clock_times(problem, schedule.makespan_s), "missing": warnings}
+        said = {
+            **clock_times(problem, schedule.makespan_s),
+            "missing": plan_warnings(problem, schedule),
+            "assumptions": assumptions_tree(schedule),
+        }
         likely = {name: one._asdict() for name, one in found.items()}
         tree = {**summary(schedule, money), **said}
         emit_json({**tree, "predictions": likely} if likely else tree)

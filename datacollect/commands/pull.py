@@ -124,6 +124,9 @@ def pull(
         _show(answer, into, plan_only)
         if plan_only:
             _show_to_come(answer)
+            if answer.assumptions is not None and answer.assumptions.matter:
+                emit("")
+                emit_text(" ".join(answer.assumptions.lines))
     if plan_only:
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:

@@ -8,6 +8,7 @@ import numpy as np
 
 from datacollect.explanation.excess import Excess
 from datacollect.explanation.findings import ConnectionGain, Explanation, PlanExplanation
+from datacollect.explanation.leaning import plan_assumptions, wires_known
 from datacollect.explanation.relaxations import Advice
 from datacollect.explanation.tolerances import SAME
 from datacollect.flow.network.pools import pools_by_owner
@@ -68,6 +69,8 @@ def explain_connections(
         money=plan_money(problem, plan),
         connections=plan.connections,
         more=more,
+        assumptions=None if broken else plan_assumptions(problem, plan, solver),
+        wires_known=bool(broken) or wires_known(problem, plan),
     )
     bottleneck = NOTHING_TO_MOVE if plan.bottleneck == UNKNOWN else plan.bottleneck
     return Explanation(plan.lower_bound_s, bottleneck, (), Advice((), (), 0), (), explained)

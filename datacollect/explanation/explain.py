@@ -10,6 +10,7 @@ from datacollect.errors import ScheduleError
 from datacollect.explanation.connection_gains import explain_connections
 from datacollect.explanation.excess import Excess, excess_parts
 from datacollect.explanation.findings import DeadlineSaving, Explanation, PlanExplanation
+from datacollect.explanation.leaning import cautious_bound_s, plan_assumptions, wires_known
 from datacollect.explanation.plan_limits import PlanLimits, plan_limits
 from datacollect.explanation.plan_relaxations import advise_plan, plan_cost
 from datacollect.explanation.relaxations import advise
@@ -118,6 +119,7 @@ def explain(
         advice,
         explain_sources(problem, plan, binds, limits, budget),
         explained,
+        None if plan is not None else cautious_bound_s(problem, optimum.makespan_s, budget),
     )
     return replace(found, text="\n".join(explanation_lines(found, problem.clock)))
 
@@ -161,6 +163,8 @@ def _explain_plan(
         None if together is None else together.makespan_s,
         limits.binds,
         advise_plan(what_if, limits, advice),
+        assumptions=plan_assumptions(problem, plan, what_if.solver),
+        wires_known=wires_known(problem, plan),
     )
 
 

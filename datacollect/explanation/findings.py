@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datacollect.explanation.relaxations import Advice
     from datacollect.explanation.sources import BindingInterval, SourceExplanation
     from datacollect.files.choices import Preference
+    from datacollect.schedule.data.assumptions import Assumptions
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ class PlanExplanation:
         So many it was to share out; None: one per hop of each route.
     more : tuple of ConnectionGain
         What a few more would save, the links where most first; last, with all shared out again.
+    assumptions : Assumptions or None
+        What it leans on; None where it is no plan for the problem, or its method is not known.
+    wires_known : bool
+        Whether the problem says which links share a wire; where it does not, and data take
+        relays, nobody knows what links in the middle carry together.
     """
 
     method: str
@@ -117,6 +123,8 @@ class PlanExplanation:
     advice: PlanAdvice = field(default_factory=PlanAdvice)
     connections: int | None = None
     more: tuple[ConnectionGain, ...] = ()
+    assumptions: Assumptions | None = None
+    wires_known: bool = True
 
     @property
     def is_fair(self) -> bool:
@@ -138,6 +146,8 @@ class PlanExplanation:
             "coordinated_s": self.coordinated_s,
             "binds": [limit.to_dict() | {"sources": list(limit.sources)} for limit in self.binds],
             "relax": self.advice.to_dict(),
+            "assumptions": None if self.assumptions is None else self.assumptions.to_dict(),
+            "wires_known": self.wires_known,
         } | (
             {}
             if self.connections is None
@@ -162,6 +172,9 @@ class Explanation:
     sources : sequence of SourceExplanation
         Latest first; with a plan each is made when asked for.
     plan : PlanExplanation or None
+    cautious_lower_bound_s : float or None
+        Without a plan: the earliest end if no host does more at once than was shown of it, or than
+        direct has it do; None where that leaves most of what can be gained.
     text : str
         All of it in words, in lines of at most 80 columns; long lists are shortened.
     """
@@ -172,6 +185,7 @@ class Explanation:
     advice: Advice
     sources: Sequence[SourceExplanation]
     plan: PlanExplanation | None
+    cautious_lower_bound_s: float | None = None
     text: str = ""
 
     def __str__(self) -> str:
@@ -252,6 +266,7 @@ class Explanation:
         """
         return {
             "lower_bound_s": self.lower_bound_s,
+            "cautious_lower_bound_s": self.cautious_lower_bound_s,
             "bottleneck": bottleneck_tree(self.bottleneck),
             "binds": [
                 {

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 WIDTH = 80
 SHOWN_INTERVALS, SHOWN_RELAXATIONS, SHOWN_SOURCES = 6, 6, 8
 
+UNKNOWN_WIRES = (
+    "Which links share a wire on their way is not known: no [[shared]] is given. Routes over "
+    "relays may gain less than the plan says."
+)
+
 # What the preferences minimise.
 WISHES = {
     "relay-bytes": "Bytes through relays",
@@ -46,6 +51,13 @@ WISHES = {
 def explanation_lines(found: Explanation, clock: Clock | None = None) -> Iterable[str]:
     """Yield all that an explanation says; ends also as `clock` shows them, where there is one."""
     yield from _wrapped(f"Earliest end of all: {_end_text(found.lower_bound_s, clock)}.", "")
+    if found.cautious_lower_bound_s is not None:
+        cautious = _end_text(found.cautious_lower_bound_s, clock)
+        yield from _wrapped(
+            f"If no host sends or receives more at once than a test has shown: {cautious}; a plan "
+            "names the hosts.",
+            "",
+        )
     plan = found.plan
     if plan is not None:
         yield from _plan_lines(plan, found.lower_bound_s, clock)
@@ -83,12 +95,16 @@ def _plan_lines(plan: PlanExplanation, lower_bound_s: float, clock: Clock | None
         share = f", {plan.excess_s / lower_bound_s:.2%}" if lower_bound_s > 0 else ""
         text += f": {format_duration(plan.excess_s)}{share} later"
     yield from _wrapped(f"{text}.", "")
+    if plan.assumptions is not None and plan.assumptions.matter:
+        yield from _wrapped(" ".join(plan.assumptions.lines), "")
     for part in plan.parts:
         yield from _wrapped(f"{part.cause}: {format_duration(part.seconds)}, {part.text}", "  ")
     if plan.deadline is not None:
         yield from _wrapped(_deadline_text(plan, plan.deadline, clock), "")
     elif plan.money is not None:
         yield from _wrapped(f"The price of all links is {plan.money:.4g}.", "")
+    if not plan.wires_known:
+        yield from _wrapped(UNKNOWN_WIRES, "")
     for gain in plan.more:
         yield from _wrapped(_more_text(gain), "")
     if plan.coordinated_s is not None:

@@ -18,6 +18,8 @@ from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.leaning.assumptions import asking
+from datacollect.methods.leaning.cautious import planned_cautiously
 from datacollect.methods.options.arguments import default_chunk_s, require_shape, shape_in_seconds
 from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
@@ -46,6 +48,7 @@ def best_path(
     first: First = VIA_DIRECT,
     solver: Solver = "auto",
     derate: float = NOT_DERATED,
+    cautious: bool = False,
 ) -> Schedule:
     """Let each host choose the best route for its data alone, then run all at once.
 
@@ -78,6 +81,9 @@ def best_path(
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
         and its lower bound is the problem's own.
+    cautious : bool
+        Have no host send or receive more at once than was shown of it, or than direct has it do:
+        the plan leans on nothing (`Schedule.assumptions`).
 
     Returns
     -------
@@ -116,8 +122,10 @@ def best_path(
         first=first,
         solver=solver,
         derate=derate,
+        cautious=cautious,
     )
-    return judged(problem, partial(best_path_candidate, options=options, budget=Budget(solver)))
+    plan = partial(best_path_candidate, options=options, budget=Budget(solver))
+    return asking(judged(problem, plan), problem, options)
 
 
 def best_path_candidate(problem: Problem, options: BestPathOptions, budget: Budget) -> Schedule:
@@ -133,6 +141,10 @@ def best_path_candidate(problem: Problem, options: BestPathOptions, budget: Budg
             + nearest_hint(str(first), FIRSTS)
         )
     require_part(options.derate)
+    if options.cautious:
+        bold = replace(options, cautious=False)
+        same = partial(best_path_candidate, options=bold, budget=budget)
+        return planned_cautiously(problem, options.derate, budget, same)
     if options.derate != NOT_DERATED:
         whole = replace(options, derate=NOT_DERATED)
         same = partial(best_path_candidate, options=whole, budget=budget)

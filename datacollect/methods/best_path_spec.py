@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from datacollect.files.kinds import Choice, Number
 from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT
 from datacollect.methods.options.option import MethodOptions, Option, option
-from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER
+from datacollect.methods.options.shared import CAUTIOUS, CHUNK_S, DERATE, SLOT_S, SOLVER
 from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class BestPathOptions(MethodOptions):
         VIA_DIRECT,
     )
     derate: float = option(DERATE, 1.0)
+    cautious: bool = option(CAUTIOUS, False)
 
 
 BEST_PATH_METHOD = MethodSpec(

@@ -15,7 +15,7 @@ from datacollect.methods.options.arguments import shape_in_seconds
 from datacollect.methods.options.names import COORDINATED, DIRECT, EARLY, VIA_DIRECT
 from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.transfers import bottleneck_tree
-from datacollect.schedule.summary import SUMMARY_KEYS, summary
+from datacollect.schedule.summary import SUMMARY_KEYS, assumptions_tree, summary
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
@@ -152,9 +152,13 @@ class Comparison:
         >>> dc.compare(problem).to_dict()["methods"]["direct"]["makespan_s"]
         2.0
         """
-        methods: dict[str, Any] = {name: summary(plan) for name, plan in self.schedules.items()}
+        methods: dict[str, Any] = {
+            name: {**summary(plan), "assumptions": assumptions_tree(plan)}
+            for name, plan in self.schedules.items()
+        }
+        keys = (*SUMMARY_KEYS, "assumptions")
         for name, reason in self.errors.items():
-            methods[name] = dict.fromkeys(SUMMARY_KEYS) | {"method": name, "error": reason}
+            methods[name] = dict.fromkeys(keys) | {"method": name, "error": reason}
         return {
             "lower_bound_s": self.lower_bound_s,
             "bottleneck": bottleneck_tree(self.bottleneck),
@@ -173,6 +177,7 @@ def compare(
     derate: float = 1.0,
     hysteresis: float = HYSTERESIS,
     first: First = VIA_DIRECT,
+    cautious: bool = False,
 ) -> Comparison:
     """Plan with every method.
 
@@ -200,6 +205,9 @@ def compare(
         times its bandwidth.
     first : {"direct", "relay"}
         Of best-path: what routes are compared with first.
+    cautious : bool
+        Of coordinated and best-path: have no host send or receive more at once than was shown of
+        it, or than direct has it do.
 
     Returns
     -------
@@ -237,6 +245,7 @@ def compare(
         "derate": derate,
         "hysteresis": hysteresis,
         "first": first,
+        "cautious": cautious,
     }
     methods, schedules, errors = planners(), {}, {}
     with counting(len(methods), "methods") as step:

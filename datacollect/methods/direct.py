@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.direct_spec import DirectOptions
-from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.fair.directly import direct_jobs
+from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, fair_transfers
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.leaning.assumptions import asking
 from datacollect.methods.options.arguments import require_positive
 from datacollect.methods.options.names import DIRECT
 from datacollect.methods.timing.slots import require_slots
 from datacollect.numbers.containers import texts_of
-from datacollect.problem.listing import not_listed_yet
 from datacollect.problem.with_units import DURATION, in_units, in_whole
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.schedule.data.transfers import Turns
@@ -99,7 +100,8 @@ def direct(
         solver=solver,
         derate=derate,
     )
-    return judged(problem, partial(direct_candidate, options=options, budget=Budget(solver)))
+    plan = partial(direct_candidate, options=options, budget=Budget(solver))
+    return asking(judged(problem, plan), problem, options)
 
 
 def direct_candidate(problem: Problem, options: DirectOptions, budget: Budget) -> Schedule:
@@ -113,8 +115,7 @@ def direct_candidate(problem: Problem, options: DirectOptions, budget: Budget) -
         return planned_on_part(problem, options.derate, budget, same)
     pools = pools_by_owner(problem)
     turn = _turn(problem, [pool.host for pool in pools], order, at_a_time, time_slot_s)
-    jobs = [RouteJob(pool, (pool.host, problem.destination_index)) for pool in pools]
-    _require_links(problem, jobs)
+    jobs = direct_jobs(problem, pools)
     optimum = fluid_optimum(problem, budget)
     if time_slot_s is not None:
         require_slots(optimum.makespan_s / time_slot_s, name="time_slot_s")
@@ -130,39 +131,6 @@ def direct_candidate(problem: Problem, options: DirectOptions, budget: Budget) -
         if isinstance(turn, AllAtOnce)
         else Turns(tuple(order or ()), at_a_time or 1, time_slot_s),
     )
-
-
-def without_link(problem: Problem, hosts: Sequence[int]) -> list[str]:
-    """Return the names of the hosts from which no link with any capacity leads to the destination.
-
-    Parameters
-    ----------
-    problem : Problem
-    hosts : sequence of int
-
-    Examples
-    --------
-    >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
-    >>> without_link(problem, [0]), without_link(problem, [1])
-    ([], ['D'])
-    """
-    tails = np.array(hosts, dtype=np.int64)
-    links = problem.link_indices(tails, np.full(len(tails), problem.destination_index))
-    closed = links < 0
-    closed[~closed] = problem.bandwidth_bytes_per_s[:, links[~closed]].max(axis=0) == 0
-    return sorted({problem.names[host] for host in tails[closed]})
-
-
-def _require_links(problem: Problem, jobs: Sequence[RouteJob]) -> None:
-    missing = without_link(problem, [job.pool.host for job in jobs])
-    if missing:
-        never = InfeasibleError(
-            f"direct: no usable link from {', '.join(map(repr, missing))} to the destination "
-            f"{problem.destination!r}; add one, or use another method",
-            missing,
-        )
-        raise not_listed_yet(problem, missing, never)
 
 
 def _turn(

@@ -227,7 +227,7 @@ def execution_of(
     made: MadeController = method.required_controller().made(given)
     if method.plan is None:
         # The schedule is not followed: it says what another method would do, and its connections.
-        schedule = schedule.replace(method=method.name)
+        schedule = schedule.as_method(method.name)
     return Execution(
         schedule,
         made.controller,

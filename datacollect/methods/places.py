@@ -26,7 +26,7 @@ def options_in(place: Place, brought: Sequence[str] = ()) -> dict[str, Option]:
     Examples
     --------
     >>> list(options_in("pull"))
-    ['solver', 'prefer', 'time_limit_s', 'hysteresis', 'first', 'derate']
+    ['solver', 'prefer', 'time_limit_s', 'hysteresis', 'first', 'derate', 'cautious']
     """
     found: dict[str, Option] = {}
     order: list[str] = []

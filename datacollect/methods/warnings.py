@@ -9,7 +9,8 @@ import numpy as np
 
 from datacollect.files.units import format_rate
 from datacollect.flow.network.pools import pools_by_owner
-from datacollect.methods.direct import without_link
+from datacollect.methods.fair.directly import without_link
+from datacollect.problem.host_limits import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,10 +33,17 @@ DAY_S = 86_400.0
 OLD_S = 7 * DAY_S
 
 
-def missing_limits(problem: Problem) -> list[str]:
+def missing_limits(problem: Problem, *, with_uplinks: bool = True) -> list[str]:
     """Say which limits a problem does not give where plans rely on links together.
 
-    Each link's bandwidth was measured alone; all at once may be more than a host can take.
+    Each link's bandwidth was measured alone; all at once may be more than a host can take. Hosts
+    that were seen to do as much are not named.
+
+    Parameters
+    ----------
+    problem : Problem
+    with_uplinks : bool
+        Not where a plan says what it leans on.
 
     Examples
     --------
@@ -53,19 +61,22 @@ def missing_limits(problem: Problem) -> list[str]:
     found = []
     into = problem.link_to == problem.destination_index
     n_into, total = _together(rate, into & ~is_shared)
-    if n_into > FEW_LINKS and not np.isfinite(
-        problem.downlink_bytes_per_s[0, problem.destination_index]
+    if n_into > FEW_LINKS and _is_doubtful(
+        problem, "downlink_bytes_per_s", problem.destination_index, total
     ):
         found.append(
             f"no downlink is given for {problem.destination!r}: its links together, "
             f"{format_rate(total)}, may be more than it can take"
         )
     without = []
-    for source in problem.sources:
+    for source in problem.sources if with_uplinks else ():
         i = problem.host_index[source]
         n_out, total = _together(rate, (problem.link_from == i) & ~is_shared)
-        is_limited = np.isfinite(problem.uplink_bytes_per_s[0, i])
-        if source != problem.destination and n_out > FEW_LINKS and not is_limited:
+        if (
+            source != problem.destination
+            and n_out > FEW_LINKS
+            and _is_doubtful(problem, "uplink_bytes_per_s", i, total)
+        ):
             without.append((total, source))
     if without:
         most = max(without)
@@ -73,6 +84,40 @@ def missing_limits(problem: Problem) -> list[str]:
             f"no uplink is given for {_listed(source for _, source in without)}: links out of "
             f"{most[1]!r} together, {format_rate(most[0])}, may be more than it can send"
         )
+    return found
+
+
+def _is_doubtful(problem: Problem, key: str, host: int, total: float) -> bool:
+    """Whether nobody knows that a host can do so much: no limit is given, and less was seen."""
+    seen = getattr(problem, SHOWN[key])
+    is_seen = seen is not None and seen[host] >= total
+    return not is_seen and not np.isfinite(getattr(problem, key)[0, host])
+
+
+def contradictions(problem: Problem) -> list[str]:
+    """Name limits of hosts that are less than what was seen of them.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "D"], [[0, 5e6], [0, 0]], [10, 0], "D", uplink_bytes_per_s=1e6
+    ... ).replace(shown_uplink_bytes_per_s=[2e6, 0])
+    >>> contradictions(problem)[0][:61]
+    "'S' is limited to uplink_bytes_per_s = 8 Mbit/s, though shown"
+    """
+    found = []
+    for key, shown in SHOWN.items():
+        seen = getattr(problem, shown)
+        if seen is None:
+            continue
+        limit = getattr(problem, key).max(axis=0)
+        # Infinite: that there is none was said before the limit was.
+        found += [
+            f"{problem.names[host]!r} is limited to {key} = {format_rate(limit[host])}, though "
+            f"{shown} is {format_rate(seen[host])}; the limit counts: measure again, or correct it"
+            for host in np.flatnonzero(np.isfinite(seen) & (seen > limit)).tolist()
+        ]
     return found
 
 
@@ -94,7 +139,9 @@ def plan_warnings(
         problem, [pool.host for pool in pools_by_owner(problem)]
     ):
         said.append(many_connections(plan, len(problem.sources)))
-    return [*missing_limits(problem), *(text for text in said if text is not None)]
+    found = None if plan is None else plan.assumptions
+    missing = missing_limits(problem, with_uplinks=found is None)
+    return [*missing, *contradictions(problem), *(text for text in said if text is not None)]
 
 
 def old_estimates(problem: Problem, now_s: float) -> str | None:

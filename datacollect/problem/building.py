@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,11 +18,12 @@ from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import (
     LIMITS,
+    SHOWN,
     by_period,
     split_hourly,
     with_hours,
 )
-from datacollect.problem.hourly_rates import has_hours, hourly_rate
+from datacollect.problem.hourly_rates import has_hours, hourly_rate, is_no_limit
 from datacollect.problem.numbers import floats_of, one_per_host
 from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
@@ -76,6 +78,7 @@ def contents_of_hosts(
         bandwidth[:, i] = _forecast(link, len(starts))
     said = {key: [_limit(host, key, len(starts)) for host in hosts] for key in LIMITS}
     limits, hourly = split_hourly(said, len(starts))
+    limits |= {shown: [_shown(host, key, shown) for host in hosts] for key, shown in SHOWN.items()}
     contents = ProblemContents(
         names=names,
         destination=destination,
@@ -268,9 +271,16 @@ def _forecast(link: Link, n_periods: int) -> FloatArray:
 
 def _limit(host: Host, key: str, n_periods: int) -> FloatArray | HourlyRate:
     said, place = getattr(host, key), f"host {host.name!r}: {key}"
+    if is_no_limit(said):
+        said = math.inf
     if isinstance(said, str) and has_hours(said):
         return hourly_rate(said, place, COUNTED[key])
     return _per_period(in_units(said, COUNTED[key], place), place, n_periods)
+
+
+def _shown(host: Host, limit: str, shown: str) -> Any:
+    """Return what a host was seen to do: whatever is asked, where it has no limit."""
+    return math.inf if is_no_limit(getattr(host, limit)) else getattr(host, shown)
 
 
 def _per_period(given: Any, place: str, n_periods: int) -> FloatArray:

@@ -48,6 +48,8 @@ class ProblemContents:
     price_per_gb: FloatArray | None = None
     shared: tuple[SharedBottleneck, ...] = ()
     held: tuple[Held, ...] = ()
+    shown_uplink_bytes_per_s: FloatArray | None = None
+    shown_downlink_bytes_per_s: FloatArray | None = None
     most_connections: FloatArray | None = None
     latitude: FloatArray | None = None
     longitude: FloatArray | None = None
@@ -79,6 +81,8 @@ class ProblemChanges(TypedDict, total=False):
     price_per_gb: InUnitsLike | None
     shared: Sequence[SharedBottleneck]
     held: Sequence[Held]
+    shown_uplink_bytes_per_s: InUnitsLike | None
+    shown_downlink_bytes_per_s: InUnitsLike | None
     most_connections: npt.ArrayLike | None
     per_connection_bytes_per_s: InUnitsLike | None
     capacity_bytes_per_s: InUnitsLike | None

@@ -11,6 +11,7 @@ from datacollect.numbers.containers import ArrayAxis, texts_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
+from datacollect.problem.host_limits import SHOWN, shown_rates
 from datacollect.problem.manifest import require_fit
 from datacollect.problem.numbers import floats_of
 from datacollect.problem.one_number import SINCE_1970
@@ -107,7 +108,9 @@ def counted(problem: ProblemContents, given: Mapping[str, Any]) -> dict[str, Any
         return [(names[a], names[b]) for a, b in zip(*ends, strict=True)]
 
     hosts, links = (ArrayAxis("host", lambda: names),), (ArrayAxis("link", pairs),)
-    axes = dict.fromkeys((*HOST_COLUMNS, "most_connections", *PLACE_COLUMNS), hosts)
+    axes = dict.fromkeys(
+        (*HOST_COLUMNS, *SHOWN.values(), "most_connections", *PLACE_COLUMNS), hosts
+    )
     axes |= dict.fromkeys(LINK_COLUMNS[2:], links)
     measured = {key: given[key] for key in ("measured_s",) if key in given}
     others = {key: value for key, value in given.items() if key not in measured}
@@ -144,6 +147,19 @@ def with_rates(problem: ProblemContents, changes: Mapping[str, Any]) -> dict[str
     return changes
 
 
+def _changed_shown(problem: ProblemContents, changed: Set[str]) -> dict[str, Any]:
+    """Check what hosts were seen to do where it has changed; return it, frozen."""
+    found: dict[str, Any] = {}
+    for key in SHOWN.values():
+        given = getattr(problem, key)
+        if changed & {"names", key} and given is not None:
+            found[key] = rates = shown_rates(problem.names, key, given)
+            if rates is not None:
+                found[key] = rates = rates.copy()
+                rates.flags.writeable = False
+    return found
+
+
 def settle(problem: Any, changed: Set[str]) -> None:
     """Check what has changed of a `Problem`, and what refers to it; freeze arrays.
 
@@ -158,7 +174,11 @@ def settle(problem: Any, changed: Set[str]) -> None:
         object.__setattr__(problem, "most_connections", None)  # nowhere limited
     if changed & {"names", "destination"}:
         require_hosts(problem.names, problem.destination)
-    columns = changed_columns(problem, changed) | changed_places(problem, changed)
+    columns: dict[str, Any] = {
+        **changed_columns(problem, changed),
+        **changed_places(problem, changed),
+        **_changed_shown(problem, changed),
+    }
     for key, array in columns.items():
         object.__setattr__(problem, key, array)
     if changed & {"names", "link_from", "link_to", "shared"}:

@@ -34,6 +34,7 @@ PAIR = ListOf(NAME, 2, 2, 'must be a pair ["from", "to"]')
 SOURCE_NAME = "Whose backlog the data are part of."
 BYTES_RANGE = "First byte of the range, counted within the source's backlog."
 _HOST_RATE = replace(BANDWIDTH, remedy=UNLIMITED)
+_SHOWN_RATE = replace(CAPACITY, remedy="leave it out where nothing was seen")
 
 
 _RATES = (
@@ -50,8 +51,20 @@ def _limit(name: str, what: str, *, has_periods: bool) -> Field:
     )
     return Field(
         name,
-        HostRate(_HOST_RATE, has_periods),
-        f"{what}, in bytes per second: a number, {by_time}; unlimited if absent.",
+        HostRate(_HOST_RATE, has_periods, may_be_none=True),
+        f'{what}, in bytes per second: a number, {by_time}; unlimited if absent; "none" where it '
+        "is known that there is no limit.",
+    )
+
+
+def _shown(name: str, does: str) -> Field:
+    """Return what a host has been seen to do, which is no limit."""
+    return Field(
+        name,
+        _SHOWN_RATE,
+        f"The most that the host was seen to {does} at once in a test, a flood or a pull, in bytes "
+        "per second. No limit: plans say where they lean on more. By default, and at least, the "
+        "bandwidth of one of its links.",
     )
 
 
@@ -91,6 +104,8 @@ def _host(*more: Field, has_periods: bool) -> Table:
                 "What all links into the host carry together",
                 has_periods=has_periods,
             ),
+            _shown("shown_uplink_bytes_per_s", "send"),
+            _shown("shown_downlink_bytes_per_s", "receive"),
             Field(
                 "most_connections",
                 Whole("connections", stop=None, remedy=UNLIMITED),

@@ -20,8 +20,9 @@ from datacollect.problem.calendar_tree import calendar_tree
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
-from datacollect.problem.host_limits import LIMITS, said_of, split_hourly, with_hours
+from datacollect.problem.host_limits import LIMITS, SHOWN, said_of, split_hourly, with_hours
 from datacollect.problem.hosts import Held, SharedBottleneck
+from datacollect.problem.hourly_rates import NO_LIMIT, is_no_limit
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import backlogs_of_files, read_manifest
 
@@ -94,6 +95,7 @@ def contents_of(
         held=held,
         storage_bytes=_or_unlimited("storage_bytes", hosts),
         **limits,
+        **_shown(hosts),
         most_connections=_or_unlimited("most_connections", hosts),
         # None becomes NaN.
         latitude=np.array([host["latitude"] for host in hosts.values()], dtype=float),
@@ -284,13 +286,23 @@ def _limits(
     said = {
         key: [
             math.inf
-            if host[key] is None
+            if host[key] is None or is_no_limit(host[key])
             else _forecast(host[key], join(join("hosts", name), key), periods_s)
             for name, host in hosts.items()
         ]
         for key in LIMITS
     }
     return split_hourly(said, 1 if periods_s is None else len(periods_s))
+
+
+def _shown(hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what hosts were seen to do; of those without a limit, whatever is asked."""
+    return {
+        shown: np.array(
+            [math.inf if is_no_limit(each[key]) else each[shown] or 0.0 for each in hosts.values()]
+        )
+        for key, shown in SHOWN.items()
+    }
 
 
 def _forecast(rates: Any, place: str, periods_s: list[float] | None) -> Any:
@@ -369,6 +381,11 @@ def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
         limit = getattr(problem, key)
         if limit[0, i] < math.inf:
             tree[key] = said_of(limit, i)
+        rates = getattr(problem, SHOWN[key])
+        if rates is not None and np.isinf(rates[i]):
+            tree.setdefault(key, NO_LIMIT)  # a limit counts, whatever was seen
+        elif rates is not None and rates[i]:
+            tree[SHOWN[key]] = float(rates[i])
     if problem.most_connections is not None and problem.most_connections[i] < math.inf:
         tree["most_connections"] = int(problem.most_connections[i])
     if problem.latitude is not None and problem.longitude is not None:

@@ -14,8 +14,9 @@ from datacollect.numbers.containers import by_name, opened
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.fields import COUNTED
-from datacollect.problem.host_limits import LIMITS
+from datacollect.problem.host_limits import LIMITS, SHOWN
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+from datacollect.problem.hourly_rates import is_no_limit
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.problem.with_units import in_units
 
@@ -34,6 +35,7 @@ NODE_ATTRIBUTES = (
     "storage_bytes",
     "uplink_bytes_per_s",
     "downlink_bytes_per_s",
+    *SHOWN.values(),
     "most_connections",
     *PLACE_COLUMNS,
 )
@@ -158,7 +160,8 @@ def _without(data: Mapping[str, Any], key: str) -> dict[str, Any]:
 def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
     """Return the directed graph that `contents_of_graph` reads back as the same contents.
 
-    Unlimited storage, uplinks and downlinks are left out.
+    Unlimited storage, uplinks and downlinks are left out. What a host without a limit was seen to
+    do is infinite.
 
     Examples
     --------
@@ -185,11 +188,12 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
         limit = getattr(problem, key)
         for i in np.flatnonzero((limit != limit[0]).any(axis=0)).tolist():
             per_host[key][i] = limit[:, i].tolist()
+    of_shown = frozenset(SHOWN.values())
     nodes = {
         name: {
             key: x
             for key, column in per_host.items()
-            if isinstance(x := column[i], list) or x < math.inf
+            if isinstance(x := column[i], list) or (x > 0 if key in of_shown else x < math.inf)
         }
         for i, name in enumerate(problem.names)
     }
@@ -279,7 +283,8 @@ def _host_of_node(node: Any, data: Mapping[str, Any]) -> Host:
     _reject_near_misses(data, NODE_ATTRIBUTES, where)
     values = {key: _plain(data[key], key, where) for key in NODE_ATTRIBUTES if key in data}
     for key, value in values.items():
-        _require_numbers(value, f"{where}: {key}", may_be_several=key in LIMITS)
+        if not (key in LIMITS and is_no_limit(value)):
+            _require_numbers(value, f"{where}: {key}", may_be_several=key in LIMITS)
     return Host(node, **values)
 
 
@@ -303,6 +308,8 @@ def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
 
 def _plain(value: Any, key: str, where: str) -> Any:
     """Return an attribute with numbers where it has texts with units."""
+    if key in LIMITS and is_no_limit(value):
+        return value
     return in_units(value, COUNTED[key], f"{where}: {key}") if key in COUNTED else value
 
 

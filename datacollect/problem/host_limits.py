@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 LIMITS = ("uplink_bytes_per_s", "downlink_bytes_per_s")
 
+# Of each limit, what a host was seen to do: a lower bound, infinite where there is no limit.
+SHOWN = dict(zip(LIMITS, ("shown_uplink_bytes_per_s", "shown_downlink_bytes_per_s"), strict=True))
+
 
 def with_hours(
     contents: ProblemContents,
@@ -130,6 +133,30 @@ def reject_partly_unlimited(names: Sequence[str], key: str, limit: FloatArray) -
             f"host {names[i]!r}: {key} must be finite in every period, or unlimited in all, got "
             f"inf in period {int(np.argmax(np.isinf(limit[:, i])))}; write what its line carries"
         )
+
+
+def shown_rates(names: Sequence[str], key: str, values: npt.ArrayLike) -> FloatArray | None:
+    """Return what hosts were seen to do, 0 where nothing was; None where nothing was of any.
+
+    Raises
+    ------
+    ProblemError
+        There is not one number for each host, or one below 0.
+
+    Examples
+    --------
+    >>> shown_rates(["S", "D"], "shown_uplink_bytes_per_s", [5.0, 0.0]).tolist()
+    [5.0, 0.0]
+    """
+    rates = one_per_host(key, values, len(names))
+    bad = ~(rates >= 0)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ProblemError(
+            f"host {names[i]!r}: {key} must be >= 0, got {rates[i]:g}; write 0 where nothing was "
+            "seen"
+        )
+    return rates if rates.any() else None
 
 
 def said_of(limit: FloatArray, host: int) -> float | list[float]:

@@ -40,6 +40,10 @@ class Host:
         What all links out of it, or into it, carry together; infinite by default. One number per
         period of the problem's ``periods_s``, or rates from hours of the day on, every day:
         ``"08:00 10 Mbit/s, 20:00 1 Gbit/s"``, for which the problem needs a start.
+        ``"none"`` where it is known that there is no limit: then nobody doubts it.
+    shown_uplink_bytes_per_s, shown_downlink_bytes_per_s : float or str
+        The most that it was seen to send, or to receive, at once: a lower bound and no limit.
+        Plans say where they lean on more; by default on more than one of its links carries.
     most_connections : int or float
         Connections that begin or end there at a time, where plans count them; infinite by default.
     latitude, longitude : float, optional
@@ -54,6 +58,8 @@ class Host:
     storage_bytes: Bytes = math.inf
     uplink_bytes_per_s: BytesPerS | Sequence[BytesPerS] = math.inf
     downlink_bytes_per_s: BytesPerS | Sequence[BytesPerS] = math.inf
+    shown_uplink_bytes_per_s: BytesPerS = 0.0
+    shown_downlink_bytes_per_s: BytesPerS = 0.0
     most_connections: float = math.inf
     latitude: float | None = None
     longitude: float | None = None

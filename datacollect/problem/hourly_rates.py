@@ -19,6 +19,9 @@ from datacollect.problem.windows import EVERY_DAY, SAID_DAYS, days_of
 if TYPE_CHECKING:
     from datacollect.files.kinds import Kind, Schema
 
+# What a host says that has no limit, as opposed to one of which nobody knows.
+NO_LIMIT = "none"
+
 LIKE = (
     'write it like "08:00 10 Mbit/s, 20:00 1 Gbit/s" or '
     '"Mo-Fr 08:00 10 Mbit/s, Mo-Fr 20:00 1 Gbit/s, Sa Su 1 Gbit/s"'
@@ -63,15 +66,20 @@ class HostRate:
     number : Number
     has_periods : bool
         Whether the file has periods, and lists therefore mean something.
+    may_be_none : bool
+        Whether it can be said that there is no limit: `NO_LIMIT`.
     """
 
     number: Number
     has_periods: bool = True
+    may_be_none: bool = False
 
-    def read(self, value: Any, place: str) -> float | list[float] | HourlyRate:
+    def read(self, value: Any, place: str) -> float | list[float] | HourlyRate | str:
         """Return what it says, or what it has said; how long a list is to be the caller knows."""
         if isinstance(value, HourlyRate):
             return value
+        if self.may_be_none and is_no_limit(value):
+            return NO_LIMIT
         if isinstance(value, str) and has_hours(value):
             return hourly_rate(value, place, self.number)
         if not self.has_periods and isinstance(value, list | tuple):
@@ -82,10 +90,20 @@ class HostRate:
     def schema(self) -> Schema:
         """Return the JSON Schema of a number, a text or a list."""
         one = self.number.schema()
-        rates = {**one, "pattern": f"{one['pattern']}|{_SCHEMA_PATTERN}"}
+        no_limit = f"|^{NO_LIMIT}$" if self.may_be_none else ""
+        rates = {**one, "pattern": f"{one['pattern']}|{_SCHEMA_PATTERN}{no_limit}"}
         if not self.has_periods:
             return rates
         return {**rates, "type": [*one["type"], "array"], "items": one, "minItems": 1}
+
+
+def is_no_limit(value: object) -> bool:
+    """Whether a limit says that there is none.
+
+    >>> is_no_limit("none"), is_no_limit(None)
+    (True, False)
+    """
+    return isinstance(value, str) and value == NO_LIMIT
 
 
 def has_hours(text: str) -> bool:

@@ -79,6 +79,9 @@ class Problem(ProblemContents):
     bandwidth_intervals : mapping of (str, str) to mapping, or None
         By (from, to) what measurements say of links' bandwidths, as problem files have it. Plans do
         not depend on it; it vanishes with the bandwidths.
+    shown_uplink_bytes_per_s, shown_downlink_bytes_per_s : ndarray, shape (n_hosts,), or None
+        As in `Host`, 0 where nothing was seen, infinite where it is known that there is no limit;
+        None where nothing is known of any host. Plans do not depend on them.
     most_connections : ndarray of float, shape (n_hosts,), or None
         As in `Host`; None where no host limits them.
     latitude, longitude : ndarray of float, shape (n_hosts,), or None
@@ -361,8 +364,9 @@ class Problem(ProblemContents):
             The host that collects.
         hosts : DataFrame, optional
             Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
-            ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``, ``latitude``,
-            ``longitude``; NaN is the default of `Host`. Cells may be texts with units; of uplinks
+            ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``shown_uplink_bytes_per_s``,
+            ``shown_downlink_bytes_per_s``, ``most_connections``, ``latitude``, ``longitude``; NaN
+            is the default of `Host`. Cells may be texts with units; of uplinks
             and downlinks lists with one number per period. It lists all hosts, in their order.
             Without it hosts are all names in links and backlogs: in the order of a square table,
             sorted otherwise.
@@ -424,13 +428,14 @@ class Problem(ProblemContents):
         graph : networkx.DiGraph
             Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
             ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
-            ``most_connections``, ``latitude``, ``longitude``), all optional; uplinks and downlinks
-            may be lists with one number per period. Edges are links, with
-            ``bandwidth_bytes_per_s`` (a number, or a list with one per period) and optionally
-            ``price_per_gb``, ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and
-            ``competitors``. Attributes of the graph, all optional: ``destination``, ``periods_s``,
-            ``shared`` (of `SharedBottleneck`), ``held`` (of `Held`). Other attributes are ignored,
-            unless they look like one of these that is missing.
+            ``shown_uplink_bytes_per_s``, ``shown_downlink_bytes_per_s``, ``most_connections``,
+            ``latitude``, ``longitude``), all optional; uplinks and downlinks may be lists
+            with one number per period. Edges are links, with ``bandwidth_bytes_per_s`` (a number,
+            or a list with one per period) and optionally ``price_per_gb``,
+            ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and ``competitors``.
+            Attributes of the graph, all optional: ``destination``, ``periods_s``, ``shared`` (of
+            `SharedBottleneck`), ``held`` (of `Held`). Other attributes are ignored, unless they
+            look like one of these that is missing.
         destination : str, optional
             Overrides the graph's attribute.
         backlog : mapping, str or number, optional

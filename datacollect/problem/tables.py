@@ -20,8 +20,8 @@ from datacollect.numbers.containers import (
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
-from datacollect.problem.host_limits import LIMITS
-from datacollect.problem.hourly_rates import has_hours
+from datacollect.problem.host_limits import LIMITS, SHOWN
+from datacollect.problem.hourly_rates import has_hours, is_no_limit
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import floats_of, numbers_of
 from datacollect.problem.one_number import SINCE_1970
@@ -43,6 +43,7 @@ HOST_COLUMNS = (
     "storage_bytes",
     "uplink_bytes_per_s",
     "downlink_bytes_per_s",
+    *SHOWN.values(),
     "most_connections",
     *PLACE_COLUMNS,
 )
@@ -387,19 +388,24 @@ def _host_names(hosts: pd.DataFrame) -> list[str]:
 
 
 def _host_limits(hosts: pd.DataFrame | None, n_hosts: int, n_periods: int) -> dict[str, Any]:
-    limits = {}
+    limits, without = {}, {}
     for column in HOST_COLUMNS:
-        default = 0.0 if column == "release_s" else math.inf
+        default = 0.0 if column in ("release_s", *SHOWN.values()) else math.inf
         default = math.nan if column in PLACE_COLUMNS else default
         limits[column] = np.full(n_hosts, default)
         if hosts is not None and column in hosts:
             values = hosts[column]
+            if column in LIMITS:
+                without[column] = np.array([is_no_limit(cell) for cell in values])
+                values = values.mask(without[column], math.nan) if without[column].any() else values
             given = (
                 _by_period(values, column, n_periods)
                 if column in LIMITS
                 else _numbers_of(hosts, column, "hosts")
             )
             limits[column] = np.where(np.isnan(given), default, given)
+    for column, has_none in without.items():
+        limits[SHOWN[column]][has_none] = math.inf
     return limits
 
 

@@ -72,6 +72,8 @@ def tree_of(schedule: ScheduleContents) -> dict[str, Any]:
     }
     if schedule.connections is not None:
         tree["connections"] = schedule.connections
+    if schedule.cautious:
+        tree["cautious"] = True
     if schedule.most_by_s is not None:
         tree["most_by_s"] = float(schedule.most_by_s)
     if schedule.hosts:

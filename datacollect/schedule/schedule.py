@@ -17,14 +17,18 @@ from datacollect.schedule.data.contents import ScheduleContents
 from datacollect.schedule.data.fields import SCHEDULE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     import pandas as pd
 
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.assumptions import Assumptions
     from datacollect.schedule.data.contents import ScheduleChanges
+
+# Where a schedule keeps what finds its assumptions: no part of what it says.
+_FINDS_ASSUMPTIONS = "_finds_assumptions"
 
 _COUNTED = counted_fields(SCHEDULE)
 
@@ -77,6 +81,8 @@ class Schedule(ScheduleContents):
         So many connections at a time were to be shared out; None: one per hop of each route.
     hosts : tuple of str
         All hosts of the problem; empty where that is not known, as of old files.
+    cautious : bool
+        Whether it was planned to lean on nothing, see `assumptions`.
     """
 
     @property
@@ -85,6 +91,30 @@ class Schedule(ScheduleContents):
         if self.lower_bound_s <= 0:
             return 0.0
         return max(0.0, self.makespan_s / self.lower_bound_s - 1.0)
+
+    @cached_property
+    def assumptions(self) -> Assumptions | None:
+        """What it counts on that nobody has shown of hosts; None where that is not known.
+
+        A plan that leans on a host is planned again, once, when this is first asked for: by what
+        was shown. Schedules from files do not know their problems: `explain` tells it of them.
+        """
+        find = vars(self).get(_FINDS_ASSUMPTIONS)
+        return None if find is None else find(self)
+
+    def finds_assumptions_by(self, find: Callable[[Schedule], Assumptions] | None) -> None:
+        """Have a method say what finds the assumptions; who only uses schedules need not."""
+        vars(self)[_FINDS_ASSUMPTIONS] = find
+
+    def as_method(self, name: str) -> Schedule:
+        """Return the same plan under the name of a method, which knows its assumptions, too."""
+        other = self.replace(method=name)
+        other.finds_assumptions_by(vars(self).get(_FINDS_ASSUMPTIONS))
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what other processes get: without what finds the assumptions, and its problem."""
+        return {key: value for key, value in vars(self).items() if key != _FINDS_ASSUMPTIONS}
 
     @property
     def n_transfers(self) -> int:

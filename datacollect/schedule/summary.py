@@ -27,6 +27,15 @@ SUMMARY_KEYS = (
 )
 
 
+def assumptions_tree(schedule: Schedule) -> dict[str, Any] | None:
+    """Return what a plan leans on, as ``--json`` shows it; None where that is not known.
+
+    Apart from `summary`, as it may take one more plan.
+    """
+    found = schedule.assumptions
+    return None if found is None else found.to_dict()
+
+
 def summary(schedule: Schedule, money: float | None = None) -> dict[str, Any]:
     """Return the object that ``datacollect plan --json`` prints.
 

@@ -91,7 +91,9 @@ class Accepting:
         # By ticket and entry: what one has spoilt is nothing to another.
         self._spoilt_bytes = Counter(kept.spoilt_bytes)
         # By upload: so many of its bytes may be here, those that are included.
-        self._claims = {each.id: _claim_of(each, each.offset) for each in kept.unfinished}
+        self._claims = {each.id: each.offset for each in kept.unfinished}
+        for each in kept.unfinished:
+            self._claim(each, each.offset)  # there may be less room than each would have alone
         # Who pushes: its upload, and the offset at which it began.
         self._writing: dict[int, tuple[Upload, int, int]] = {}
         self.last_contact_s = kept.last_contact_s

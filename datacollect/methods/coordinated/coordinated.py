@@ -15,6 +15,8 @@ from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part,
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.keeping import planned_keeping
+from datacollect.methods.leaning.assumptions import asking
+from datacollect.methods.leaning.cautious import planned_cautiously
 from datacollect.methods.options.arguments import (
     deadline_in_seconds,
     require_finish,
@@ -49,6 +51,7 @@ def coordinated(
     solver: Solver = "auto",
     time_limit_s: Seconds | None = None,
     derate: float = NOT_DERATED,
+    cautious: bool = False,
     most_transfers: int | None = None,
     connections: int | None = None,
     keep_relayed: bool = False,
@@ -92,6 +95,9 @@ def coordinated(
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
         and its lower bound is the problem's own.
+    cautious : bool
+        Have no host send or receive more at once than was shown of it, or than direct has it do:
+        the plan leans on nothing (`Schedule.assumptions`).
     most_transfers : int, optional
         Each host sends and receives at most this many transfers at once. A heuristic plans that;
         its `gap` is counted from the lower bound without this limit.
@@ -157,20 +163,30 @@ def coordinated(
         solver=solver,
         time_limit_s=time_limit_s,
         derate=derate,
+        cautious=cautious,
         most_transfers=most_transfers,
         finish=finish,
         connections=connections,
         keep_relayed=keep_relayed,
         settle_ties=settle_ties,
     )
-    budget = Budget.begin(solver, time_limit_s, settle_ties=settle_ties)
+    return asking(_judged(problem, options), problem, options)
+
+
+def _judged(problem: Problem, options: CoordinatedOptions) -> Schedule:
+    """Plan, and judge the plan; a cautious one by what hosts were shown to do."""
+    prefer, slot_s = options.prefer, options.slot_s
+    budget = Budget.begin(options.solver, options.time_limit_s, settle_ties=options.settle_ties)
+    if options.cautious:
+        plan = partial(_judged, options=replace(options, cautious=False))
+        return planned_cautiously(problem, options.derate, budget, plan)
     plan = partial(coordinated_candidate, options=options, budget=budget)
     # To end as early as possible comes first; among such plans as much as possible arrives early.
     otherwise = None
     if prefer == "earliest-arrival" and slot_s is None:
         fastest = replace(options, prefer=DEFAULT)
         otherwise = partial(_as_wished, plan=partial(plan, options=fastest), prefer=prefer)
-    is_plain = slot_s is None and most_transfers is None and connections is None
+    is_plain = slot_s is None and options.most_transfers is None and options.connections is None
     in_slots = partial(_in_slots, options=options, budget=budget) if is_plain else None
     deadline_s = options.deadline_s
     return judged(problem, plan, with_cuts_at_files, otherwise, in_slots, deadline_s=deadline_s)
@@ -199,6 +215,11 @@ def coordinated_candidate(
 ) -> Schedule:
     """Plan as `coordinated` does, but for files; not judged yet."""
     _require(problem, options)
+    if options.cautious:
+        plan = partial(
+            coordinated_candidate, options=replace(options, cautious=False), budget=budget
+        )
+        return planned_cautiously(problem, options.derate, budget, plan)
     if options.keep_relayed:
         plan = partial(
             coordinated_candidate, options=replace(options, keep_relayed=False), budget=budget

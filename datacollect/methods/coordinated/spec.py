@@ -9,7 +9,14 @@ from datacollect.files.choices import Preference
 from datacollect.files.kinds import Choice, Flag, Instant, Number, Whole
 from datacollect.methods.options.names import COORDINATED, EARLY, FINISHES
 from datacollect.methods.options.option import MethodOptions, Option, option
-from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER, TIME_LIMIT_S
+from datacollect.methods.options.shared import (
+    CAUTIOUS,
+    CHUNK_S,
+    DERATE,
+    SLOT_S,
+    SOLVER,
+    TIME_LIMIT_S,
+)
 from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
@@ -72,6 +79,7 @@ class CoordinatedOptions(MethodOptions):
     finish: Finish = option(FINISH, EARLY)
     time_limit_s: float | None = option(TIME_LIMIT_S)
     derate: float = option(DERATE, 1.0)
+    cautious: bool = option(CAUTIOUS, False)
     most_transfers: int | None = option(
         Option(
             Whole(minimum=1),

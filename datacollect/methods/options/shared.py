@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from datacollect.files.kinds import Choice, Number, Share
+from datacollect.files.kinds import Choice, Flag, Number, Share
 from datacollect.methods.options.option import Option
 from datacollect.solvers.registry import Solver
 
@@ -30,6 +30,13 @@ DERATE = Option(
     "Plan on this part of all links' bandwidths, such as 0.8; the schedule is valid for all of "
     "them.",
     recorded="derate",
+)
+CAUTIOUS = Option(
+    Flag(),
+    "Lean on nothing: no host sends or receives more at once than was shown of it, or than direct "
+    "has it do.",
+    recorded="cautious",
+    lacking="which leans on no host",
 )
 TIME_LIMIT_S = Option(
     Number("seconds", positive=True),

@@ -162,7 +162,7 @@ class MethodSpec:
 
     def _named(self, schedule: Schedule) -> Schedule:
         """Return a plan with the name by which it is carried out and explained: its own."""
-        return schedule if schedule.method == self.name else schedule.replace(method=self.name)
+        return schedule if schedule.method == self.name else schedule.as_method(self.name)
 
     def replanner(self) -> Callable[[Problem, Schedule, Progress, Any], Schedule] | None:
         """Return what plans the rest close to the plan before, if anything does."""

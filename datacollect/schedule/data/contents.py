@@ -51,6 +51,7 @@ class ScheduleContents:
     connections: int | None = None
     most_by_s: float | None = None
     hosts: tuple[str, ...] = ()
+    cautious: bool = False
 
 
 class _ScheduleWords(TypedDict, total=False):
@@ -64,7 +65,7 @@ class _ScheduleWords(TypedDict, total=False):
     derate: float | None
     most_transfers: int | None
     connections: int | None
-    hosts: tuple[str, ...]
+    cautious: bool
 
 
 class ScheduleRemarks(_ScheduleWords, total=False):

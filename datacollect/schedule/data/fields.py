@@ -11,7 +11,7 @@ from typing import get_args
 from datacollect.files.choices import First, Preference
 from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.kinds import ListOf, Number, Starts, Text, Whole
+from datacollect.files.kinds import Flag, ListOf, Number, Starts, Text, Whole
 from datacollect.problem.bandwidth_intervals import HIGH, LOW
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
@@ -163,6 +163,12 @@ SCHEDULE = Document(
             ListOf(NAME),
             "All hosts of the problem, those without work too; absent where that is not known.",
             default=(),
+        ),
+        Field(
+            "cautious",
+            Flag(),
+            "Planned so that no host does more at once than was shown of it.",
+            default=False,
         ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),

@@ -11,6 +11,7 @@ from datacollect.files.units import counted, format_bytes, format_duration
 if TYPE_CHECKING:
     import pandas as pd
 
+    from datacollect.schedule.data.assumptions import Assumptions
     from datacollect.transfer.protocol.patterns import Narrowing
     from datacollect.transfer.protocol.source import Assurance
     from datacollect.transfer.store.state.state import Missing
@@ -123,6 +124,8 @@ class Pulled:
         What could not be had, and why.
     assurances : tuple of Assurance
         What was verified of files of other servers, for each of them that has sent any.
+    assumptions : Assumptions or None
+        What the plan leans on, of a start with `plan_only`; None where bandwidths are not known.
     """
 
     complete: bool
@@ -139,6 +142,7 @@ class Pulled:
     narrowed_to: Narrowing | None = None
     to_come: tuple[ToCome, ...] = ()
     with_source: WithSource | None = None
+    assumptions: Assumptions | None = None
 
     @property
     def refetched_bytes(self) -> int:
@@ -231,5 +235,6 @@ class Pulled:
                 for each in self.to_come
             ],
             "with_source": None if self.with_source is None else self.with_source.to_dict(),
+            "assumptions": None if self.assumptions is None else self.assumptions.to_dict(),
             "assurances": [each._asdict() | {"text": each.text} for each in self.assurances],
         }

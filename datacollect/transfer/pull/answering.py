@@ -15,6 +15,7 @@ from datacollect.transfer.store.state.state import FileState, Missing
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from datacollect.schedule.data.assumptions import Assumptions
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.store.path_lookup import Displaced
@@ -39,6 +40,8 @@ class StartUse:
         By the clock that never jumps.
     predicted_s : float or None
         When the end is expected, from the start on.
+    assumptions : Assumptions or None
+        What the plan leans on, where no more than a plan was wanted.
     routes, route_sessions : Counter of tuple of str
         New bytes, and most sessions at a time, by hosts of the route.
     refetched : Counter of str
@@ -49,6 +52,7 @@ class StartUse:
 
     begun_s: float = field(default_factory=time.monotonic)
     predicted_s: float | None = None
+    assumptions: Assumptions | None = None
     routes: Counter[tuple[str, ...]] = field(default_factory=Counter)
     route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
     refetched: Counter[str] = field(default_factory=Counter)
@@ -109,6 +113,7 @@ def answer_of(
         narrowed_to=None if (view := state.last_view()).is_all else view,
         to_come=tuple(_to_come(state)),
         with_source=None if compared is None else _with_source(state, compared),
+        assumptions=use.assumptions,
     )
 
 

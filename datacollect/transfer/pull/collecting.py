@@ -164,6 +164,8 @@ class Collecting:
         self._by_hours(work)
         if work and (found := self._plan(work, closed_too=True)) and not self._hours:
             self._use.predicted_s = found.predicted_s
+            if found.predicted_s is not None:
+                self._use.assumptions = found.schedule.assumptions
 
     def _collect(self) -> None:
         hosts = self._hosts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import DatacollectError
 from datacollect.files.clock import zone_of
 from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, execution_of
-from datacollect.problem.hourly_rates import HourlyRate
+from datacollect.problem.hourly_rates import HourlyRate, is_no_limit
 from datacollect.problem.problem import Problem
 from datacollect.transfer.rates.spells import spell_of
 
@@ -124,6 +124,8 @@ def _narrowed(collection: Collection, said: Mapping[str, Any]) -> float | Hourly
     assert collection.limits.rate is not None
     rate = spell_of(collection.limits.rate, zone, time.time()).bytes_per_s
     downlink = said.get("downlink_bytes_per_s", math.inf)
+    if is_no_limit(downlink):
+        return rate
     if isinstance(downlink, HourlyRate):
         return replace(downlink, bytes_per_s=tuple(min(x, rate) for x in downlink.bytes_per_s))
     return min(float(downlink), rate)

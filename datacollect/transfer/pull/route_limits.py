@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from datacollect.files.clock import zone_of
+from datacollect.problem.hourly_rates import is_no_limit
 from datacollect.transfer.rates.pacer import Pacer
 from datacollect.transfer.rates.throttle import Throttle
 
@@ -49,7 +50,12 @@ class RouteLimits:
         hosts, links = collection.network["hosts"], collection.network["links"]
 
         def throttles(rates: dict[str, Rate | None]) -> dict[str, Throttle]:
-            return {name: Throttle(rate, zone) for name, rate in rates.items() if rate is not None}
+            limited = {
+                name: rate
+                for name, rate in rates.items()
+                if rate is not None and not is_no_limit(rate)
+            }
+            return {name: Throttle(rate, zone) for name, rate in limited.items()}
 
         self._destination = collection.destination
         self._lock = threading.Lock()

@@ -380,6 +380,85 @@ def test_offsets_and_room_are_those_of_a_simple_model(steps):
         assert core.reserved_bytes == sum(100 - offset for offset in offsets.values())
 
 
+class Room:
+    """A core and the disk beneath it: at a restart it starts with what uploads are here."""
+
+    def __init__(self, most_bytes):
+        self.most_bytes, self.spoilt, self.uploads = most_bytes, 0, {}
+        self.core, self.n_requests = core_of(most_bytes), 0
+
+    def begin(self, i, size, now_s):
+        wish = replace(wish_of(salt=i, ticket=i + 1), size=size)
+        done = self.core.handle(told.CreateAsked(0, now_s, wish, f"u{i}", 2**50))
+        if isinstance(done[-1], Tell):
+            self.uploads.setdefault(f"u{i}", [0, done[-1].upload.wish])
+        self.forget(done)
+
+    def push(self, upload, n_bytes, now_s):
+        offset, wish = self.uploads[upload]
+        # The last byte stays away: none becomes whole.
+        n_bytes = min(n_bytes, wish.size - offset - 1)
+        self.n_requests += 1
+        self.core.handle(told.WriteAsked(self.n_requests, upload, offset, n_bytes))
+        done = self.core.handle(told.Arrived(self.n_requests, now_s, n_bytes))
+        if not isinstance(done[-1], Refuse):
+            self.uploads[upload][0] += n_bytes
+            self.core.handle(told.WriteEnded(self.n_requests, now_s, b""))
+
+    def forget(self, done):
+        for each in done:
+            if isinstance(each, Forget):
+                self.spoilt += self.uploads.pop(each.upload)[0]
+
+    def restart(self):
+        here = [
+            told.Upload(name, wish, 10.0**6, offset)
+            for name, (offset, wish) in self.uploads.items()
+        ]
+        n_bytes = self.core.stored_bytes
+        kept = Kept(here, segment=1, closed={0: (n_bytes, 0.0)})
+        self.core = Accepting(EVENT, "north", self.most_bytes, EXPIRE_S, kept, Nothing())
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["begin", "push", "push", "end", "restart"]),
+            st.integers(0, 2),
+            st.integers(1, 12),
+        ),
+        max_size=30,
+    )
+)
+def test_no_more_is_promised_than_there_is_room_for_and_every_byte_has_an_owner(steps):
+    """Also after restarts, which do not know what was granted before."""
+    room = Room(12 * LEAST_CLAIM_BYTES)
+    for now_s, (what, i, n) in enumerate(steps):
+        if what == "begin" and f"u{i}" not in room.uploads:
+            room.begin(i, n * LEAST_CLAIM_BYTES, now_s)
+        elif what == "push" and f"u{i}" in room.uploads:
+            room.push(f"u{i}", n * LEAST_CLAIM_BYTES // 2, now_s)
+        elif what == "end" and f"u{i}" in room.uploads:
+            room.forget(end(room.core, f"u{i}", i))
+        elif what == "restart":
+            room.restart()
+        here = sum(offset for offset, _ in room.uploads.values())
+        assert room.core.stored_bytes == here + room.spoilt
+        assert room.core.stored_bytes + room.core.reserved_bytes <= room.most_bytes
+
+
+def test_a_restart_grants_no_more_than_there_is_room_for():
+    """Of 12: a has 2 and was granted 7, for want of room not 9; b has 1 and was granted 5."""
+    room = Room(12 * LEAST_CLAIM_BYTES)
+    room.begin(0, 12 * LEAST_CLAIM_BYTES, 0.0)
+    room.begin(1, 6 * LEAST_CLAIM_BYTES, 0.0)
+    for upload in ("u0", "u1", "u0"):
+        room.push(upload, LEAST_CLAIM_BYTES, 0.0)
+    for _ in range(2):
+        assert room.core.stored_bytes + room.core.reserved_bytes == room.most_bytes
+        room.restart()
+
+
 def test_what_is_told_is_not_what_others_go_on_with():
     core = core_of()
     create(core, wish_of())

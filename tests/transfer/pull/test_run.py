@@ -65,6 +65,27 @@ def test_given_links_decide_on_routes(agents, collection_of, tmp_path, monkeypat
     assert answer.predicted_makespan_s == pytest.approx(2.0, rel=0.2)
 
 
+@pytest.mark.parametrize("method", ["adaptive", "coordinated"])
+def test_a_plan_alone_says_what_it_leans_on(method, agents, collection_of, tmp_path, monkeypatch):
+    """6 MB at 3 MB/s take 2 s; S1 was shown to send 2, then 3 s; directly 6 s."""
+    monkeypatch.setattr(hosts, "SETTLE_S", 60.0)
+    one = agents("S1", {"x": data(6_000_000)})
+    relay = agents("R", connect_to={"S1": one.address})
+    links = [
+        {"from": "S1", "to": "D", "bandwidth_bytes_per_s": 1e6},
+        {"from": "S1", "to": "R", "bandwidth_bytes_per_s": 2e6},
+        {"from": "R", "to": "D", "bandwidth_bytes_per_s": 2e6},
+    ]
+    limits = {"D": {"downlink_bytes_per_s": "none"}}
+    collection = collection_of(one, relay, links=links, hosts=limits)
+    answer = dc.pull(collection, tmp_path / "into", method, plan_only=True)
+    found = answer.assumptions
+    assert [(load.host, load.direction) for load in found.leans_on] == [("S1", "out")]
+    assert found.makespan_s == pytest.approx(2.0, rel=0.01)
+    assert found.cautious_makespan_s == pytest.approx(3.0, rel=0.01)
+    assert answer.to_dict()["assumptions"]["matter"] is True
+
+
 def test_started_again_nothing_is_fetched(agents, collection_of, tmp_path):
     one = agents("S1", FILES)
     dc.pull(collection_of(one), tmp_path / "into")
