@@ -93,7 +93,7 @@ class Accepting:
         # By upload: so many of its bytes may be here, those that are included.
         self._claims = {each.id: each.offset for each in kept.unfinished}
         for each in kept.unfinished:
-            self._claim(each, each.offset)  # there may be less room than each would have alone
+            self._grow(each, each.offset)  # there may be less room than each would have alone
         # Who pushes: its upload, and the offset at which it began.
         self._writing: dict[int, tuple[Upload, int, int]] = {}
         self.last_contact_s = kept.last_contact_s
@@ -218,11 +218,13 @@ class Accepting:
     def _end_empty(self, event: messages.CreateAsked) -> list[Action]:
         """End uploads of which nothing has come for long, where somebody else needs their room."""
         done: list[Action] = []
+        free_bytes = self.free_bytes(event.free_bytes)
         for upload in [*self._uploads.values()]:
-            if event.wish.size <= self.free_bytes(event.free_bytes):
+            if event.wish.size <= free_bytes:
                 break
             since_s = event.now_s - (upload.expires_s - self._expire_s)
             if not upload.offset and since_s >= EMPTY_S:
+                free_bytes += self._claims[upload.id]
                 done += self._forget(upload)
         return done
 
@@ -283,7 +285,9 @@ class Accepting:
         if event.n_bytes > stop - upload.offset:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
-        if not self._claim(upload, upload.offset + event.n_bytes):
+        n_bytes = upload.offset + event.n_bytes
+        # Within what it has nothing is summed up: so are nearly all blocks.
+        if n_bytes > self._claims[upload.id] and not self._grow(upload, n_bytes):
             del self._writing[event.request]
             text = "there is no more room here; what has come waits, go on later or elsewhere"
             return [Refuse(event.request, NO_ROOM, text)]
@@ -302,7 +306,7 @@ class Accepting:
         self._segment_bytes += event.n_bytes
         return [*done, Keep(upload)]
 
-    def _claim(self, upload: Upload, n_bytes: int) -> bool:
+    def _grow(self, upload: Upload, n_bytes: int) -> bool:
         """Have room for so many bytes of an upload, and, as far as there is, for what may follow.
 
         How full the disk is, writing shows: it is not asked with each block.
@@ -313,7 +317,7 @@ class Accepting:
         granted = min(wanted, claim + free)
         if granted < n_bytes:
             return False
-        self._claims[upload.id] = max(claim, granted)
+        self._claims[upload.id] = granted
         return True
 
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
