@@ -64,7 +64,6 @@ class _ScheduleWords(TypedDict, total=False):
     derate: float | None
     most_transfers: int | None
     connections: int | None
-    hosts: tuple[str, ...]
 
 
 class ScheduleRemarks(_ScheduleWords, total=False):
@@ -92,6 +91,7 @@ class ScheduleChanges(_ScheduleWords, total=False):
     routes: tuple[Route, ...]
     columns: Transfers
     bottleneck: Bottleneck
+    hosts: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
