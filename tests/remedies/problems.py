@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import networkx as nx
 import pandas as pd
 from remedies.trying import Example, in_new_folder
 
 import datacollect as dc
+from datacollect.examples import upload_server
 
 START = "2026-11-22T20:00:00+01:00"
 BY_CONNECTIONS = {"per_connection_bytes_per_s": 1e6, "competitors": 1}
@@ -43,6 +46,13 @@ def in_frame(hosts=None, backlog=None, periods_s=None, n_rows=1, **columns):
 
 def of_matrix(rate=5.0, backlog_bytes=(10, 0)):
     return dc.Problem.from_matrix(["S", "D"], [[0.0, rate], [0.0, 0.0]], backlog_bytes, "D")
+
+
+def served(tree, what):
+    """Post to the shipped service."""
+    problem = of_matrix()
+    now = datetime(2026, 11, 29, tzinfo=UTC)
+    upload_server.Served.of(problem, dc.direct(problem), now).after(what, tree)
 
 
 def from_graph(graph):
@@ -307,6 +317,16 @@ EXAMPLES = [
         "got {} numbers; periods_s lists the starts of periods",
         lambda: in_frame(uplinks([1.0, 2.0])),
         lambda: in_frame(uplinks([1.0, 2.0]), periods_s=[0.0, 60.0]),
+    ),
+    Example(
+        "{} must be a number or one number per period ({}), got {}; periods_s lists the starts",
+        lambda: dc.NewLinks.from_names(of_matrix(), {("S", "D"): [1, 2]}),
+        lambda: dc.NewLinks.from_names(of_matrix(), {("S", "D"): [1, 2]}, periods_s=[0, 60]),
+    ),
+    Example(
+        "bandwidth_csv would be a file of this server; post links",
+        lambda: served({"bandwidth_csv": "links.csv"}, "progress"),
+        lambda: served({"S": {"D": 1}}, "links"),
     ),
     Example(
         "hours of the day need start, which tables do not have; use Problem.from_hosts",
