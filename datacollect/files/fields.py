@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.errors import ProblemError, naming, nearest_hint
 from datacollect.files.documents import document_name, folder_of, read_tree
-from datacollect.files.kinds import SHOWN_LENGTH, Kind, Schema, Text, join, shown, shown_text, wrong
+from datacollect.files.kinds import (
+    SHOWN_LENGTH,
+    Kind,
+    ListOf,
+    Schema,
+    Text,
+    join,
+    shown,
+    shown_text,
+    wrong,
+)
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -217,7 +227,7 @@ class Document(Table):
         if found == own:
             hints = ((key, kind) for key, kind in KINDS_BY_KEY if key in tree)
             found = next(
-                (kind for key, kind in hints if kind == own or key not in self.by_name), own
+                (kind for key, kind in hints if kind == own or self._lacks(key, tree)), own
             )
         if found != own:
             article = "an" if found[0] in "aeiou" else "a"
@@ -226,6 +236,11 @@ class Document(Table):
                 f'format must be "{self.format}"{got}: this is {article} {shown_text(found)}'
                 + (remedy and f"; {remedy}")
             )
+
+    def _lacks(self, key: str, tree: Mapping[str, Any]) -> bool:
+        """Whether no field takes what stands under a key; a list is no table of another kind."""
+        field = self.by_name.get(key)
+        return field is None or (isinstance(field.kind, ListOf) and isinstance(tree[key], dict))
 
 
 def _kind_of(form: Any) -> str:

@@ -31,6 +31,7 @@ from datacollect.bistro.upload_server.messages import (
 
 if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event as OfEvent
+    from datacollect.bistro.formats.receipt.upload_wish import Wish
     from datacollect.bistro.upload_server.messages import Action, Event, Kept, Known
 
 BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
@@ -208,12 +209,14 @@ class Accepting:
 
     def _spoilt(self, event: messages.CreateAsked) -> Refuse | None:
         """Refuse an entry of which too much was sent and given up."""
-        wish = event.wish
-        size = max(wish.size, wish.commitment.size)
-        if self._spoilt_bytes[wish.budget] <= MOST_SPOILT * size:
+        if not self._is_spoilt(event.wish):
             return None
         text = "too much of this was sent and given up; nothing more of it is taken here"
         return Refuse(event.request, 403, text)
+
+    def _is_spoilt(self, wish: Wish) -> bool:
+        size = max(wish.size, wish.commitment.size)
+        return self._spoilt_bytes[wish.budget] > MOST_SPOILT * size
 
     def _end_empty(self, event: messages.CreateAsked) -> list[Action]:
         """End uploads of which nothing has come for long, where somebody else needs their room."""
@@ -223,7 +226,7 @@ class Accepting:
             if event.wish.size <= free_bytes:
                 break
             since_s = event.now_s - (upload.expires_s - self._expire_s)
-            if not upload.offset and since_s >= EMPTY_S:
+            if not upload.offset and not upload.is_whole and since_s >= EMPTY_S:
                 free_bytes += self._claims[upload.id]
                 done += self._forget(upload)
         return done
@@ -326,7 +329,12 @@ class Accepting:
         upload, start, _ = self._writing.pop(event.request)
         if event.is_wrong:
             self._spoil(upload, upload.offset - start)
+            # What was spoilt lies there, and has had its room.
+            self._claims[upload.id] -= upload.offset - start
             upload.offset = start
+            if self._is_spoilt(upload.wish):
+                text = "too much of this came with wrong checksums; nothing more of it is taken"
+                return [*self._forget(upload), Refuse(event.request, 403, text)]
             text = "Upload-Checksum is not that of the bytes that came; send them again"
             return [Unlink(upload.id, start), Keep(upload), Refuse(event.request, CHECKSUM, text)]
         if upload.offset < upload.wish.size:

@@ -198,6 +198,49 @@ def test_who_sends_nothing_gives_way_to_who_would_be_refused():
     assert create(core, late, "u2", now_s=EXPIRE_S - 1.0)[-1].status == 507
 
 
+def test_what_is_whole_is_never_ended_for_want_of_room_however_small():
+    core = core_of(most_bytes=250)
+    empty = wish_of(b"")
+    create(core, empty, "a")
+    core.handle(told.WriteAsked(5, "a", 0, 0))
+    ended = told.WriteEnded(5, EMPTY_S, empty.sha256)
+    assert core.handle(ended)[-1].upload.is_whole
+    # Its group is on the way to the disk: its receipt will name a batch that must have its row.
+    large = wish_of(b"x" * 251, salt=1, ticket=2)
+    (refused,) = create(core, large, "b", now_s=EMPTY_S)
+    assert refused.status == 507
+
+
+def test_wrong_checksums_write_no_more_than_an_entry_may_spoil():
+    core = core_of(most_bytes=10**6)
+    create(core, wish_of())
+    statuses = []
+    for request in range(2 * MOST_SPOILT + 2):
+        if isinstance(core.handle(told.LookAsked(0, "a"))[-1], Refuse):
+            break
+        core.handle(told.WriteAsked(request, "a", 0, 100))
+        core.handle(told.Arrived(request, 0.0, 100))
+        ended = told.WriteEnded(request, 0.0, b"", is_wrong=True)
+        statuses.append(core.handle(ended)[-1].status)
+        assert core.stored_bytes + core.reserved_bytes <= 10**6
+    assert statuses == [460] * MOST_SPOILT + [403]
+    assert core.stored_bytes == (MOST_SPOILT + 1) * 100
+    assert create(core, wish_of(), "b")[-1].status == 403
+
+
+def test_spoilt_bytes_take_the_room_of_what_they_should_have_been():
+    core = core_of(most_bytes=250)
+    create(core, wish_of(), "a")
+    create(core, wish_of(salt=1, ticket=2), "b")
+    core.handle(told.WriteAsked(5, "a", 0, 100))
+    core.handle(told.Arrived(5, 0.0, 100))
+    core.handle(told.WriteEnded(5, 0.0, b"", is_wrong=True))
+    assert core.stored_bytes + core.reserved_bytes <= 250
+    assert push(core, "b", 100, 100)[-1].upload.is_whole
+    core.handle(told.WriteAsked(6, "a", 0, 100))
+    assert core.handle(told.Arrived(6, 0.0, 100))[-1].status == 507
+
+
 def test_an_entry_that_was_spoilt_counts_for_its_ticket():
     core = core_of(most_bytes=10**6)
     for i in range(2):
