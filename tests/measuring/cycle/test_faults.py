@@ -120,6 +120,7 @@ def n_calls(hosts, folder) -> int:
 )
 def test_whatever_ends_a_cycle_anywhere_it_goes_on(tmp_path, hosts, asked, first, error, each):
     """Twelve tests, and what is kept beside them; calls of the disk fail once, all or a fifth."""
+    run(hosts, tmp_path / "first")  # what is loaded once opens its files once
     n = n_calls(hosts, tmp_path / "whole")
     assert n > 30
     for number in range(min(first, each), n + 1, each):
