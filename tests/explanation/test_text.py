@@ -66,7 +66,8 @@ def test_the_text_of_any_plan_fits_and_its_tree_is_json(problem, data):
     assert max(map(len, found.text.splitlines())) <= 80
     tree = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     # What programs have read since the first version is still there.
-    assert set(tree) == {"lower_bound_s", "bottleneck", "binds", "relax", "sources", "plan"}
+    first = {"lower_bound_s", "bottleneck", "binds", "relax", "sources", "plan"}
+    assert set(tree) == {*first, "cautious_lower_bound_s"}
     assert set(tree["relax"]) == {"alone", "pairs", "n_candidates", "text"}
     assert {"method", "makespan_s", "excess_s", "parts"} <= set(tree["plan"])
     known = {"source", "n_bytes", "finish_s", "alone_s", "limited_by", "text"}
