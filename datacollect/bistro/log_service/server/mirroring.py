@@ -140,8 +140,9 @@ class MirrorFolder:
                     self.published_size = copy.size
                 self.trouble, self.n_written = "", n_given
                 self._written(self)
-            except (DatacollectError, OSError) as error:
-                self.trouble = str(error)
+            except Exception as error:  # noqa: BLE001 - said as this mirror's trouble, tried again
+                expected = isinstance(error, DatacollectError | OSError)
+                self.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
                 with self._news:
                     self._head = self._head or head
                     self._published = published | self._published

@@ -250,14 +250,22 @@ def test_disk_that_hangs_holds_up_neither_the_log_nor_its_end(tmp_path, mirror, 
 
 
 @pytest.mark.slow
-def test_full_disk_of_a_mirror_is_named_and_made_up_for(tmp_path, mirror, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "full"), "no room is left on its disk"),
+        (ValueError("nobody expects it"), "ValueError: nobody expects it"),
+    ],
+    ids=["full", "surprise"],
+)
+def test_trouble_of_a_mirror_is_named_and_made_up_for(tmp_path, mirror, monkeypatch, error, words):
     monkeypatch.setattr(mirroring, "AWAY_S", 0.3)
     is_full = True
     real = log_copy.name_durably
 
     def named(beside, path, **options):
         if is_full and mirror in path.parents:
-            raise OSError(errno.ENOSPC, "full")
+            raise error
         return real(beside, path, **options)
 
     monkeypatch.setattr(log_copy, "name_durably", named)
@@ -273,7 +281,7 @@ def test_full_disk_of_a_mirror_is_named_and_made_up_for(tmp_path, mirror, monkey
             at += 1
 
     keeper = run_log(tmp_path / "log", [mirror], work)
-    assert "no room is left on its disk" in keeper.said[0]
+    assert words in keeper.said[0]
     assert "holds all" in keeper.said[1]
 
 
