@@ -57,17 +57,44 @@ def planned_on_part(
     InfeasibleError
         As the method does; says what it was planned on.
     """
+    what = f"planned on derate = {derate:g} of all links' bandwidths"
+    schedule = planned_on_less(problem, derated(problem, derate), what, budget, plan)
+    return schedule.replace(derate=derate)
+
+
+def planned_on_less(
+    problem: Problem,
+    less: Problem,
+    what: str,
+    budget: Budget,
+    plan: Callable[[Problem], Schedule],
+) -> Schedule:
+    """Plan for a problem that allows less; return the schedule as one of the problem itself.
+
+    Parameters
+    ----------
+    problem, less : Problem
+        Whatever is valid for the second is valid for the first.
+    what : str
+        By what it was planned, for the message where nothing can arrive so.
+    budget : Budget
+        For the lower bound, which is the first problem's.
+    plan : function of Problem
+        A method with its options.
+
+    Raises
+    ------
+    InfeasibleError
+        As the method does; says what it was planned by.
+    """
     optimum = fluid_optimum(problem, budget)
     try:
-        schedule = plan(derated(problem, derate))
+        schedule = plan(less)
     except InfeasibleError as error:
-        raise InfeasibleError(
-            f"{error}; planned on derate = {derate:g} of all links' bandwidths", error.hosts
-        ) from None
+        raise InfeasibleError(f"{error}; {what}", error.hosts) from None
     return schedule.replace(
         lower_bound_s=optimum.makespan_s,
         bottleneck=optimum.bottleneck,
         problem_sha256=problem.sha256,
         status=HEURISTIC if schedule.status == OPTIMAL else schedule.status,
-        derate=derate,
     )

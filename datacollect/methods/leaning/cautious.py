@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError
-from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.finishing.derating import NOT_DERATED
+from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_less
 from datacollect.methods.leaning.loads import (
     INSTANT,
     host_loads,
@@ -17,7 +15,6 @@ from datacollect.methods.leaning.loads import (
     shown_bytes_per_s,
 )
 from datacollect.problem.other_rates import with_host_limits
-from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,15 +81,5 @@ def planned_cautiously(
     careful = cautious_problem(problem, derate)
     if careful is problem:
         return plan(problem).replace(cautious=True)
-    optimum = fluid_optimum(problem, budget)
-    try:
-        schedule = plan(careful)
-    except InfeasibleError as error:
-        raise InfeasibleError(f"{error}; planned by what was shown of hosts", error.hosts) from None
-    return schedule.replace(
-        lower_bound_s=optimum.makespan_s,
-        bottleneck=optimum.bottleneck,
-        problem_sha256=problem.sha256,
-        status=HEURISTIC if schedule.status == OPTIMAL else schedule.status,
-        cautious=True,
-    )
+    what = "planned by what was shown of hosts"
+    return planned_on_less(problem, careful, what, budget, plan).replace(cautious=True)
