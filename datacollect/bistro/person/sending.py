@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.event.statements import give_up_statement
+from datacollect.bistro.formats.event.statements import GIVE_UP_HEADER, give_up_statement
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.formats.receipt.upload_wish import push_metadata
 from datacollect.bistro.formats.sealing.keep import ciphertext_of
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from datacollect.net.http_asking import Answer
 
 PUSH_TYPE = "application/offset+octet-stream"
-# By which an entry's owner, and nobody else, has an upload forgotten.
-SIGNATURE_HEADER = "Datacollect-Signature"
 # How long connecting, an answer, or a block may take.
 STALL_S = 30.0
 
@@ -127,7 +125,7 @@ class Sender:
         if isinstance(step, End):
             upload = step.path.rpartition("/")[2]
             said = give_up_statement(self._event.id, bistro.key, upload)
-            headers[SIGNATURE_HEADER] = base64.b64encode(kept.owner.sign(said)).decode()
+            headers[GIVE_UP_HEADER] = base64.b64encode(kept.owner.sign(said)).decode()
             return asker.ask("DELETE", step.path, headers)
         return asker.ask("HEAD", step.path, headers)
 

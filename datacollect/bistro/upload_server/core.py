@@ -12,7 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S, MOST_SEGMENT_BYTES
-from datacollect.bistro.formats.event.statements import give_up_statement, is_by_key
+from datacollect.bistro.formats.event.statements import GIVE_UP_HEADER, give_up_statement, is_by_key
 from datacollect.bistro.upload_server import messages, requests
 from datacollect.bistro.upload_server.messages import (
     Append,
@@ -252,7 +252,7 @@ class Accepting:
             return [Refuse(event.request, 403, "it is whole, and was promised to be kept")]
         said = give_up_statement(self._event.id, self._key, upload.id)
         if not is_by_key(said, event.signature, upload.wish.commitment.owner or b""):
-            text = "Datacollect-Signature must be the owner's of the entry: nobody else gives it up"
+            text = f"{GIVE_UP_HEADER} must be the owner's of the entry: nobody else gives it up"
             return [Refuse(event.request, 403, text)]
         return [*self._forget(upload), Tell(event.request, copy(upload))]
 

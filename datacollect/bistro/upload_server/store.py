@@ -65,11 +65,9 @@ CREATE TABLE segments (number INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL, clo
     is_gone INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX held ON segments (number) WHERE NOT is_gone;
 CREATE TABLE batches (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);
+CREATE TABLE released (number INTEGER PRIMARY KEY, since_s REAL NOT NULL);
 CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s REAL NOT NULL);
 """
-# Folders of earlier versions lack it: what was collected went at once.
-RELEASED = """CREATE TABLE IF NOT EXISTS released
-    (number INTEGER PRIMARY KEY, since_s REAL NOT NULL)"""
 OPEN, SERVED = "open", "served"
 COLUMNS = (
     "id, entry, sealed_anew, salt, committed_size, committed_sha256, content, owner, size, "
@@ -112,7 +110,6 @@ class UploadStore:
             owner = f"{bistro.name} {bistro.key} {event.id.hex()}"
             self._db = Database(held.folder, "uploads.sqlite", SCHEMA, owner, is_read_beside=True)
             undo.callback(self._db.close)
-            self._db.rows(RELEASED)
             with self._db.errors():
                 for folder in (self._open_folder, *self._folders):
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

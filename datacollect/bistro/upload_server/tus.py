@@ -16,6 +16,7 @@ from email.utils import formatdate
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from datacollect.bistro.formats.event.statements import GIVE_UP_HEADER
 from datacollect.bistro.formats.log.entry import SIZE_STOP
 from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.upload_server import messages
@@ -34,7 +35,7 @@ PREFIX = "/tus/"
 VERSION = "1.0.0"
 EXTENSIONS = "creation,creation-with-upload,expiration,checksum,termination"
 PUSH_TYPE = "application/offset+octet-stream"
-RECEIPT, SIGNATURE = "Datacollect-Receipt", "Datacollect-Signature"
+RECEIPT = "Datacollect-Receipt"
 SUMS = ("sha256", "sha1")
 # What pages may send and read: tickets travel in `Upload-Metadata`, never by themselves.
 SHARED = shared(
@@ -48,7 +49,7 @@ ALLOWED = allowed(
     ("POST", "HEAD", "PATCH", "DELETE", "OPTIONS"),
     (
         *("Content-Type", "Tus-Resumable", "Upload-Length", "Upload-Metadata", "Upload-Offset"),
-        *("Upload-Checksum", SIGNATURE, "X-HTTP-Method-Override", "X-Requested-With"),
+        *("Upload-Checksum", GIVE_UP_HEADER, "X-HTTP-Method-Override", "X-Requested-With"),
     ),
 )
 # When somebody who was refused for want of room may come again; or as nothing is known yet.
@@ -106,7 +107,7 @@ class Tus:
             offset = _whole(headers, "upload-offset")
             self._told(exchange, 204, self._push(exchange, request, upload, offset))
         elif method == "DELETE":
-            signature = decoded(headers.get(SIGNATURE.lower(), "")) or b""
+            signature = decoded(headers.get(GIVE_UP_HEADER.lower(), "")) or b""
             self._bistro.ask(messages.EndAsked(request, upload, signature))
             self._say(exchange, 204)
         else:

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
-import apsw
 import pytest
 from instances.bistros import bistro_event
 from instances.events import key_of, owner_key, owner_of
@@ -164,15 +163,6 @@ def test_what_was_collected_is_known_as_such_after_a_restart(tmp_path, event):
         kept = again.kept(1001.0)
     assert kept.released == {}
     assert [*kept.closed] == [1, 2]
-
-
-def test_folder_of_an_earlier_version_is_gone_on_with(tmp_path, event):
-    with closing(opened(tmp_path, event)) as store:
-        work(store, event, {})
-    with closing(apsw.Connection(str(tmp_path / "uploads.sqlite"))) as earlier:
-        earlier.execute("DROP TABLE released")
-    with closing(opened(tmp_path, event)) as again:
-        assert len(again.kept(1000.0).closed) == 3
 
 
 def whole_of(event, i, ticket=b"t" * 16):

@@ -19,6 +19,8 @@ COMMIT = "datacollect-commit/2"
 PUSH = "datacollect-push/2"
 GIVE_UP = "datacollect-give-up/2"
 HAND_IN = "datacollect-hand-in/2"
+# In which an owner's signature of giving up is sent, in Base64.
+GIVE_UP_HEADER = "Datacollect-Signature"
 
 
 def commit_statement(event: bytes, log_key: str, entries: Iterable[bytes]) -> bytes:
