@@ -103,11 +103,28 @@ class Schedule(ScheduleContents):
         return None if find is None else find(self)
 
     def finds_assumptions_by(self, find: Callable[[Schedule], Assumptions] | None) -> None:
-        """Have a method say what finds the assumptions; who only uses schedules need not."""
+        """Have a method say what finds the assumptions; who only uses schedules need not.
+
+        Parameters
+        ----------
+        find : callable or None
+            Asked once, with this schedule, when its `assumptions` are first read; None: they stay
+            unknown.
+        """
         vars(self)[_FINDS_ASSUMPTIONS] = find
 
     def as_method(self, name: str) -> Schedule:
-        """Return the same plan under the name of a method, which knows its assumptions, too."""
+        """Return the same plan under the name of a method, which knows its assumptions, too.
+
+        Parameters
+        ----------
+        name : str
+            The method's name, such as ``"direct"``.
+
+        Returns
+        -------
+        Schedule
+        """
         other = self.replace(method=name)
         other.finds_assumptions_by(vars(self).get(_FINDS_ASSUMPTIONS))
         return other
