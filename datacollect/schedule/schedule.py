@@ -110,6 +110,15 @@ class Schedule(ScheduleContents):
         find : callable or None
             Asked once, with this schedule, when its `assumptions` are first read; None: they stay
             unknown.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> schedule = dc.direct(problem)
+        >>> schedule.finds_assumptions_by(None)
+        >>> schedule.assumptions is None
+        True
         """
         vars(self)[_FINDS_ASSUMPTIONS] = find
 
@@ -124,6 +133,13 @@ class Schedule(ScheduleContents):
         Returns
         -------
         Schedule
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> dc.direct(problem).as_method("mine").method
+        'mine'
         """
         other = self.replace(method=name)
         other.finds_assumptions_by(vars(self).get(_FINDS_ASSUMPTIONS))
