@@ -16,6 +16,7 @@ import numpy as np
 from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
 from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.databases import open_database
+from datacollect.bistro.destination.losses import MOST_AT_ONCE, KeptFile, Losses
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
 from datacollect.bistro.formats.custody.batch_chain import Link
@@ -73,11 +74,8 @@ CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 # lack it, and know no size of theirs.
 KEPT = """CREATE TABLE IF NOT EXISTS kept (entry BLOB, host TEXT, machine TEXT, folder TEXT,
     file TEXT, n_bytes BIGINT, sha256 BLOB, PRIMARY KEY (entry, host, machine, folder))"""
-# What the log of verdicts said of entries before what was here was lost: the last word on each.
-SAID = """CREATE TABLE IF NOT EXISTS said (entry BLOB PRIMARY KEY, word TEXT, why TEXT)"""
 # Nearly all drafts are alone with their ticket and their content: those are not looked at.
 _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
-MOST_AT_ONCE = 10_000
 
 
 class Upload(NamedTuple):
@@ -112,14 +110,6 @@ class Counts(NamedTuple):
     waiting: int
 
 
-class KeptFile(NamedTuple):
-    """A file that was collected: below which folder's ``files``, how long, its hash."""
-
-    file: str
-    n_bytes: int
-    sha256: bytes | None
-
-
 def owner_of(event: str) -> str:
     """Return whose register it is of which an event's id is given."""
     return f"event {event}"
@@ -136,6 +126,11 @@ class Register:
     here : Place, optional
         Of the destination's folder: what is opened lies there.
 
+    Attributes
+    ----------
+    losses : Losses
+        Its part that is at work after a loss.
+
     Raises
     ------
     ProblemError
@@ -149,7 +144,7 @@ class Register:
         self._db = open_database(place, SCHEMA, owner_of(event.id.hex()))
         try:
             self._db.add(KEPT)
-            self._db.add(SAID)
+            self.losses = Losses(self._db)
         except BaseException:
             self._db.close()
             raise
@@ -604,114 +599,6 @@ class Register:
                 "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
                 ((bistro, number) for number in numbers),
             )
-
-    # What was lost ----------------------------------------------------------------------------
-
-    def forget_absent(
-        self, is_here: Callable[[str, KeptFile | None], bool], has_segment: Callable[..., bool]
-    ) -> int:
-        """Forget verdicts on what does not lie here, so that it is fetched again; return how many.
-
-        The log of verdicts takes each verdict once: one that comes again changes nothing there.
-
-        Parameters
-        ----------
-        is_here : function
-            Takes a file's place below ``files``, and what was written, if that is known; returns
-            whether it lies here.
-        has_segment : function
-            Takes a bistro and a number; returns whether that segment lies here.
-        """
-        n, last = 0, b""
-        while page := self._db.rows(
-            "SELECT entry, file FROM entries WHERE word IN (?, ?) AND entry > ? ORDER BY entry "
-            "LIMIT ?",
-            (COLLECTED, SUPERSEDED, last, MOST_AT_ONCE),
-        ):
-            last = page[-1][0]
-            gone = [entry for entry, file in page if not self._is_here(entry, file, is_here)]
-            with self._db.transaction():
-                for entry in gone:
-                    self._db.rows(
-                        "UPDATE entries SET word = NULL, why = NULL, is_logged = NULL, "
-                        "file = NULL, beaten_by = NULL WHERE entry = ?",
-                        (entry,),
-                    )
-                    self._db.rows("UPDATE uploads SET outcome = NULL WHERE entry = ?", (entry,))
-                    self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
-            n += len(gone)
-        segments = self._db.rows("SELECT bistro, number, is_fetched FROM segments")
-        with self._db.transaction():
-            self._db.rows("UPDATE segments SET is_covered = 0")
-            self._db.many(
-                "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
-                ((b, i) for b, i, fetched in segments if fetched and not has_segment(b, i)),
-            )
-        return n
-
-    def _is_here(
-        self, entry: bytes, file: str | None, is_here: Callable[[str, KeptFile | None], bool]
-    ) -> bool:
-        kept = self._db.rows(
-            "SELECT DISTINCT file, n_bytes, sha256 FROM kept WHERE entry = ?", (entry,)
-        )
-        if kept:
-            return any(is_here(row[0], KeptFile(*row)) for row in kept)
-        return file is not None and is_here(file, None)
-
-    def take_said(self, verdicts: Iterable[Verdict]) -> None:
-        """Keep the last words of the log of verdicts on entries, as they were said before."""
-        left = iter(verdicts)
-        while some := [*islice(left, MOST_AT_ONCE)]:
-            with self._db.transaction():
-                self._db.many(
-                    "INSERT INTO said VALUES (?, ?, ?) ON CONFLICT (entry) DO UPDATE "
-                    "SET word = excluded.word, why = excluded.why",
-                    ((each.entry, each.word, each.why) for each in some),
-                )
-
-    def judge_said(self, *, is_final: bool) -> None:
-        """Let stand what was said before of entries that were not judged again.
-
-        Parameters
-        ----------
-        is_final : bool
-            Whether all was fetched that could be: a draft that was superseded stays so, where what
-            counts instead is here.
-        """
-        with self._db.transaction():
-            self._db.rows(
-                "UPDATE entries SET word = ?, why = said.why, is_logged = 1 FROM said "
-                "WHERE said.entry = entries.entry AND entries.word IS NULL AND said.word = ? "
-                "AND said.why <> ?",
-                (REFUSED, REFUSED, LATE),
-            )
-        if is_final:
-            rows = self._db.rows(
-                "SELECT said.entry, said.why FROM said JOIN entries USING (entry) "
-                "WHERE entries.word IS NULL AND said.word = ?",
-                (SUPERSEDED,),
-            )
-            stands = [
-                (SUPERSEDED, why, why, entry)
-                for entry, why in rows
-                if self.known(bytes.fromhex(why)).word == COLLECTED
-            ]
-            with self._db.transaction():
-                self._db.many(
-                    "UPDATE entries SET word = ?, why = ?, is_logged = 1, beaten_by = ? "
-                    "WHERE entry = ?",
-                    iter(stands),
-                )
-
-    def lost_since(self) -> set[bytes]:
-        """Return what was collected by the log of verdicts, was lost, and has not come again."""
-        rows = self._db.rows(
-            "SELECT entry FROM said WHERE word = ? AND NOT EXISTS "
-            "(SELECT 1 FROM entries WHERE entries.entry = said.entry AND word IS NOT NULL)",
-            (COLLECTED,),
-        )
-        return {entry for (entry,) in rows}
 
     # What is known ----------------------------------------------------------------------------
 

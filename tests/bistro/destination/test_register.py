@@ -633,26 +633,26 @@ def said_of(*uploads):
 def test_what_lies_here_is_not_forgotten(register, north):
     uploads = collected_with_draft(register, north)
     before = register.counts()
-    assert register.forget_absent(lambda *_: True, lambda *_: True) == 0
+    assert register.losses.forget_absent(lambda *_: True, lambda *_: True) == 0
     assert register.counts() == before
     assert register.to_fetch() == {}
     # What may go is found again from what is logged.
     assert register.covered("north", DURING_S) == [0, 1]
-    register.take_said(said_of(*uploads).values())
-    register.judge_said(is_final=True)
+    register.losses.take_said(said_of(*uploads).values())
+    register.losses.judge_said(is_final=True)
     assert register.counts() == before
-    assert register.lost_since() == set()
+    assert register.losses.lost_since() == set()
 
 
 def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, north):
     uploads = collected_with_draft(register, north)
     before = register.counts()
     said = said_of(*uploads)
-    assert register.forget_absent(lambda *_: False, lambda *_: False) == 2
-    register.take_said(said.values())
-    register.take_said(said.values())
+    assert register.losses.forget_absent(lambda *_: False, lambda *_: False) == 2
+    register.losses.take_said(said.values())
+    register.losses.take_said(said.values())
     # What was refused stands; of the others it is known that they were here.
-    assert register.lost_since() == {uploads[1].entry}
+    assert register.losses.lost_since() == {uploads[1].entry}
     assert register.covered("north", DURING_S) == [1]
     assert register.to_fetch() == {"north": {0}}
     fetch(register, north, 0)
@@ -666,7 +666,7 @@ def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, 
     assert verdicts == [said[uploads[0].entry]]
     register.logged(verdicts)
     assert register.counts() == before
-    assert register.lost_since() == set()
+    assert register.losses.lost_since() == set()
     assert register.covered("north", DURING_S) == [0, 1]
 
 
@@ -675,24 +675,24 @@ def test_what_was_said_stands_in_a_new_register_where_nothing_comes_again(place,
     uploads = [HandedIn(EVENT, i, b"%d" % i, ticket=1) for i in (1, 2)]
     refused = HandedIn(EVENT, 3, b"3", ticket=2)
     north.push(*uploads, refused)
-    register.take_said(said_of(*uploads, refused).values())
+    register.losses.take_said(said_of(*uploads, refused).values())
     take_all_batches(register, north)
     timed(register, *uploads, refused)
-    register.judge_said(is_final=False)
+    register.losses.judge_said(is_final=False)
     assert register.known(refused.entry).why == OTHER_CONTENT
     assert register.to_log() == []
     # A draft was superseded by one that is not here: it may still come, and be collected.
-    register.judge_said(is_final=True)
+    register.losses.judge_said(is_final=True)
     assert register.known(uploads[0].entry).word == ""
-    assert register.lost_since() == {uploads[1].entry}
+    assert register.losses.lost_since() == {uploads[1].entry}
     # Once that one is here, the other one is superseded still.
     north.segment((uploads[1].entry, 0, uploads[1].sealed))
     take_index(register, north, 1)
     fetch(register, north, 1)
     assert opened_as(register, ticket="1", file="a", n_bytes=1) == [uploads[1].entry]
-    register.judge_said(is_final=True)
+    register.losses.judge_said(is_final=True)
     assert register.known(uploads[0].entry).word == "superseded"
-    assert register.lost_since() == set()
+    assert register.losses.lost_since() == set()
 
 
 def take_all_batches(register, bistro):

@@ -136,14 +136,14 @@ class Destination:
         if self.times.may_settle(now_s) and not self.times.are_settled:
             self._take_times(self.times.settle(self.register.unsure(SETTLED_S)))
         self.register.judge_times()
-        self.register.judge_said(is_final=False)
+        self.register.losses.judge_said(is_final=False)
         is_more = self._fetch(now_s)
         self._judge(now_s)
         if self.times.are_settled and not is_more:
             # Each is about what is logged, and logged itself before the next.
             while self.register.supersede():
                 self._log_verdicts()
-            self.register.judge_said(is_final=True)
+            self.register.losses.judge_said(is_final=True)
         for name in names:
             self._remove(name)
         return is_more

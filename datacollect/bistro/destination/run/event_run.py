@@ -417,7 +417,7 @@ def _stand(
         said,
         logs.known(event, now_s),
         register.known_among,
-        register.lost_since(),
+        register.losses.lost_since(),
     )
     hidden = hidden_rows(said, lambda entry: register.known(entry).bistros, register.last_batch)
     counts = register.counts()
