@@ -18,12 +18,18 @@ from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.databases import open_database
 from datacollect.bistro.destination.losses import MOST_AT_ONCE, KeptFile, Losses
 from datacollect.bistro.destination.missing import Known
-from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
+from datacollect.bistro.destination.pieces import (
+    PIECE_OF_UPLOAD,
+    assembled,
+    segments_to_fetch,
+)
 from datacollect.bistro.formats.custody.batch_chain import Link
+from datacollect.bistro.formats.custody.segments import NOBODYS
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
+    OTHER_TICKET,
     REASONS,
     REFUSED,
     SUPERSEDED,
@@ -31,9 +37,11 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.evidence import Lie
+from datacollect.files.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from datacollect.bistro.destination.place import Place
     from datacollect.bistro.formats.custody.batches import Batch
@@ -45,21 +53,23 @@ LOST = "lost"
 NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
-# which the bistro was shown; `beaten_by`: all entries by which it was ever superseded.
+# which has pushed it; `beaten_by`: all entries by which it was ever superseded. `number`: of the
+# upload at its bistro. Of an entry a bistro has what was committed to and one that was sealed anew.
 # `files`: what was read of those that bistros serve, and by which stamp each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
-    PRIMARY KEY (bistro, number, digest));
+    n_segments BIGINT, PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
     committed_sha256 BLOB, owner BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER,
     ticket TEXT, file TEXT, beaten_by TEXT);
-CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
-    told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
+CREATE TABLE uploads (entry BLOB, bistro TEXT, is_anew INTEGER, sha256 BLOB, size BIGINT,
+    batch BIGINT, number BIGINT, told_ticket TEXT, outcome TEXT,
+    PRIMARY KEY (entry, bistro, is_anew), UNIQUE (bistro, number));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
     is_covered INTEGER, PRIMARY KEY (bistro, number));
-CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
+CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, upload BIGINT,
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
-CREATE INDEX pieces_of_entries ON pieces (entry);
+CREATE INDEX pieces_of_uploads ON pieces (bistro, upload);
 CREATE INDEX not_tried ON uploads (entry) WHERE outcome IS NULL;
 CREATE INDEX lost ON uploads (bistro, entry) WHERE outcome = '{LOST}';
 CREATE INDEX not_logged ON entries (entry) WHERE is_logged = 0;
@@ -76,6 +86,11 @@ KEPT = """CREATE TABLE IF NOT EXISTS kept (entry BLOB, host TEXT, machine TEXT, 
     file TEXT, n_bytes BIGINT, sha256 BLOB, PRIMARY KEY (entry, host, machine, folder))"""
 # Nearly all drafts are alone with their ticket and their content: those are not looked at.
 _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
+# Uploads that are looked at together, and pieces: whoever has more has them read alone, and of an
+# upload no more than make 1 TB of a bistro's blocks.
+UPLOADS_TOGETHER, PIECES_TOGETHER, MOST_PIECES = 1000, 50_000, 2**22
+# So many sentences on one who has served what cannot be are enough.
+MOST_LIES = 1000
 
 
 class Upload(NamedTuple):
@@ -85,6 +100,7 @@ class Upload(NamedTuple):
     size: int
     sha256: bytes
     commitment: Commitment
+    ticket: str | None = None
 
     @property
     def is_committed(self) -> bool:
@@ -93,10 +109,20 @@ class Upload(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """An upload that is here whole: the ways in which its pieces may be put together."""
+    """An upload that is here whole.
+
+    Attributes
+    ----------
+    upload : Upload
+    parts : ndarray of dtype ``PIECE_OF_UPLOAD`` in `datacollect.bistro.destination.pieces`
+        That make it, one after the other.
+    time_s : int or None
+        By when its entry stood in a log; None: not known yet.
+    """
 
     upload: Upload
-    ways: list[tuple[Piece, ...]]
+    parts: np.ndarray
+    time_s: int | None = None
 
 
 class Counts(NamedTuple):
@@ -155,24 +181,64 @@ class Register:
 
     # What bistros say -------------------------------------------------------------------------
 
-    def take_batch(self, batch: Batch) -> bool:
-        """Take a batch's rows that somebody has handed in; return whether it was new."""
+    def take_batch(self, batch: Batch, ticket_keys: Mapping[str, str] | None = None) -> bool:
+        """Take a batch's rows that somebody has handed in; return whether it was new.
+
+        Parameters
+        ----------
+        batch : Batch
+        ticket_keys : mapping of str to str or None
+            Public keys of tickets, by number; None: the event admits everybody.
+        """
         seen = self._db.rows(
             "SELECT 1 FROM batches WHERE bistro = ? AND number = ? AND digest = ?",
             (batch.bistro, batch.number, batch.digest),
         )
         if seen:
             return False
-        rows, lies = rows_handed_in(batch, self._event)
+        rows, lies = rows_handed_in(batch, self._event, ticket_keys)
         entries = [*_entry_rows(rows)]
         uploads = [*_upload_rows(rows, batch)]
         chain = (batch.bistro, batch.number, batch.digest, batch.previous, batch.note.data)
         with self._db.transaction():
             self._db.insert("entries", entries)
             self._db.insert("uploads", uploads)
+            lies += self._not_kept(batch, uploads)
             self._db.insert("lies", [(lie.who, lie.text) for lie in lies])
-            self._db.insert("batches", [chain])
+            self._db.insert("batches", [(*chain, batch.n_segments)])
+            # Nothing was known of these uploads when it was said what may go.
+            self._db.rows(
+                "UPDATE segments SET is_covered = 0 WHERE bistro = ? AND is_covered = 1 "
+                "AND number IN (SELECT segment FROM pieces JOIN uploads "
+                "ON uploads.bistro = pieces.bistro AND uploads.number = pieces.upload "
+                "WHERE uploads.bistro = ? AND uploads.batch = ?)",
+                (batch.bistro, batch.bistro, batch.number),
+            )
         return True
+
+    def _not_kept(self, batch: Batch, uploads: Sequence[tuple[Any, ...]]) -> list[Lie]:
+        """Return what a bistro has signed besides what it may hold of an entry, or by one number.
+
+        It has no place here: a bistro and an owner would have as much looked at as they like.
+        """
+        n_other = 0
+        for i in range(0, len(uploads), UPLOADS_TOGETHER):
+            some = uploads[i : i + UPLOADS_TOGETHER]
+            marks = ",".join("?" * len(some))
+            kept = self._db.rows(
+                "SELECT entry, is_anew, sha256, number FROM uploads WHERE bistro = ? "
+                f"AND entry IN ({marks})",
+                (batch.bistro, *(row[0] for row in some)),
+            )
+            n_other += len({(row[0], row[2], row[3], row[6]) for row in some} - {*kept})
+        if not n_other:
+            return []
+        text = (
+            f"Its batch {batch.number} names {counted(n_other, 'upload')} besides those that it "
+            "has signed before: of an entry it holds what was committed to and one that was sealed "
+            "anew, and each has a number of its own."
+        )
+        return [Lie(batch.bistro, text)]
 
     def take_index(self, bistro: str, number: int, pieces: np.ndarray) -> bool:
         """Take what lies in a segment of a bistro; return whether it was new.
@@ -192,22 +258,20 @@ class Register:
         ):
             return False
         columns = (
-            _hashes(pieces, "entry"),
-            pieces["upload_offset"].tolist(),
-            pieces["segment_offset"].tolist(),
-            pieces["n_bytes"].tolist(),
+            pieces[name].tolist()
+            for name in ("segment_offset", "upload", "upload_offset", "n_bytes")
         )
         rows = [
-            (bistro, number, at, entry, upload_offset, n)
-            for entry, upload_offset, at, n in zip(*columns, strict=True)
-            if n
+            (bistro, number, *values)
+            for values in zip(*columns, strict=True)
+            if values[1] != NOBODYS and values[3]
         ]
         with self._db.transaction():
             self._db.insert("pieces", rows)
             self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0, 0)])
             self._db.rows(
                 f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
-                "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
+                "AND number IN (SELECT upload FROM pieces WHERE bistro = ? AND segment = ?)",
                 (bistro, bistro, number),
             )
         return True
@@ -230,8 +294,10 @@ class Register:
 
     def take_lie(self, who: str, text: str) -> None:
         """Keep what somebody has served that cannot be, as a sentence."""
-        with self._db.transaction():
-            self._db.insert("lies", [(who, text)])
+        ((n,),) = self._db.rows("SELECT count(*) FROM lies WHERE who = ?", (who,))
+        if n < MOST_LIES:
+            with self._db.transaction():
+                self._db.insert("lies", [(who, text)])
 
     def files_of(self, bistro: str) -> dict[str, str]:
         """Return the files of a bistro that were read, each with its stamp, by name."""
@@ -257,10 +323,16 @@ class Register:
             Lie(who, text)
             for who, text in self._db.rows("SELECT who, text FROM lies ORDER BY who, text")
         ]
+        # It has signed that all of an upload lies in so many segments. As long as some of these are
+        # not known, what is here may be what was pushed before.
         found += [
             Lie(bistro, f"It shows other bytes of {entry.hex()} than it has signed for.")
             for bistro, entry in self._db.rows(
-                f"SELECT bistro, entry FROM uploads WHERE outcome = '{LOST}' ORDER BY 1, 2"
+                "SELECT uploads.bistro, entry FROM uploads JOIN batches "
+                "ON batches.bistro = uploads.bistro AND batches.number = batch "
+                f"WHERE outcome = '{LOST}' AND n_segments <= (SELECT count(*) FROM segments "
+                "WHERE segments.bistro = uploads.bistro AND segments.number < n_segments) "
+                "GROUP BY 1, 2 ORDER BY 1, 2"
             )
         ]
         links: dict[str, list[Link]] = {}
@@ -313,8 +385,17 @@ class Register:
         return [entry for (entry,) in rows]
 
     def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
-        """Keep by when entries stood in a log; the least counts."""
+        """Keep by when entries stood in a log; the least counts.
+
+        What was refused for its ticket may be of before that was revoked: it is tried again.
+        """
+        times_s = [*times_s]
         with self._db.transaction():
+            self._db.many(
+                "UPDATE uploads SET outcome = NULL WHERE entry = ? AND outcome = ? "
+                "AND EXISTS (SELECT 1 FROM entries WHERE entry = uploads.entry AND time_s > ?)",
+                ((entry, OTHER_TICKET, time_s) for entry, time_s in times_s),
+            )
             self._db.many(
                 "UPDATE entries SET time_s = ? WHERE entry = ? AND (time_s IS NULL OR time_s > ?)",
                 ((time_s, entry, time_s) for entry, time_s in times_s),
@@ -351,7 +432,7 @@ class Register:
         needed: dict[bytes, dict[str, frozenset[int]]] = {}
         for opening in self._whole(f"(time_s IS NULL OR time_s <= {self._event.latest_s})"):
             entry, bistro = opening.upload.commitment.entry, opening.upload.bistro
-            segments = {part.segment for parts in opening.ways for part in parts}
+            segments = {*opening.parts["segment"].tolist()}
             if any((bistro, number) in absent for number in segments):
                 continue
             of_entry = needed.setdefault(entry, {})
@@ -363,9 +444,8 @@ class Register:
         here = self._fetched()
         for opening in self._whole(f"time_s <= {self._event.latest_s}"):
             known = here.get(opening.upload.bistro, frozenset())
-            ways = [parts for parts in opening.ways if all(part.segment in known for part in parts)]
-            if ways:
-                yield Opening(opening.upload, ways)
+            if known.issuperset(opening.parts["segment"].tolist()):
+                yield opening
 
     def _fetched(self) -> dict[str, frozenset[int]]:
         found: dict[str, set[int]] = {}
@@ -376,35 +456,67 @@ class Register:
         return {bistro: frozenset(numbers) for bistro, numbers in found.items()}
 
     def _whole(self, condition: str) -> Iterator[Opening]:
-        """Yield uploads that were not tried yet and whose pieces are known, some entries at once.
+        """Yield uploads that were not tried yet and whose pieces are known, some at once, by entry.
 
         What is judged meanwhile is not yielded again.
         """
-        last = b""
+        last: tuple[object, ...] = (b"", "", 0)
         while True:
             page = self._db.rows(
-                "SELECT DISTINCT entry FROM uploads JOIN entries USING (entry) "
-                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry > ? "
-                f"AND {condition} ORDER BY entry LIMIT {MOST_AT_ONCE}",
-                (REFUSED, last),
+                "SELECT entry, bistro, is_anew, number, time_s, told_ticket, size, sha256, salt, "
+                "committed_size, committed_sha256, content_p, owner "
+                "FROM uploads JOIN entries USING (entry) "
+                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) "
+                f"AND (entry, bistro, is_anew) > (?, ?, ?) AND {condition} "
+                f"ORDER BY entry, bistro, is_anew LIMIT {UPLOADS_TOGETHER}",
+                (REFUSED, *last),
             )
             if not page:
                 return
-            first, last = page[0][0], page[-1][0]
+            pieces = self._pieces_between(page[0][0], page[-1][0])
+            for _, bistro, _, number, time_s, ticket, size, digest, *committed in page:
+                if pieces is None:
+                    of_upload = self._pieces_of(bistro, number)
+                else:
+                    of_upload = np.array(pieces.get((bistro, number), []), PIECE_OF_UPLOAD)
+                parts = assembled(of_upload, size)
+                if parts is not None:
+                    commitment = Commitment(self._event.id, *committed)
+                    yield Opening(Upload(bistro, size, digest, commitment, ticket), parts, time_s)
+            last = page[-1][:3]
+
+    def _pieces_between(
+        self, first: bytes, last: bytes
+    ) -> dict[tuple[str, int], list[tuple[int, ...]]] | None:
+        """Return the pieces of uploads of some entries, by bistro and number; None: too many."""
+        rows = self._db.rows(
+            "SELECT pieces.bistro, upload, segment, segment_offset, upload_offset, n_bytes "
+            "FROM uploads JOIN pieces ON pieces.bistro = uploads.bistro AND upload = number "
+            "WHERE outcome IS NULL AND entry >= ? AND entry <= ? LIMIT ?",
+            (first, last, PIECES_TOGETHER),
+        )
+        if len(rows) == PIECES_TOGETHER:
+            return None
+        found: dict[tuple[str, int], list[tuple[int, ...]]] = {}
+        for row in sorted(rows):
+            found.setdefault(row[:2], []).append(row[2:])
+        return found
+
+    def _pieces_of(self, bistro: str, number: int) -> np.ndarray:
+        """Return the pieces of an upload in order, as numbers without objects around each."""
+        found, n, last = [np.zeros(0, PIECE_OF_UPLOAD)], 0, (-1, -1)
+        while n < MOST_PIECES:
             rows = self._db.rows(
-                "SELECT bistro, size, sha256, salt, committed_size, committed_sha256, content_p, "
-                "owner, segment, segment_offset, upload_offset, n_bytes "
-                "FROM uploads JOIN entries USING (entry) JOIN pieces USING (entry, bistro) "
-                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry >= ? "
-                f"AND entry <= ? AND {condition} ORDER BY entry, batch, bistro, sha256",
-                (REFUSED, first, last),
+                "SELECT segment, segment_offset, upload_offset, n_bytes FROM pieces "
+                "WHERE bistro = ? AND upload = ? AND (segment, segment_offset) > (?, ?) "
+                "ORDER BY segment, segment_offset LIMIT ?",
+                (bistro, number, *last, PIECES_TOGETHER),
             )
-            for values, some in groupby(rows, lambda row: row[:8]):
-                bistro, size, digest, *committed = values
-                upload = Upload(bistro, size, digest, Commitment(self._event.id, *committed))
-                ways = whole_uploads((Piece(*row[8:]) for row in some), upload.size)
-                if ways:
-                    yield Opening(upload, ways)
+            if not rows:
+                break
+            found.append(np.array(rows, PIECE_OF_UPLOAD))
+            n, last = n + len(rows), rows[-1][:2]
+        return np.concatenate(found)
 
     # Verdicts ---------------------------------------------------------------------------------
 
@@ -550,12 +662,24 @@ class Register:
                 ((each.entry, each.word, each.why) for each in verdicts),
             )
 
+    def n_batches(self, bistro: str) -> int:
+        """Return how many batches of a bistro were taken, from the first on, without a gap."""
+        rows = self._db.rows(
+            "SELECT min(number) FROM (SELECT -1 AS number UNION ALL "
+            "SELECT number FROM batches WHERE bistro = ?) AS known WHERE NOT EXISTS "
+            "(SELECT 1 FROM batches WHERE bistro = ? AND batches.number = known.number + 1)",
+            (bistro, bistro),
+        )
+        n: int = rows[0][0] + 1
+        return n
+
     def covered(self, bistro: str, now_s: int) -> list[int]:
         """Return the segments of a bistro whose data may go: verdicts on all of it are logged.
 
-        Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
-        were not opened yet, and where an upload goes on that no batch names. What is late stays as
-        long as the deadline may be moved. Data that may go once are not looked at again.
+        Of what was refused more may come, sealed anew: a segment stays where something lies that
+        was not opened yet. What no batch names is the bistro's to keep. What is late stays as long
+        as the deadline may be moved. What may go is not looked at again, unless a batch names more
+        there.
 
         Parameters
         ----------
@@ -568,14 +692,12 @@ class Register:
             self._db.rows(
                 "UPDATE segments SET is_covered = 1 "
                 "WHERE bistro = ? AND is_covered = 0 AND NOT EXISTS ("
-                "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
-                "WHERE pieces.bistro = segments.bistro AND segment = number "
+                "SELECT 1 FROM pieces JOIN uploads "
+                "ON uploads.bistro = pieces.bistro AND uploads.number = pieces.upload "
+                "JOIN entries ON entries.entry = uploads.entry "
+                "WHERE pieces.bistro = segments.bistro AND segment = segments.number "
                 "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
-                "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
-                "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
-                "(SELECT coalesce(sum(size), 0) FROM uploads "
-                "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-                f"AND outcome <> '{LOST}'))))",
+                f"OR (word = ? AND why <> ? AND (outcome IS NULL OR outcome = '{LOST}'))))",
                 (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
             )
         rows = self._db.rows(
@@ -719,18 +841,19 @@ def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]
     columns = (
         _hashes(rows, "entry"),
         _hashes(rows, "sha256"),
+        _hashes(rows, "committed_sha256"),
         rows["size"].tolist(),
+        rows["committed_size"].tolist(),
+        rows["upload"].tolist(),
         _hashes(rows, "ticket"),
     )
     return (
         (
-            entry,
-            batch.bistro,
-            sha256,
-            size,
-            batch.number,
-            ticket.hex() if any(ticket) else None,
-            None,
+            *(entry, batch.bistro, int((sha256, size) != (committed, committed_size))),
+            *(sha256, size, batch.number, number),
+            *(ticket.hex() if any(ticket) else None, None),
         )
-        for entry, sha256, size, ticket in zip(*columns, strict=True)
+        for entry, sha256, committed, size, committed_size, number, ticket in zip(
+            *columns, strict=True
+        )
     )

@@ -211,7 +211,7 @@ def test_a_segment_stays_while_its_bistro_shows_other_bytes_of_what_was_refused(
     assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
     register.logged(register.to_log())
     anew, _ = upload.seal_anew()
-    north.segment((upload.entry, 0, bytes(len(anew))))
+    north.segment((upload.number(anew), 0, bytes(len(anew))))
     north.batch(upload.row(anew))
     take_all(register, north)
     assert opened_as(register, LOST) == [upload.entry]
@@ -230,14 +230,17 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     (refused,) = register.to_log()
     register.logged([refused])
     assert register.covered("north", DURING_S) == [0]
-    # The other ciphertext lies there before its batch says so: it must not be lost.
+    # The other ciphertext lies there before its batch says so: its bistro keeps it itself, and goes
+    # by no word on segments that is older than this batch.
     anew, _ = upload.seal_anew()
-    north.segment((upload.entry, 0, anew))
+    north.segment((upload.number(anew), 0, anew))
     take_all(register, north)
-    assert 1 not in register.covered("north", DURING_S)
+    assert register.n_batches("north") == 1
+    assert register.covered("north", DURING_S) == [0, 1]
     north.batch(upload.row(anew))
     take_all(register, north)
-    assert 1 not in register.covered("north", DURING_S)
+    assert register.n_batches("north") == 2
+    assert register.covered("north", DURING_S) == [0]
     (opening,) = register.to_open()
     assert not opening.upload.is_committed
     register.opened(opening.upload, "")
@@ -260,7 +263,7 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
     register, north, south
 ):
     upload = HandedIn(EVENT)
-    south.segment((upload.entry, 0, b"junk"))
+    south.segment((upload.number(b"junk"), 0, b"junk"))
     south.batch(upload.row(b"junk", bistro="south"))
     north.push(upload)
     take_all(register, north, south)
@@ -281,8 +284,9 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
 def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, south):
     """Somebody has committed and pushed nothing; north has the receipt, and no owner's key."""
     upload = HandedIn(EVENT)
-    north.segment((upload.entry, 0, b"junk"))
-    north.batch((*upload.row(b"junk")[:-1], bytes(64)))
+    north.segment((upload.number(b"junk"), 0, b"junk"))
+    row = upload.row(b"junk")
+    north.batch((*row[:10], bytes(64), *row[11:]))
     take_all(register, north)
     timed(register, upload)
     assert [*register.to_open()] == []
@@ -302,7 +306,7 @@ def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, so
 def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
     upload = HandedIn(EVENT)
     anew, _ = upload.seal_anew()
-    north.segment((upload.entry, 0, anew))
+    north.segment((upload.number(anew), 0, anew))
     north.batch(upload.row(anew))
     take_all(register, north)
     timed(register, upload)
@@ -313,7 +317,7 @@ def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, n
 def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, north, south):
     """A bistro's junk takes from nobody the right to seal anew what does not open."""
     upload = HandedIn(EVENT)
-    south.segment((upload.entry, 0, b"junk"))
+    south.segment((upload.number(b"junk"), 0, b"junk"))
     south.batch(upload.row(b"junk", bistro="south"))
     take_all(register, south)
     timed(register, upload)
@@ -327,7 +331,7 @@ def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, nor
     assert by_committed.why == DOES_NOT_OPEN
     register.logged([by_committed])
     south.push(upload)
-    south.segment((upload.entry, 0, b"other"))
+    south.segment((upload.number(b"other"), 0, b"other"))
     south.batch(upload.row(b"other", bistro="south"))
     take_all(register, south)
     opened_at(register, "south", OTHER_CONTENT)
@@ -432,7 +436,7 @@ def test_an_index_that_lies_brings_nothing_to_open(register, north):
     take_all(register, north)
     timed(register, upload)
     assert [*register.to_open()] == []
-    assert register.covered("north", DURING_S) == []
+    assert register.covered("north", DURING_S) == [1]
     assert [*register.incomplete()] == [Known(upload.entry, DEADLINE_S, ("north",))]
 
 

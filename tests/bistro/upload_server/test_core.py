@@ -270,7 +270,7 @@ def test_receipt_names_the_batch_that_is_closed_ten_seconds_later():
     whole = push(core, "a", 100, 100, now_s=50.0)[-1].upload
     assert (whole.batch, whole.time_s) == (0, 50)
     later = 50.0 + BATCH_AFTER_S
-    assert CloseBatch(0, later) in core.handle(told.Ticked(later))
+    assert CloseBatch(0, later, 1) in core.handle(told.Ticked(later))
     create(core, wish_of(salt=1), "b", now_s=later)
     assert push(core, "b", 100, 100, now_s=later)[-1].upload.batch == 1
 
@@ -289,7 +289,7 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     create(core, wish_of(salt=1), "b")
     push(core, "a", 100, 100)
     push(core, "b", 40, 100)
-    covered = Covered(EVENT.id, "north", 1, (range(9),), 0)
+    covered = Covered(EVENT.id, "north", 1, 9, (range(9),), 0)
     note = requests.CoveredSaid(7, 5.0, covered)
     assert core.handle(note) == [Release((), (), 5.0)]
     assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
@@ -298,7 +298,7 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     core.handle(told.Settled(("a", "b")))
     assert core.handle(note) == [Release((0,), (), 5.0), Drop((0,))]
     assert core.stored_bytes == 60
-    other = Covered(EVENT.id, "south", 1, (range(9),), 0)
+    other = Covered(EVENT.id, "south", 1, 9, (range(9),), 0)
     assert core.handle(requests.CoveredSaid(7, 5.0, other))[0].status == 403
 
 
@@ -313,7 +313,7 @@ def test_everything_goes_when_keeping_ends():
 
 def covered_of(*numbers, time_s=0, now_s=50.0):
     ranges = tuple(range(n, n + 1) for n in numbers)
-    return requests.CoveredSaid(7, now_s, Covered(EVENT.id, "north", 1, ranges, time_s))
+    return requests.CoveredSaid(7, now_s, Covered(EVENT.id, "north", 1, 9, ranges, time_s))
 
 
 def collected(core, n_segments):

@@ -195,7 +195,7 @@ class Destination:
         batch = read_batch(_bounded(path, MOST_BATCH_BYTES), self.event, "it")
         if (batch.bistro, batch.number) != (bistro, number):
             raise ProblemError(f"it is batch {batch.number} of {batch.bistro}")
-        self.register.take_batch(batch)
+        self.register.take_batch(batch, self.opener.ticket_keys)
 
     def _take_index(self, bistro: str, number: int, path: Path) -> None:
         pieces = read_index(_bounded(path, MOST_INDEX_BYTES), "it")
@@ -266,10 +266,11 @@ class Destination:
             self.register.logged(verdicts)
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
+        # First: whoever else takes batches into this register may take one before what is next.
+        n_batches = self.register.n_batches(bistro)
         segments = ranges_of(self.register.covered(bistro, now_s))
-        return Covered(self.event.id, bistro, log_size, segments, now_s).signed(
-            self.event, self.key
-        )
+        said = Covered(self.event.id, bistro, log_size, n_batches, segments, now_s)
+        return said.signed(self.event, self.key)
 
 
 def some_of_each(wanted: Mapping[str, Collection[int]], most: int) -> dict[str, list[int]]:
