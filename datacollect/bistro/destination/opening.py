@@ -17,6 +17,7 @@ from datacollect.bistro.destination.register import LOST
 from datacollect.bistro.formats.custody.segments import segment_name
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
 from datacollect.bistro.formats.event.statements import hand_in_statement
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.sealing.sealed import open_sealed
 from datacollect.errors import (
     IdentityError,
@@ -24,7 +25,7 @@ from datacollect.errors import (
     StoreError,
     TransferError,
 )
-from datacollect.files.documents import not_written, peer_json
+from datacollect.files.documents import not_written
 from datacollect.files.durability import name_durably
 from datacollect.net.keys import is_signed
 from datacollect.orphans import end_with_parent

@@ -7,7 +7,6 @@ does the ticket's, where the event has tickets. Both come with the request, and 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,10 +15,11 @@ from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.event.statements import is_by_key, push_statement
 from datacollect.bistro.formats.event.tickets import ID_BYTES, admitted
 from datacollect.bistro.formats.log.entry import SIZE_STOP, Commitment
+from datacollect.bistro.formats.log.notes import decoded
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import ProvedTime, checkpoint_time
 from datacollect.errors import ProblemError, RefusedError, TicketError
-from datacollect.files.documents import peer_json
 from datacollect.files.kinds import Whole
 from datacollect.net.keys import SIGNATURE_BYTES, is_signed
 
@@ -243,10 +243,9 @@ def metadata_of(text: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for part in text.split(",") if text else ():
         name, _, value = part.strip().partition(" ")
-        try:
-            raw = base64.b64decode(value, validate=True)
-        except (binascii.Error, ValueError):
-            raise ProblemError("Upload-Metadata must be names and Base64") from None
+        raw = decoded(value)
+        if raw is None:
+            raise ProblemError("Upload-Metadata must be names and Base64")
         if not name or name in found:
             raise ProblemError("Upload-Metadata must give each name once")
         found[name] = raw
