@@ -21,11 +21,13 @@ from instances.bistro_folders import (
 )
 from instances.events import DEADLINE_S, RECIPIENTS, owner_of, ticket_of
 
-from datacollect.bistro.destination.keys import read_tickets, ticket_keys
+from datacollect.bistro.destination.keys import read_tickets, revoked_tickets, ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool, safe_name
 from datacollect.bistro.destination.pieces import PIECE_OF_UPLOAD
 from datacollect.bistro.destination.register import LOST, Opening, Upload
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.event.amendments import Amendment, amended
+from datacollect.bistro.formats.event.tickets import Admitted
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.sealing.identities import opening_identities
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
@@ -209,6 +211,33 @@ def test_a_copy_of_somebodys_sealed_file_is_refused_and_the_original_is_not(
         assert copied.entry != upload.entry
         assert opener.open(opening_of(upload, commitment=copied)).why == OTHER_TICKET
     assert opener.open(opening_of(upload)).why == ""
+
+
+@pytest.mark.parametrize(
+    ("time_s", "why"), [(999, ""), (1000, ""), (1001, OTHER_TICKET), (None, OTHER_TICKET)]
+)
+def test_a_revoked_ticket_counts_for_what_was_committed_to_before(
+    opener, north, tmp_path, time_s, why
+):
+    """By the times of witnesses: neither who has stolen it nor its owner chooses them."""
+    opener = with_tickets(opener, tmp_path / "tickets", 1)
+    upload = HandedIn(EVENT, ticket=1)
+    north.segment((upload.entry, 0, upload.sealed))
+    opening = opening_of(upload)._replace(time_s=time_s)
+    assert opener.open(opening).why == ""
+    revoked = replace(opener, revoked_s={upload.ticket.hex(): 1000})
+    assert revoked.open(opening).why == why
+
+
+def test_a_ticket_is_revoked_since_the_first_log_has_published_it():
+    tickets = {"a": Admitted("a", "ed25519:k", b"h"), "b": Admitted("b", "ed25519:l", b"i")}
+    said = [
+        Amendment(1, None, frozenset({b"h"}), (), b"", published_s=2000),
+        Amendment(2, None, frozenset({b"h", b"x"}), (), b"", published_s=1500),
+    ]
+    assert revoked_tickets(tickets, amended(EVENT, said)) == {"a": 1500}
+    assert revoked_tickets(tickets, amended(EVENT, reversed(said))) == {"a": 1500}
+    assert revoked_tickets(tickets, EVENT) == {}
 
 
 def test_tickets_of_others_are_refused_at_the_start(tmp_path):

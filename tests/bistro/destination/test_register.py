@@ -178,6 +178,181 @@ def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, n
     assert register.counts().collected == 1
 
 
+def test_what_began_before_hides_nothing_however_often(register, north):
+    """An owner begins again a hundred times, and gives up; its bistro is honest."""
+    upload = HandedIn(EVENT)
+    for number in range(1, 101):
+        north.segment((number, 0, b"a false beginning"))
+    north.segment((upload.entry, 0, upload.sealed[:9]))
+    north.segment(*((number, 0, b"another") for number in range(101, 201)))
+    north.segment((upload.entry, 9, upload.sealed[9:]))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    (opening,) = register.to_open()
+    assert opening.parts.tolist() == [(100, 0, 0, 9), (102, 0, 9, len(upload.sealed) - 9)]
+    register.opened(opening.upload, "")
+    register.logged(register.to_log())
+    # What nobody has pushed to its end keeps no segment.
+    assert register.covered("north", DURING_S) == [*range(103)]
+    assert register.lies() == []
+
+
+def test_nobody_is_blamed_for_bytes_before_all_are_here_that_he_has_signed_for(register, north):
+    """Of the index of the second try nothing has come yet: the first one hashes wrong."""
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.segment((upload.entry, 0, upload.sealed))
+    north.batch(upload.row())
+    second = (north.folder / index_name(1)).read_bytes()
+    north.n_segments = 1
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, LOST) == [upload.entry]
+    assert register.lies() == []
+    register.take_index("north", 1, read_index(second))
+    fetch(register, north, 1)
+    assert opened_as(register) == [upload.entry]
+
+
+def test_who_has_shown_all_segments_and_no_such_bytes_is_blamed(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.segment((7, 0, b"another's"))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, LOST) == [upload.entry]
+    (lie,) = register.lies()
+    assert (lie.who, upload.entry.hex() in lie.text) == ("north", True)
+
+
+def test_of_an_entry_a_bistro_has_two_versions_and_more_are_named(register, north):
+    """An owner signs as many as he likes: what else there is has its bistro signed, too."""
+    upload = HandedIn(EVENT)
+    versions = [bytes([n]) * 9 for n in range(50)]
+    numbers = [upload.number(each) for each in versions]
+    north.segment(*((n, 0, each) for n, each in zip(numbers, versions, strict=True)))
+    north.batch(upload.row(versions[0]))
+    north.batch(*map(upload.row, versions))
+    take_all(register, north)
+    timed(register, upload)
+    (opening,) = register.to_open()
+    assert opening.upload.size == 9
+    (lie,) = register.lies()
+    assert lie.who == "north"
+    assert lie.text.startswith("Its batch 1 names 49 uploads besides those that it has signed")
+    north.push(upload)
+    take_all(register, north)
+    assert len([*register.to_open()]) == 2
+
+
+def test_two_uploads_of_one_number_are_their_bistros_doing(register, north):
+    one, two = HandedIn(EVENT, 1), HandedIn(EVENT, 2)
+    north.push(one)
+    north.batch((*two.row()[:-1], one.number()))
+    take_all(register, north)
+    timed(register, one, two)
+    assert opened_as(register) == [one.entry]
+    assert [lie.who for lie in register.lies()] == ["north"]
+
+
+def counting_rows(register, monkeypatch):
+    """Count the rows that each question finds."""
+    plain, found = register._db.rows, []
+
+    def rows(*args):
+        result = plain(*args)
+        found.append(len(result))
+        return result
+
+    monkeypatch.setattr(register._db, "rows", rows)
+    return found
+
+
+@pytest.mark.parametrize("n_versions", [1, 40])
+def test_memory_is_bounded_whatever_a_bistro_and_an_owner_list(
+    register, north, monkeypatch, n_versions
+):
+    """Pieces are looked at once, for the upload that they are of: not for each version."""
+    monkeypatch.setattr("datacollect.bistro.destination.register.PIECES_TOGETHER", 100)
+    upload = HandedIn(EVENT)
+    versions = [bytes([n]) * 1000 for n in range(n_versions)]
+    for each in versions:
+        pieces = [(upload.number(each), at, each[:1]) for at in range(1000)]
+        north.segment(*pieces)
+    north.batch(*map(upload.row, versions))
+    take_all(register, north)
+    timed(register, upload)
+    found = counting_rows(register, monkeypatch)
+    (opening,) = register.to_open()
+    assert len(opening.parts) == 1000
+    assert max(found) <= 100
+    assert sum(found) < 1000 + 200
+
+
+def test_an_upload_of_more_pieces_than_any_honest_one_is_not_looked_at_further(
+    register, north, monkeypatch
+):
+    monkeypatch.setattr("datacollect.bistro.destination.register.PIECES_TOGETHER", 10)
+    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_PIECES", 50)
+    upload = HandedIn(EVENT)
+    north.segment(*((upload.entry, at, b"x") for at in range(len(upload.sealed))))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    found = counting_rows(register, monkeypatch)
+    assert [*register.to_open()] == []
+    assert sum(found) < 50 + 30
+
+
+def test_what_may_go_is_found_in_steps_that_grow_as_the_pieces_do(tmp_path):
+    """Counted by SQLite's own machine, of what was refused, in pieces of a byte each."""
+    steps = {}
+    for n_bytes in (1000, 2000):
+        register = Register(str(tmp_path / f"{n_bytes}"), EVENT)
+        north = MadeBistro(EVENT, "north", tmp_path / f"north{n_bytes}")
+        upload = HandedIn(EVENT, content=bytes(n_bytes))
+        pieces = range(len(upload.sealed))
+        north.segment(*((upload.entry, at, upload.sealed[at : at + 1]) for at in pieces))
+        north.batch(upload.row())
+        take_all(register, north)
+        timed(register, upload)
+        assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
+        register.logged(register.to_log())
+        counted = [0]
+
+        def count(counted=counted):
+            counted[0] += 1
+            return False
+
+        register._db._open.set_progress_handler(count, 10)
+        assert register.covered("north", DURING_S) == [0]
+        register._db._open.set_progress_handler(None)
+        steps[len(pieces)] = 10 * counted[0]
+        register.close()
+    (few, few_steps), (many, many_steps) = steps.items()
+    assert many_steps / few_steps < 1.2 * many / few
+
+
+def test_who_serves_junk_without_end_is_remembered_for_some_of_it(register, monkeypatch):
+    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_LIES", 3)
+    for n in range(9):
+        register.take_lie("north", f"junk {n}")
+    register.take_lie("south", "junk")
+    assert len(register.lies()) == 4
+
+
+def test_many_batches_of_one_number_are_shown_by_two_of_them(register, north):
+    first = north.batch(HandedIn(EVENT).row())
+    for n in range(9):
+        other = sign_batch(EVENT, "north", 0, bytes(32), n, first.rows, key_of("north"), 0)
+        register.take_batch(other)
+    (lie,) = register.lies()
+    assert "9 batches of number 0" in lie.text
+    assert lie.text.count("datacollect-batch/2") == 2
+
+
 def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
     """A push began with other bytes, of the same length; the segment of the second try is late."""
     upload = HandedIn(EVENT)
