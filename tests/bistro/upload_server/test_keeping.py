@@ -79,6 +79,10 @@ def until(true, each):
         time.sleep(0.1)
 
 
+def collect(destination, client, entry):
+    until(lambda: entry in destination.collected, lambda: destination.note(client))
+
+
 @pytest.mark.slow
 def test_a_byte_in_each_segment_and_false_beginnings_keep_none_and_hide_nothing(event, tmp_path):
     """A stranger trickles, and begins anew and gives up; others hand in. After a restart, too."""
@@ -98,9 +102,7 @@ def test_a_byte_in_each_segment_and_false_beginnings_keep_none_and_hide_nothing(
                 begun = client.create(event, honest, DATA[:9])[1]["location"]
                 assert client.give_up(event, begun, honest)[0] == 204
                 assert client.create(event, honest, DATA)[0] == 201
-                until(
-                    lambda: honest.entry in destination.collected, lambda: destination.note(client)
-                )
+                collect(destination, client, honest.entry)
             until(
                 lambda: client.facts()["stored_bytes"] < len(DATA),
                 lambda: destination.note(client),
@@ -113,7 +115,7 @@ def test_a_byte_in_each_segment_and_false_beginnings_keep_none_and_hide_nothing(
         found = client.patch(path, offset, DATA[offset:])[1]
         word = read_bistro_receipt(found["datacollect-receipt"], event)
         assert word.sha256 == slow.ciphertext_sha256
-        until(lambda: slow.entry in destination.collected, lambda: destination.note(client))
+        collect(destination, client, slow.entry)
         client.close()
     assert {*destination.collected.values()} == {DATA}
     assert destination.register.lies() == []

@@ -182,6 +182,8 @@ def admitted(token: str, event: Event, now_s: float) -> Admitted:
     claims = read_values(payload, _CLAIMS, "ticket")
     if claims["event"] != event.id:
         raise TicketError(f"the ticket is for another event, {claims['event'].hex()[:16]}…")
+    if not any(claims["id"]):
+        raise TicketError("the ticket's number is all zeros, which stands for no ticket")
     if now_s >= claims["exp"]:
         raise TicketError(f"the ticket has expired {now_s - claims['exp']:.0f} s ago")
     token_sha256 = token_hash(token)

@@ -109,6 +109,12 @@ def test_other_tickets_do_not_count():
         admitted("", EVENT, NOW_S)
 
 
+def test_zeros_are_no_tickets_number():
+    """They stand for none, where one is written down."""
+    with pytest.raises(TicketError, match="all zeros"):
+        admitted(ticket_of(EVENT, 0).token, EVENT, 0)
+
+
 def test_a_revoked_ticket_does_not_count():
     token_sha256 = admitted(TICKET.token, EVENT, NOW_S).token_sha256
     with pytest.raises(TicketError, match="is revoked"):
