@@ -140,9 +140,11 @@ class Opener:
         if self.ticket_keys is None:
             return None, name
         ticket, owner = header.get("ticket"), commitment.owner
-        key = self.ticket_keys.get(ticket) if isinstance(ticket, str) else None
         # The owner has signed which ticket pushes: nobody else can have put another one inside.
-        if key is None or owner is None or ticket != opening.upload.ticket:
+        if ticket != opening.upload.ticket or not isinstance(ticket, str) or owner is None:
+            raise _RefusedError(OTHER_TICKET)
+        key = self.ticket_keys.get(ticket)
+        if key is None:
             raise _RefusedError(OTHER_TICKET)
         # Who commits to a copy of somebody's sealed file has another owner key, or another salt.
         said = hand_in_statement(commitment.event, commitment.salt, owner)

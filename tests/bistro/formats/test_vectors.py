@@ -69,7 +69,7 @@ from datacollect.bistro.formats.receipt.receipt import (
     read_amendments,
     read_receipt,
 )
-from datacollect.bistro.formats.receipt.verify import verify
+from datacollect.bistro.formats.receipt.verify import published, verify
 from datacollect.bistro.formats.sealing.keep import read_keep
 from datacollect.bistro.formats.sealing.sealed import Inner, seal
 from datacollect.net.keys import PrivateKey, public_key_bytes
@@ -602,6 +602,12 @@ def test_receipts_prove_what_is_said(vectors, name):
         assert (found.outcome, found.time_s, found.collected_s) == wanted
         if given:
             assert found.deadline_s == vectors["amendments"]["value"]["deadline_s"]
+
+
+def test_an_amendment_counts_from_when_a_log_had_published_it(vectors):
+    given = read_amendments(vectors["amendments"]["value"]["file"].encode(), EVENT.id)
+    (found,) = published(EVENT, given, [])
+    assert found.published_s == DEADLINE_S + 60
 
 
 def test_batches_and_notes_are_read(vectors):

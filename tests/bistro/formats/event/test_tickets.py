@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import replace
 
 import pytest
-from instances.events import event_of, key_of
+from instances.events import event_of, key_of, ticket_of
 
 from datacollect.bistro.formats.event.tickets import (
     ASSERTION,
@@ -112,7 +112,7 @@ def test_other_tickets_do_not_count():
 def test_zeros_are_no_tickets_number():
     """They stand for none, where one is written down."""
     with pytest.raises(TicketError, match="all zeros"):
-        admitted(ticket_of(EVENT, 0).token, EVENT, 0)
+        admitted(ticket_of(EVENT, 0).token, EVENT, NOW_S)
 
 
 def test_a_revoked_ticket_does_not_count():
