@@ -280,7 +280,7 @@ INSTANTS = {
 
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_nothing_outlives_a_script_whenever_it_is_interrupted(files, monkeypatch, instant):
-    """What did would hold its output, until the server gives more: it does where lanes are to end."""
+    """What did would hold its output: the server stops midway, where lanes are not to end."""
     valve = Valve(is_open="lanes have ended" in instant)
     problem = problem_of_files(4_000_000.0)
     (files / "instant.sh").write_text(f"set -T\nseen=\ntrap '{INSTANTS[instant]}' DEBUG\n")
