@@ -54,16 +54,18 @@ NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
 # which has pushed it; `beaten_by`: all entries by which it was ever superseded. `number`: of the
-# upload at its bistro. Of an entry a bistro has what was committed to and one that was sealed anew.
+# upload at its bistro; `n_segments`: its bistro has signed that it lies in the first so many.
+# Of an entry a bistro has what was committed to and one that was sealed anew.
 # `files`: what was read of those that bistros serve, and by which stamp each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
-    n_segments BIGINT, PRIMARY KEY (bistro, number, digest));
+    PRIMARY KEY (bistro, number, digest));
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
     committed_sha256 BLOB, owner BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER,
     ticket TEXT, file TEXT, beaten_by TEXT);
 CREATE TABLE uploads (entry BLOB, bistro TEXT, is_anew INTEGER, sha256 BLOB, size BIGINT,
-    batch BIGINT, number BIGINT, told_ticket TEXT, outcome TEXT,
+    batch BIGINT, number BIGINT, n_segments BIGINT, told_ticket TEXT, outcome TEXT,
+    n_tried INTEGER NOT NULL,
     PRIMARY KEY (entry, bistro, is_anew), UNIQUE (bistro, number));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
     is_covered INTEGER, PRIMARY KEY (bistro, number));
@@ -89,6 +91,11 @@ _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 # Uploads that are looked at together, and pieces: whoever has more has them read alone, and of an
 # upload no more than make 1 TB of a bistro's blocks.
 UPLOADS_TOGETHER, PIECES_TOGETHER, MOST_PIECES = 1000, 50_000, 2**22
+# Whether the indices of all segments are known in which an upload lies by its bistro's signature.
+_ALL_KNOWN = """n_segments <= (SELECT count(*) FROM segments
+    WHERE segments.bistro = uploads.bistro AND segments.number < n_segments)"""
+# So often it is looked whether pieces that come later make what a bistro has signed.
+MOST_TRIES = 8
 # So many sentences on one who has served what cannot be are enough.
 MOST_LIES = 1000
 
@@ -205,7 +212,7 @@ class Register:
             self._db.insert("uploads", uploads)
             lies += self._not_kept(batch, uploads)
             self._db.insert("lies", [(lie.who, lie.text) for lie in lies])
-            self._db.insert("batches", [(*chain, batch.n_segments)])
+            self._db.insert("batches", [chain])
             # Nothing was known of these uploads when it was said what may go.
             self._db.rows(
                 "UPDATE segments SET is_covered = 0 WHERE bistro = ? AND is_covered = 1 "
@@ -243,7 +250,8 @@ class Register:
     def take_index(self, bistro: str, number: int, pieces: np.ndarray) -> bool:
         """Take what lies in a segment of a bistro; return whether it was new.
 
-        What was not as its bistro has signed may be made of these pieces: it is tried again.
+        What was not as its bistro has signed may be made of these pieces: it is tried again, some
+        times.
 
         Parameters
         ----------
@@ -271,6 +279,7 @@ class Register:
             self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0, 0)])
             self._db.rows(
                 f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
+                f"AND n_tried < {MOST_TRIES} "
                 "AND number IN (SELECT upload FROM pieces WHERE bistro = ? AND segment = ?)",
                 (bistro, bistro, number),
             )
@@ -323,16 +332,12 @@ class Register:
             Lie(who, text)
             for who, text in self._db.rows("SELECT who, text FROM lies ORDER BY who, text")
         ]
-        # It has signed that all of an upload lies in so many segments. As long as some of these are
-        # not known, what is here may be what was pushed before.
+        # As long as some of these segments are not known, it may be what was pushed before.
         found += [
             Lie(bistro, f"It shows other bytes of {entry.hex()} than it has signed for.")
             for bistro, entry in self._db.rows(
-                "SELECT uploads.bistro, entry FROM uploads JOIN batches "
-                "ON batches.bistro = uploads.bistro AND batches.number = batch "
-                f"WHERE outcome = '{LOST}' AND n_segments <= (SELECT count(*) FROM segments "
-                "WHERE segments.bistro = uploads.bistro AND segments.number < n_segments) "
-                "GROUP BY 1, 2 ORDER BY 1, 2"
+                f"SELECT bistro, entry FROM uploads WHERE outcome = '{LOST}' AND {_ALL_KNOWN} "
+                "ORDER BY 1, 2"
             )
         ]
         links: dict[str, list[Link]] = {}
@@ -384,18 +389,24 @@ class Register:
         )
         return [entry for (entry,) in rows]
 
-    def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
+    def take_times(self, times_s: Iterable[tuple[bytes, int]], *, are_least: bool = False) -> None:
         """Keep by when entries stood in a log; the least counts.
 
-        What was refused for its ticket may be of before that was revoked: it is tried again.
+        Parameters
+        ----------
+        times_s : iterable of (bytes, int)
+        are_least : bool
+            Whether they fall no more. What was refused for its ticket may be of before that was
+            revoked: it is tried again then, once.
         """
         times_s = [*times_s]
         with self._db.transaction():
-            self._db.many(
-                "UPDATE uploads SET outcome = NULL WHERE entry = ? AND outcome = ? "
-                "AND EXISTS (SELECT 1 FROM entries WHERE entry = uploads.entry AND time_s > ?)",
-                ((entry, OTHER_TICKET, time_s) for entry, time_s in times_s),
-            )
+            if are_least:
+                self._db.many(
+                    "UPDATE uploads SET outcome = NULL WHERE entry = ? AND outcome = ? AND EXISTS "
+                    "(SELECT 1 FROM entries WHERE entry = uploads.entry AND time_s > ?)",
+                    ((entry, OTHER_TICKET, time_s) for entry, time_s in times_s),
+                )
             self._db.many(
                 "UPDATE entries SET time_s = ? WHERE entry = ? AND (time_s IS NULL OR time_s > ?)",
                 ((time_s, entry, time_s) for entry, time_s in times_s),
@@ -463,8 +474,8 @@ class Register:
         last: tuple[object, ...] = (b"", "", 0)
         while True:
             page = self._db.rows(
-                "SELECT entry, bistro, is_anew, number, time_s, told_ticket, size, sha256, salt, "
-                "committed_size, committed_sha256, content_p, owner "
+                "SELECT entry, bistro, is_anew, number, time_s, told_ticket, size, sha256, "
+                "salt, committed_size, committed_sha256, content_p, owner "
                 "FROM uploads JOIN entries USING (entry) "
                 "WHERE outcome IS NULL AND (word IS NULL OR word = ?) "
                 f"AND (entry, bistro, is_anew) > (?, ?, ?) AND {condition} "
@@ -551,7 +562,8 @@ class Register:
         entry = upload.commitment.entry
         with self._db.transaction():
             self._db.rows(
-                "UPDATE uploads SET outcome = ? WHERE entry = ? AND bistro = ? AND sha256 = ?",
+                "UPDATE uploads SET outcome = ?, n_tried = n_tried + 1 "
+                "WHERE entry = ? AND bistro = ? AND sha256 = ?",
                 (why or COLLECTED, entry, upload.bistro, upload.sha256),
             )
             if why == LOST or (why and not self._is_refused_by(upload)):
@@ -850,8 +862,8 @@ def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]
     return (
         (
             *(entry, batch.bistro, int((sha256, size) != (committed, committed_size))),
-            *(sha256, size, batch.number, number),
-            *(ticket.hex() if any(ticket) else None, None),
+            *(sha256, size, batch.number, number, batch.n_segments),
+            *(ticket.hex() if any(ticket) else None, None, 0),
         )
         for entry, sha256, committed, size, committed_size, number, ticket in zip(
             *columns, strict=True

@@ -17,10 +17,16 @@ from instances.events import DEADLINE_S, key_of
 from instances.postgres import postgres, program
 
 from datacollect.bistro.destination.missing import Known
-from datacollect.bistro.destination.register import LOST, Register
+from datacollect.bistro.destination.register import LOST, MOST_TRIES, Register
 from datacollect.bistro.formats.custody.batches import read_batch, sign_batch
 from datacollect.bistro.formats.custody.segments import index_name, read_index, segment_name
-from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, LATE, OTHER_CONTENT, Verdict
+from datacollect.bistro.formats.custody.verdicts import (
+    DOES_NOT_OPEN,
+    LATE,
+    OTHER_CONTENT,
+    OTHER_TICKET,
+    Verdict,
+)
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.errors import ProblemError, StoreError
 
@@ -351,6 +357,38 @@ def test_many_batches_of_one_number_are_shown_by_two_of_them(register, north):
     (lie,) = register.lies()
     assert "9 batches of number 0" in lie.text
     assert lie.text.count("datacollect-batch/2") == 2
+
+
+def test_what_a_bistro_shows_bit_by_bit_is_not_opened_without_end(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    n_tried = 0
+    for _ in range(20):
+        n_tried += len(opened_as(register, LOST))
+        north.segment((upload.entry, 0, b"x"))
+        take_all(register, north)
+    assert n_tried == MOST_TRIES
+    assert len(register.lies()) == 1
+
+
+def test_a_ticket_that_was_refused_is_tried_again_where_the_least_time_is_less(register, north):
+    """It may have been revoked in between; lesser times that come by and by change nothing."""
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload, time_s=DEADLINE_S)
+    assert opened_as(register, OTHER_TICKET) == [upload.entry]
+    timed(register, upload, time_s=DEADLINE_S - 5)
+    assert [*register.to_open()] == []
+    for _ in range(2):
+        register.take_times([(upload.entry, DEADLINE_S - 9)], are_least=True)
+        found = [*register.to_open()]
+    assert [each.time_s for each in found] == [DEADLINE_S - 9]
+    register.opened(found[0].upload, "")
+    assert register.known(upload.entry).word == "collected"
 
 
 def test_who_shows_the_right_bytes_later_has_not_lied(register, north):

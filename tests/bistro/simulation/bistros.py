@@ -25,7 +25,7 @@ from datacollect.bistro.formats.custody.batches import (
     sign_batch,
 )
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.formats.custody.segments import PIECE, index_name, number_of
+from datacollect.bistro.formats.custody.segments import number_of
 from datacollect.bistro.formats.custody.verdicts import read_covered
 from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
@@ -143,14 +143,19 @@ class Bistro:
         return answer
 
     def _entries_in(self, segments: tuple[int, ...]) -> set[bytes]:
-        paths = [self.folder / "served" / index_name(number) for number in segments]
-        numbers = {
-            int(row["upload"]) for path in paths for row in np.frombuffer(path.read_bytes(), PIECE)
-        }
-        return {entry for number, entry in self._entries_by_number() if number in numbers}
-
-    def _entries_by_number(self) -> list[tuple[int, bytes]]:
-        return self.store._read("SELECT number, entry FROM uploads", ())
+        """Return what lies there, and was not carried on to another segment."""
+        assert self.core is not None
+        found = set()
+        for number in segments:
+            rows = self.store._read(
+                "SELECT entry, upload FROM pieces WHERE segment = ? AND upload IS NOT NULL",
+                (number,),
+            )
+            for entry, upload in rows:
+                unfinished = self.core._uploads.get(upload)
+                if unfinished is None or number in unfinished.segments:
+                    found.add(entry)
+        return found
 
     def _commit_soon(self) -> None:
         if self._group is None:

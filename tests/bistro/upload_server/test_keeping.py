@@ -16,6 +16,7 @@ from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.custody.segments import read_index
 from datacollect.bistro.formats.custody.verdicts import Covered, ranges_of
+from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.receipt.upload_wish import metadata_of, metadata_text
 
 DATA = bytes(range(256)) * 400
@@ -68,7 +69,8 @@ class Collecting:
 def event(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.bistro.upload_server.core.BATCH_AFTER_S", 0.3)
     monkeypatch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", 0.3)
-    return bistro_event(tmp_path)
+    log = log_key("dest.example/0123456789abcdef", key_of("verdicts").public).text
+    return bistro_event(tmp_path, verdicts={"log": log}, limits={"commitments_per_ticket": 20})
 
 
 def until(true, each):
