@@ -213,7 +213,8 @@ def test_a_stolen_ticket_seals_nothing_that_another_pushes(world, person, capsys
         inner = Inner(header_bytes(tree), inner.secret, stolen.key.sign(said))
         return keep(*args, inner=inner, salt=salt, owner=owner, **more)
 
-    file = destination_of(world, "stolen")
+    # There is one log of verdicts, and its folder is that of the test before.
+    file, folder = destination_of(world, "whole"), world.folder / "whole"
     with ExitStack() as held:
         run_bistro(world, "north", held)
         with monkeypatch.context() as patch:
@@ -221,21 +222,22 @@ def test_a_stolen_ticket_seals_nothing_that_another_pushes(world, person, capsys
             assert handed_in(person, "forged.txt", b"what the victim never said") == 0
         (forged,) = json.loads(capsys.readouterr().out)["files"]
         assert handed_in(person, "own.txt", b"his own") == 0
-        capsys.readouterr()
+        (own,) = json.loads(capsys.readouterr().out)["files"]
 
         def verdict(entry):
-            answer = Asker(world.event.verdicts_url, world.trusting)
-            with answer as asker:
+            with Asker(world.event.verdicts_url, world.trusting) as asker:
                 found = asker.get(f"/verdict/{entry}")
             return json.loads(found.body)["verdict"] if found.status == 200 else None
 
         for _ in range(2):  # and again, by another process
             with collecting(world, file):
                 said = until(lambda: verdict(forged["entry"]), "a verdict")
-                assert said.endswith("refused: lacks the ticket's signature\n")
-                once_collected(world.folder / "stolen", 1)
-    files = [path.read_bytes() for path in (world.folder / "stolen").glob("files/*/*")]
-    assert files == [b"his own"]
+                assert said.endswith("\nrefused: lacks the ticket's signature\n")
+                said = until(lambda: verdict(own["entry"]), "another")
+                assert said.endswith("\ncollected\n")
+    assert [*folder.glob(f"files/{forged['entry']}/*")] == []
+    (path,) = folder.glob(f"files/{own['entry']}/*")
+    assert path.read_bytes() == b"his own"
 
 
 @pytest.mark.slow
