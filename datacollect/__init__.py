@@ -53,6 +53,8 @@ _HOMES = {
     "measurement.iperf3": ("samples_from_iperf3",),
     "measurement.perturbed": ("perturb", "perturb_random"),
     "measurement.samples": ("read_samples",),
+    "explanation.advise": ("advise",),
+    "explanation.advisory": ("Advisory",),
     "explanation.explain": ("explain",),
     "explanation.findings": ("Explanation",),
     "study.experiment": ("Experiment",),

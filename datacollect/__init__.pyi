@@ -16,6 +16,8 @@ from datacollect.errors import (
     TimeLimitError as TimeLimitError,
     TransferError as TransferError,
 )
+from datacollect.explanation.advise import advise as advise
+from datacollect.explanation.advisory import Advisory as Advisory
 from datacollect.explanation.explain import explain as explain
 from datacollect.explanation.findings import Explanation as Explanation
 from datacollect.flow.optimum import lower_bound as lower_bound

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import warnings
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -255,6 +256,7 @@ def _problem_tree(
     """Return the problem of some estimates as its file holds it."""
     from datacollect.files.documents import PROBLEM_FORMAT
     from datacollect.measurement.outcomes import listed
+    from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S
     from datacollect.problem.problem import Problem
 
     names = sorted({*found["from"], *found["to"]})
@@ -277,6 +279,9 @@ def _problem_tree(
         {"from": tail, "to": head, "bandwidth_bytes_per_s": each if hours else each[0]}
         for (tail, head), each in rates.items()
     ]
+    oldest_s = float(found["newest_s"].min())
+    if SINCE_1970_S <= oldest_s <= LAST_SINCE_1970_S:
+        tree["measured_at"] = datetime.fromtimestamp(oldest_s, UTC).isoformat()
     Problem.from_dict(tree)
     return tree
 

@@ -179,6 +179,18 @@ def test_hours_of_the_day_make_a_problem_with_daily_periods(here, call):
     assert problem.periods_s[:2].tolist() == [0.0, 12 * 3600.0]
 
 
+def test_a_problem_says_when_its_oldest_bandwidth_was_measured(here, call):
+    """The pair's newest samples count: 1 January 2026, 8:00, and an hour later."""
+    rows = "S1,D,1767250000,80\nS1,D,1767254400,80\nK,D,1767258000,80\n"
+    (here / "t.csv").write_text(f"from,to,time_s,bandwidth_mbit_per_s\n{rows}")
+    assert call("estimate", "t.csv", "-o", "p.toml", *TO_D)[0] == 0
+    assert dc.Problem.from_file("p.toml").measured_s == 1767254400
+    # Seconds since the tests began are no date.
+    (here / "t.csv").write_text(TESTS)
+    assert call("estimate", "t.csv", "-o", "q.toml", *TO_D)[0] == 0
+    assert dc.Problem.from_file("q.toml").measured_s is None
+
+
 def test_a_problem_may_begin_later(here, call):
     (here / "t.csv").write_text(TESTS)
     zone = ("--timezone", "Europe/Zurich", "--start", "2026-07-03T08:00")
