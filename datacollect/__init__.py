@@ -64,6 +64,7 @@ _HOMES = {
     "methods.coordinated.coordinated": ("coordinated",),
     "methods.direct": ("direct",),
     "methods.money_front": ("front",),
+    "pictures.network_map": ("plot_map",),
     "pictures.page": ("plot_page",),
     "pictures.plot": ("plot_schedule", "save_plot"),
     "problem.hosts": ("Held", "Host", "Link", "Parcel", "SharedBottleneck"),

@@ -50,7 +50,7 @@ def _show(found: Advisory) -> None:
     if found.measure:
         emit("")
         emit("To be sure, measure:")
-        for command in found.measure:
-            emit(f"  {command}")
+        for line in found.measure:
+            emit(f"  {line}")
     for text in found.notes:
         emit_text(f"Note: {text}.")

@@ -138,6 +138,17 @@ EXAMPLES = [
         in_folder(PLAN, "pulls p.toml s.json --as csv --manifest f.csv", p_toml=P, f_csv=FILES),
     ),
     Example(
+        "Name a SCHEDULE, or draw the problem's links by --map",
+        in_folder("plot p.toml -o m.png", p_toml=P),
+        in_folder("plot p.toml --map -o m.png", p_toml=P),
+    ),
+    Example(
+        "-o must name a picture, .png, .svg or .pdf, with --map, got {}; the page has a map of its "
+        "own",
+        in_folder("plot p.toml --map -o m.html", p_toml=P),
+        in_folder("plot p.toml --map -o m.png", p_toml=P),
+    ),
+    Example(
         "--force overwrites, -o DIR avoids it",
         in_folder("example figure1", "example figure1"),
         in_folder("example figure1", "example figure1 --force"),
