@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.bistro.destination.register import LOST
 from datacollect.bistro.formats.custody.segments import segment_name
-from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.custody.verdicts import (
+    DOES_NOT_OPEN,
+    OTHER_CONTENT,
+    OTHER_MARK,
+    OTHER_TICKET,
+)
 from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.sealing.sealed import open_sealed
 from datacollect.errors import (
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO, Self
 
+    from datacollect.bistro.destination.marking import MarkKeys
     from datacollect.bistro.destination.pieces import Piece
     from datacollect.bistro.destination.register import Opening, Upload
     from datacollect.bistro.formats.log.entry import Commitment
@@ -72,12 +78,15 @@ class Opener:
         Folder with a folder for each bistro, as its segments were fetched.
     into : Path
         Folder that the files are written to.
+    marks : MarkKeys or None
+        None: entries of the event have no marks.
     """
 
     identities: tuple[str, ...]
     ticket_keys: Mapping[str, str] | None
     segments: Path
     into: Path
+    marks: MarkKeys | None = None
 
     def prepare(self) -> None:
         """Make the folder; remove what killed processes have left there, which is nobody's to find.
@@ -148,7 +157,18 @@ class Opener:
         said = hand_in_statement(commitment.event, commitment.salt, owner)
         if not is_signed(said, opened.inner.ticket_signature or b"", key):
             raise _RefusedError(OTHER_TICKET)
+        self._require_mark(commitment, key)
         return ticket, name
+
+    def _require_mark(self, commitment: Commitment, ticket_key: str) -> None:
+        """Refuse what nobody would find in a log who looks for what the ticket's owner committed.
+
+        Its ticket could have any number of such entries.
+        """
+        if self.marks is not None:
+            key = self.marks.of(ticket_key)
+            if key is None or commitment.mark != key.mark(commitment.entry):
+                raise _RefusedError(OTHER_MARK)
 
 
 class _Written:
