@@ -542,15 +542,18 @@ class Register:
         """
         if self.to_log(1):
             return 0
-        quotas = self._quotas(logged or {}, is_over=is_over)
-        ready = {ticket for ticket, each in quotas.items() if each.is_settled}
-        held_back = quotas.keys() - ready
         rows = {row[1]: row for row in self._drafts_sharing()}
-        rows |= {row[1]: row for row in self._drafts_of(ready & self._at_stake(quotas))}
+        several = self._having_several(logged or {})
+        several |= {row[2] for row in rows.values()} & (logged or {}).keys()
+        rows |= {row[1]: row for row in self._drafts_of(several)}
+        quotas = self._quotas(several, logged or {}, rows.values(), is_over=is_over)
+        held_back = {ticket for ticket, each in quotas.items() if not each.is_settled}
         drafts = {entry: row for entry, row in rows.items() if row[2] not in held_back}
         standing = {Draft(*row[:5]): row[5] == SUPERSEDED for row in drafts.values()}
         before = {entry: row[6] for entry, row in drafts.items()}
-        told: dict[str | None, Quota] = {ticket: quotas[ticket] for ticket in ready}
+        told: dict[str | None, Quota] = {
+            ticket: each for ticket, each in quotas.items() if ticket not in held_back
+        }
         again, beaten = changes(standing, self._event.counts, told, self._event.never_came)
         new = {each: by.hex() for each, by in beaten.items() if by.hex() not in before[each]}
         with self._db.transaction():
@@ -565,12 +568,17 @@ class Register:
             )
         return len(again) + len(new)
 
-    def _at_stake(self, quotas: Mapping[str, Quota]) -> set[str]:
-        """Return the tickets of which even a draft that came alone may not count."""
+    def _having_several(self, logged: Mapping[str, Collection[tuple[int, bytes]]]) -> set[str]:
+        """Return the tickets of which more than what was collected is known.
+
+        Of nearly all one entry is, which came: nothing stands in its place.
+        """
+        only = {t: next(iter(each))[1] for t, each in logged.items() if len(each) == 1}
+        words = self._words(only.values())
         return {
             ticket
-            for ticket, each in quotas.items()
-            if each.absent or len(each.entries) == self._event.commitments_per_ticket
+            for ticket in logged
+            if ticket not in only or words.get(only[ticket]) not in (COLLECTED, SUPERSEDED)
         }
 
     def _drafts_sharing(self) -> list[Any]:
@@ -588,37 +596,34 @@ class Register:
     def _drafts(self, condition: str, values: Sequence[Any]) -> list[Any]:
         """Return what `Draft` takes of those collected and in time, their word, who beat them."""
         return self._db.rows(
-            "WITH contents AS (SELECT content_p, min(time_s) AS since_s FROM entries "
-            "GROUP BY content_p HAVING count(*) > 1) "
-            "SELECT time_s, entry, ticket, content_p, since_s, word, coalesce(beaten_by, '') "
-            "FROM entries LEFT JOIN contents USING (content_p) "
+            "SELECT time_s, entry, ticket, content_p, (SELECT min(time_s) FROM entries AS e "
+            "WHERE e.content_p = entries.content_p HAVING count(*) > 1), "
+            "word, coalesce(beaten_by, '') FROM entries "
             f"WHERE word IN (?, ?) AND time_s <= ? AND {condition}",
             (COLLECTED, SUPERSEDED, self._event.latest_s, *values),
         )
 
     def _quotas(
-        self, logged: Mapping[str, Collection[tuple[int, bytes]]], *, is_over: bool
+        self,
+        tickets: Iterable[str],
+        logged: Mapping[str, Collection[tuple[int, bytes]]],
+        drafts: Iterable[Any],
+        *,
+        is_over: bool,
     ) -> dict[str, Quota]:
-        """Return what of each ticket may count, of all that is known to be in time of it."""
-        known: dict[str, dict[bytes, int]] = {}
-        for ticket, entries in logged.items():
-            of_ticket = known.setdefault(ticket, {})
-            for time_s, entry in entries:
-                of_ticket[entry] = min(time_s, of_ticket.get(entry, time_s))
-        # What a log that was not read has proved before.
-        for some in _in_parts(logged):
-            for time_s, entry, ticket, *_ in self._drafts(
-                f"ticket IN ({','.join('?' * len(some))})", some
-            ):
-                of_ticket = known[ticket]
-                of_ticket[entry] = min(time_s, of_ticket.get(entry, time_s))
+        """Return what of each ticket may count, of all that is known to be in time of it.
+
+        That is what logs say, and what a log that was not read has proved before: of `drafts`.
+        """
+        known: dict[str, dict[bytes, int]] = {ticket: {} for ticket in tickets}
+        of_logs = ((*row, ticket) for ticket in known for row in logged[ticket])
+        for time_s, entry, ticket in (*of_logs, *(row[:3] for row in drafts)):
+            if ticket in known:
+                known[ticket][entry] = min(time_s, known[ticket].get(entry, time_s))
+        most = self._event.commitments_per_ticket
         firsts = {
-            ticket: tuple(
-                sorted((time_s, entry) for entry, time_s in of_ticket.items())[
-                    : self._event.commitments_per_ticket
-                ]
-            )
-            for ticket, of_ticket in known.items()
+            ticket: tuple(sorted((time_s, entry) for entry, time_s in entries.items())[:most])
+            for ticket, entries in known.items()
         }
         words = self._words(entry for each in firsts.values() for _, entry in each)
         return {ticket: _quota(each, words, is_over=is_over) for ticket, each in firsts.items()}

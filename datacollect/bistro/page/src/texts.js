@@ -56,7 +56,7 @@ export const TEXTS = {
     "why_is_not_what_was_committed_to": "is not what was committed to",
     "why_lacks_the_ticket's_signature": "lacks the ticket's signature",
     "why_lacks_the_ticket's_mark": "lacks the ticket's mark",
-    why_never_came: "never came while there was time",
+    why_never_came: "never came",
     why_is_late: "is late",
     why_does_not_open: "does not open",
     stopped: "Stopped: {words}. Reload the page.",

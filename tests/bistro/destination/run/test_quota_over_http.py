@@ -130,7 +130,7 @@ def test_drafts_beyond_the_quota_are_collected_and_never_count(world, capsys):
         code, found = collect()
         assert (found.collected, found.superseded, found.never_came) == (1, 2, 2)
         assert (code, found.missing, found.lies) == (0, {}, ())
-    with reading(str(world.folder / "collected"), event.id.hex()) as rows:
+    with reading(str(world.folder / "collected" / "register"), event.id.hex()) as rows:
         said = {row.entry: (row.word, row.why, row.is_logged) for row in rows}
     assert said[bytes.fromhex(honest["entry"])] == (COLLECTED, "", True)
     assert {said[first], said[second]} == {(REFUSED, NEVER_CAME, True)}

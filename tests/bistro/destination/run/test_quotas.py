@@ -302,6 +302,19 @@ def test_what_a_silent_service_had_proved_before_counts(world):
     assert world.counting() == {hidden[1].entry}
 
 
+def test_a_draft_by_a_silent_service_stands_beside_the_only_one_that_is_shown(tmp_path):
+    """The logs that are read name one entry of the ticket; another one came."""
+    world = World(tmp_path, never_came="none")
+    came, shown = world.commit(1, ("c", 10)), world.commit(1, ("a", 11))
+    world.push(came)
+    world.logs.silent = {"c"}
+    world.round(OVER_S)
+    assert world.said() == {
+        shown.entry: (REFUSED, NEVER_CAME),
+        came.entry: (SUPERSEDED, shown.entry.hex()),
+    }
+
+
 def test_one_tickets_drafts_touch_no_others(world):
     four_drafts(world)
     other = world.commit(2, ("b", 11))
