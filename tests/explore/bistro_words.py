@@ -128,7 +128,7 @@ def _batch(rng: random.Random) -> str | None:
         note = signed(text, f"bistro/{EVENT.id.hex()[:16]}", key_of("north")).data
         data = len(note).to_bytes(4, "big") + note + rows.tobytes()
     found = read_batch(data, EVENT)
-    opening(found.rows, EVENT.id)
+    opening(found.rows, EVENT)
     return None if found.data == data else "a batch is not what its file is"
 
 
@@ -252,8 +252,8 @@ def _commitment(rng: random.Random) -> str | None:
     tree = json.loads(commitment_json(COMMITMENT))
     data = json.dumps(_tree(rng, tree)).encode()
     data = rng.choice([data, data, data, damaged(rng, data), DEEP])
-    found = commitment_of(data, EVENT.id)
-    again = commitment_of(commitment_json(found), EVENT.id)
+    found = commitment_of(data, EVENT)
+    again = commitment_of(commitment_json(found), EVENT)
     return None if again == found and len(found.entry) == 32 else "not read as it is written"
 
 

@@ -131,7 +131,7 @@ class Fetched:
         for number, path in enumerate(sorted(self._served.glob("batches/*"))):
             batch = read_batch(path.read_bytes(), self._event)
             assert (batch.number, batch.previous) == (number, previous), "a gap in the chain"
-            assert opening(batch.rows, self._event.id).all()
+            assert opening(batch.rows, self._event).all()
             previous = batch.digest
 
     def lacks(self, tokens: list[str]) -> str:

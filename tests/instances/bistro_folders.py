@@ -12,6 +12,7 @@ from instances.events import (
     DEADLINE_S,
     event_bytes,
     key_of,
+    marked_by,
     owner_of,
     owners_signature,
     ticket_of,
@@ -78,8 +79,10 @@ class HandedIn:
         self.inner = Inner(header_bytes(fields) if header is None else header, bytes(32), signature)
         self.sealed, told = self.seal_anew()
         salt, owner = number.to_bytes(32, "big"), owner_of(f"{number}")
-        self.commitment = Commitment(
-            event.id, salt, len(self.sealed), told.sha256, told.content_p, owner
+        self.commitment = marked_by(
+            event,
+            Commitment(event.id, salt, len(self.sealed), told.sha256, told.content_p, owner),
+            1 if ticket is None else ticket,
         )
         self.ticket = bytes(16) if ticket is None else ticket.to_bytes(16, "big")
         self._holder = None if ticket is None else ticket_of(event, ticket).key

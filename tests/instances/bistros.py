@@ -17,6 +17,7 @@ from instances.events import (
     counting_bytes,
     draft,
     key_of,
+    marked_by,
     owner_of,
     owners_signature,
     proof_of,
@@ -73,7 +74,7 @@ def bistro_event(folder: Path, **changes: object) -> Event:
 
 def commitment_to(event: Event, data: bytes, salt: int = 0) -> Commitment:
     """Return what commits to some bytes as if they were sealed."""
-    return Commitment(
+    made = Commitment(
         event.id,
         salt.to_bytes(32, "big"),
         len(data),
@@ -81,6 +82,7 @@ def commitment_to(event: Event, data: bytes, salt: int = 0) -> Commitment:
         b"p" * 32,
         owner_of(f"{salt}"),
     )
+    return marked_by(event, made)
 
 
 def metadata(

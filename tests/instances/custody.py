@@ -13,6 +13,7 @@ from instances.events import (
     event_bytes,
     event_of,
     key_of,
+    marked_by,
     owner_of,
     owners_signature,
     witness_names,
@@ -260,7 +261,8 @@ def commitment_of(event: Event, text: str) -> Commitment:
     salt = hashlib.sha256(f"salt {text}".encode()).digest()
     content = hashlib.sha256(f"content {text}".encode()).digest()
     owner = owner_of(text) if event.is_signed_for else None
-    return Commitment(event.id, salt, len(data), hashlib.sha256(data).digest(), content, owner)
+    digest = hashlib.sha256(data).digest()
+    return marked_by(event, Commitment(event.id, salt, len(data), digest, content, owner))
 
 
 def batch_of(

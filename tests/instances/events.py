@@ -9,6 +9,7 @@ from datacollect.bistro.formats.event.draft import complete
 from datacollect.bistro.formats.event.event import Event
 from datacollect.bistro.formats.event.fields import EVENT
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.marks import own_mark_key, with_mark
 from datacollect.bistro.formats.event.tickets import Ticket, new_ticket
 from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
@@ -16,6 +17,7 @@ from datacollect.bistro.formats.log.checkpoints import (
     cosign,
     sign_checkpoint,
 )
+from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import Note
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.tree import leaf_hash
@@ -64,6 +66,13 @@ def ticket_of(event: Event, number: int = 1) -> Ticket:
     """Return a ticket of an event, always the same one."""
     seed = sha256(f"ticket {number}".encode()).digest()
     return new_ticket(event, number.to_bytes(16, "big"), seed, key_of("organiser"))
+
+
+def marked_by(event: Event, commitment: Commitment, number: int = 1) -> Commitment:
+    """Return a commitment with the mark of a ticket, where those of the event have marks."""
+    if not event.has_marks:
+        return commitment
+    return with_mark(commitment, own_mark_key(event, ticket_of(event, number).key))
 
 
 def witness_names(n: int = 4) -> list[str]:

@@ -18,6 +18,12 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 LISTS = {each: [] for each in ("acknowledgements", "proofs", "tokens", "bistro_receipts")}
 PARTS = ("event", "salt", "ciphertext_sha256", "content_p", "owner")
@@ -51,6 +57,8 @@ def event_of(data: bytes) -> dict[str, Any]:
     event = tomllib.loads(data.decode()) | {"id": hashlib.sha256(data).hexdigest()}
     event["logs"] = keys_of(each["log"] for each in event["services"])
     event["witnesses"] = keys_of(each["vkey"] for each in event["witnesses"])
+    kind = event["format"], event.get("admission", "tickets")
+    event["marks"] = kind == ("datacollect-event/2", "tickets") and "verdicts" in event
     return event | {"verdicts": keys_of([event["verdicts"]["log"]] if "verdicts" in event else [])}
 
 
@@ -59,9 +67,12 @@ def receipt_of(told: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
     version = event["format"].removeprefix("datacollect-event/")
     if version == "1" and told.get("owner", "") is None:
         del told["owner"]
+    if told.get("mark", "") is None:
+        del told["mark"]
     parts = PARTS if version == "2" else PARTS[:-1]
     must({"format", "size", *parts} <= told.keys())
-    must(told.keys() <= {"format", "size", *parts, "collected", *LISTS})
+    must(told.keys() <= {"format", "size", *parts, "mark", "collected", *LISTS})
+    must(("mark" in told) == event["marks"] and re.fullmatch("|[0-9a-f]{16}", told.get("mark", "")))
     must((told["format"], told["event"]) == (f"datacollect-receipt/{version}", event["id"]))
     must(is_number(told["size"], 2**63))
     must(all(re.fullmatch("[0-9a-f]{64}", told[key]) for key in parts))
@@ -96,11 +107,23 @@ def deadline_of(told: dict[str, Any] | None, event: dict[str, Any]) -> int:
 
 
 def entry_of(receipt: dict[str, Any]) -> bytes:
-    """Return the entry that the first lines of a receipt make."""
+    """Return the entry that the first lines of a receipt make; a mark stands at its end."""
     label = f"datacollect-commitment/{2 if 'owner' in receipt else 1}\n".encode()
     event, salt, *rest = (bytes.fromhex(receipt.get(key, "")) for key in PARTS)
     size = receipt["size"].to_bytes(8, "big")
-    return hashlib.sha256(b"".join((label, event, salt, size, *rest))).digest()
+    digest = hashlib.sha256(b"".join((label, event, salt, size, *rest))).digest()
+    return digest[:24] + bytes.fromhex(receipt["mark"]) if "mark" in receipt else digest
+
+
+def mark_of(seed: bytes, other: bytes, event_id: bytes, entry: bytes) -> bytes:
+    """Return the mark of an entry by one of two private keys and the other one's public half."""
+    p, y = 2**255 - 19, int.from_bytes(other, "little") % 2**255
+    point = ((1 + y) * pow(1 - y, -1, p) % p).to_bytes(32, "little")
+    secret = X25519PrivateKey.from_private_bytes(hashlib.sha512(seed).digest()[:32])
+    shared = secret.exchange(X25519PublicKey.from_public_bytes(point))
+    key = HKDF(SHA256(), 33, event_id, b"datacollect-mark/2\n").derive(shared)
+    code = Cipher(AES(key[:32]), CBC(bytes(16))).encryptor().update(entry[:24] + bytes(8))
+    return key[32:] + code[16:23]
 
 
 def collected_of(text: str | None, entry: bytes, event: dict[str, Any]) -> float:

@@ -187,6 +187,7 @@ def audit_custody(
             # While people still hand in, a batch may be younger than what was read of a log.
             is_whole and is_over,
             reasons_of(event),
+            event.has_marks,
         )
         return _judged(workers, spool, rules, found, read, is_over=is_over)
 

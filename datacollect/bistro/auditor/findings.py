@@ -28,6 +28,7 @@ HOLDS_OTHER = "It has signed that it holds other bytes than were committed to, f
 # One of several has failed, and nothing that is signed says which.
 NO_VERDICT = "{}: acknowledged by who holds the upload, in time, and without a verdict."
 SAID_LATE = "{}: refused as late, though a log proves them in time."
+SAID_ABSENT = "{}: said never to have come, though it is signed that they are held."
 NOT_LOGGED = "{}: reported as held, and in no log."
 JUDGED_NOT_LOGGED = "{}: collected, and in no log."
 

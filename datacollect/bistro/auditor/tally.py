@@ -15,6 +15,7 @@ from datacollect.bistro.auditor.findings import (
     NO_VERDICT,
     NOT_LOGGED,
     REFUSED_COLLECTED,
+    SAID_ABSENT,
     SAID_LATE,
     SERVICES,
     SUPERSEDED_BY_NOTHING,
@@ -26,6 +27,7 @@ from datacollect.bistro.auditor.tables import HELD, NEVER_S
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     LATE,
+    NEVER_CAME,
     REASONS,
     REFUSED,
     SUPERSEDED,
@@ -39,6 +41,7 @@ WORDS = ("missing", COLLECTED, REFUSED, SUPERSEDED)
 MISSING_CODE, COLLECTED_CODE, REFUSED_CODE, SUPERSEDED_CODE = range(4)
 # A reason is counted from 1; 0: none is given.
 LATE_CODE = 1 + REASONS.index(LATE)
+ABSENT_CODE = 1 + REASONS.index(NEVER_CAME)
 MOST_MISSING = 20
 # Above all indices of a log that fits on a disk.
 INDEX_STOP = 2**40
@@ -63,6 +66,8 @@ class Rules:
         was never logged.
     reasons : tuple of str
         Why something is refused, by the numbers in the tables.
+    has_marks : bool
+        Whether entries say to their destination of which ticket they are.
     """
 
     latest_s: int
@@ -72,6 +77,7 @@ class Rules:
     batches: frozenset[tuple[int, int]]
     is_whole: bool
     reasons: tuple[str, ...]
+    has_marks: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,8 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
     counts["late"] = int((~in_time & (times_s < NEVER_S)).sum())
     counts["unproved"] = int((times_s == NEVER_S).sum())
     counts["acknowledged"] = sum(len(found) for found in holders.values())
-    findings = verdicts.findings(tables["displaced"], rules) + _broken_receipts(tables, rules)
+    findings = verdicts.findings(tables["displaced"], rules, entries[in_time])
+    findings += _broken_receipts(tables, rules)
     if rules.is_over:
         for bistros, found in holders.items():
             findings += finding(NO_VERDICT, (*bistros, DESTINATION), found)
@@ -121,6 +128,9 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
         for log in np.unique(logs[is_late]):
             found = _listed(entries[is_late & (logs == log)])
             findings += finding(SAID_LATE, (DESTINATION, rules.logs[log]), found)
+        is_absent = (words == REFUSED_CODE) & (whys == ABSENT_CODE)
+        for bistros, found in _holders(entries[is_absent], tables, rules).items():
+            findings += finding(SAID_ABSENT, (*bistros, DESTINATION), found)
     if rules.is_whole:
         findings += _not_logged(entries, tables, verdicts, rules)
     return Tally(counts, findings, _listed(missing[:MOST_MISSING]))
@@ -185,8 +195,8 @@ class _Verdicts:
         last = np.append(self._said, np.zeros(1, self._said.dtype))[stops - 1]
         return last["word"], last["why"]
 
-    def findings(self, displaced: np.ndarray, rules: Rules) -> list[Finding]:
-        """Return what contradicts itself."""
+    def findings(self, displaced: np.ndarray, rules: Rules, in_time: np.ndarray) -> list[Finding]:
+        """Return what contradicts itself; `in_time`: the entries that logs prove so, rising."""
         by_destination = (DESTINATION,)
         found = finding(REFUSED_COLLECTED, by_destination, _listed(self._refused_after_all()))
         by = _keys(displaced)
@@ -195,6 +205,10 @@ class _Verdicts:
         found += finding(SUPERSEDES_ITSELF, by_destination, _listed(np.unique(theirs[is_same])))
         if rules.is_over:
             is_empty = ~is_same & ~self._is_collected(by, displaced["index"])
+            if rules.has_marks:
+                # Where nothing came of all that a ticket is good for, that stands in the place of
+                # what is beyond it.
+                is_empty &= self._was_collected(by) | ((_found(in_time, by) < 0) & rules.is_whole)
             found += finding(
                 SUPERSEDED_BY_NOTHING, by_destination, _listed(np.unique(theirs[is_empty]))
             )
@@ -207,6 +221,13 @@ class _Verdicts:
         np.minimum.at(first, self._which[is_collected], self._said["index"][is_collected])
         is_later = self._said["index"] > first[self._which]
         return np.unique(self.entries[self._which[is_later & (self._said["word"] == REFUSED_CODE)]])
+
+    def _was_collected(self, keys: np.ndarray) -> np.ndarray:
+        """Whether the log has ever said of entries that they were collected."""
+        is_any = np.zeros(len(self.entries) + 1, bool)
+        is_any[self._which[self._said["word"] == COLLECTED_CODE]] = True
+        found: np.ndarray = is_any[_found(self.entries, keys)]
+        return found
 
     def _is_collected(self, keys: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Whether entries counted as collected where the log said so of them, or right after."""

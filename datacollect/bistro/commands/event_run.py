@@ -232,6 +232,8 @@ def _show(found: Standing) -> None:
         (f"{getattr(found, name):,}", f"  {name}")
         for name in ("collected", "superseded", "refused", "waiting")
     ]
+    if found.never_came:
+        rows.insert(4, (f"{found.never_came:,}", "    of these never came"))
     rows.append((f"{found.late:,}", "late"))
     rows += [(f"{n:,}", f"missing so far: {kind}") for kind, n in sorted(found.missing.items())]
     rows.append((f"{found.n_verdicts:,}", "verdicts in the log, signed by enough witnesses"))

@@ -37,6 +37,28 @@ class Draft(NamedTuple):
         return self.time_s if self.since_s is None else self.since_s, self.entry
 
 
+class Quota(NamedTuple):
+    """What of a ticket may count: the first of its entries in all logs, as many as it is good for.
+
+    Attributes
+    ----------
+    entries : tuple of (int, bytes)
+        By when each stood in a log, and the entry; rising.
+    absent : frozenset of bytes
+        Those of them that never came, as was said.
+    is_settled : bool
+        Whether all that comes of them has come.
+    """
+
+    entries: tuple[tuple[int, bytes], ...]
+    absent: frozenset[bytes] = frozenset()
+    is_settled: bool = True
+
+    def holds(self, entry: bytes) -> bool:
+        """Whether an entry may count."""
+        return any(each == entry for _, each in self.entries)
+
+
 class Changes(NamedTuple):
     """Verdicts that are to be said now.
 
@@ -52,23 +74,28 @@ class Changes(NamedTuple):
     beaten: dict[bytes, bytes]
 
 
-def changes(superseded_already: Mapping[Draft, bool], counts: str) -> Changes:
+def changes(
+    superseded_already: Mapping[Draft, bool],
+    counts: str,
+    quotas: Mapping[str | None, Quota] | None = None,
+    never_came: str = "another",
+) -> Changes:
     """Return what is to be said now that these drafts are here: one kind, then, said, the other.
 
     A draft that arrives late may take the place of others, also by showing that the one that
     counts is a copy of it. Whoever reads the verdicts in their order must never be led in a
-    circle: an entry is superseded only by one that is said to be collected, and by nothing since.
-    So what counts again is said first. An entry that is superseded stays so by the same one,
-    whatever becomes of that, until it counts again itself. As long as times stay, no verdict ever
-    comes back, for who has lost a place to an earlier commitment of the same content never counts
-    again.
+    circle: an entry is superseded only by one that is said to be collected, and by nothing since;
+    or by one of which it is said that it will never be. So what counts again is said first. An
+    entry that is superseded stays so by the same one, whatever becomes of that, until it counts
+    again itself. As long as times stay, no verdict ever comes back, for who has lost a place to an
+    earlier commitment of the same content never counts again.
 
     Parameters
     ----------
     superseded_already : mapping of Draft to bool
         Of all drafts that were collected and in time: whether that was said of them, last.
-    counts : str
-        As the event says.
+    counts, quotas, never_came
+        As for `superseded`.
 
     Examples
     --------
@@ -78,7 +105,7 @@ def changes(superseded_already: Mapping[Draft, bool], counts: str) -> Changes:
     >>> changes({one: True, copy: False}, "last")
     Changes(again=[b'a'], beaten={})
     """
-    found = superseded(superseded_already, counts)
+    found = superseded(superseded_already, counts, quotas, never_came)
     again = [
         draft.entry
         for draft, is_superseded in superseded_already.items()
@@ -89,7 +116,12 @@ def changes(superseded_already: Mapping[Draft, bool], counts: str) -> Changes:
     return Changes(again, {} if again else beaten)
 
 
-def superseded(drafts: Iterable[Draft], counts: str) -> dict[bytes, bytes]:
+def superseded(
+    drafts: Iterable[Draft],
+    counts: str,
+    quotas: Mapping[str | None, Quota] | None = None,
+    never_came: str = "another",
+) -> dict[bytes, bytes]:
     """Return which entries do not count, each with the one that counts instead.
 
     Only what was collected supersedes: where the last draft does not open, the one before counts.
@@ -97,32 +129,63 @@ def superseded(drafts: Iterable[Draft], counts: str) -> dict[bytes, bytes]:
     stands for all, and where it never came, a copy is as old as it. Of two in the same second the
     greater entry is the later one, for everybody alike.
 
+    What a ticket is not good for any more never counts. Where nothing has come of all that it is
+    good for, that stands in its place.
+
     Parameters
     ----------
     drafts : iterable of Draft
         Collected and in time.
     counts : str
         ``"last"``, ``"first"`` or ``"all"``, as the event says.
+    quotas : mapping of str to Quota, optional
+        By the ticket's number; of others all may count.
+    never_came : str
+        ``"another"``: where the draft that would count never came, another one does;
+        ``"none"``: none does.
 
     Examples
     --------
     >>> drafts = [Draft(10, b"a", "1", b"p"), Draft(20, b"b", "1", b"q"), Draft(5, b"c", "2", b"r")]
     >>> superseded(drafts, "last")
     {b'a': b'b'}
+    >>> superseded(drafts, "last", {"1": Quota(((10, b"a"),))})
+    {b'b': b'a'}
     """
+    quotas = quotas or {}
     ordered = sorted(drafts)
     originals: dict[bytes, Draft] = {}
     for draft in ordered:
         originals.setdefault(draft.content, draft)
-    counted: dict[str | None, Draft] = {}
-    for draft in sorted(originals.values(), key=lambda each: each.order) if counts != "all" else ():
-        if counts == "last" or draft.ticket not in counted:
-            counted[draft.ticket] = draft
-    counted.pop(None, None)
+    came: dict[str | None, list[tuple[int, bytes]]] = {}
+    for draft in originals.values():
+        if draft.ticket not in quotas or quotas[draft.ticket].holds(draft.entry):
+            came.setdefault(draft.ticket, []).append(draft.order)
+    instead = {
+        ticket: _counting(came.get(ticket, []), quotas.get(ticket), counts, never_came)
+        for ticket in {*came, *quotas} - {None}
+    }
     found: dict[bytes, bytes] = {}
     for draft in ordered:
         original = originals[draft.content]
-        instead = counted.get(original.ticket, original)
-        if instead.entry != draft.entry:
-            found[draft.entry] = instead.entry
+        counted = instead.get(original.ticket)
+        quota = quotas.get(original.ticket)
+        if counts == "all" and (quota is None or quota.holds(original.entry)):
+            counted = original.entry
+        counted = original.entry if counted is None else counted
+        if counted != draft.entry:
+            found[draft.entry] = counted
     return found
+
+
+def _counting(
+    came: list[tuple[int, bytes]], quota: Quota | None, counts: str, never_came: str
+) -> bytes | None:
+    """Return which entry of a ticket stands for all that do not count; None: there is none."""
+    pick = min if counts == "first" else max
+    some = [*came]
+    if quota is not None and never_came == "none" and counts != "all":
+        some += [each for each in quota.entries if each[1] in quota.absent]
+    if quota is not None and not some:
+        some = [*quota.entries]
+    return pick(some)[1] if some else None

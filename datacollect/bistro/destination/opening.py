@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.bistro.destination.register import LOST
 from datacollect.bistro.formats.custody.segments import segment_name
-from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.custody.verdicts import (
+    DOES_NOT_OPEN,
+    OTHER_CONTENT,
+    OTHER_MARK,
+    OTHER_TICKET,
+)
 from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.sealing.sealed import open_sealed
@@ -38,7 +43,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from datacollect.bistro.destination.marking import MarkKeys
     from datacollect.bistro.destination.register import Opening, Upload
+    from datacollect.bistro.formats.log.entry import Commitment
     from datacollect.bistro.formats.sealing.sealed import Opened, Writable
 
 _BLOCK_BYTES = 2**20
@@ -75,6 +82,8 @@ class Opener:
         Folder that the files are written to.
     revoked_s : mapping of str to int
         By the numbers of tickets that were revoked: by when a log had published it.
+    marks : MarkKeys or None
+        None: entries of the event have no marks.
     """
 
     identities: tuple[str, ...]
@@ -82,6 +91,7 @@ class Opener:
     segments: Path
     into: Path
     revoked_s: Mapping[str, int] = field(default_factory=dict)
+    marks: MarkKeys | None = None
 
     def prepare(self) -> None:
         """Make the folder; remove what killed processes have left there, which is nobody's to find.
@@ -154,7 +164,18 @@ class Opener:
         revoked_s = self.revoked_s.get(ticket)
         if revoked_s is not None and (opening.time_s is None or opening.time_s > revoked_s):
             raise _RefusedError(OTHER_TICKET)
+        self._require_mark(commitment, key)
         return ticket, name
+
+    def _require_mark(self, commitment: Commitment, ticket_key: str) -> None:
+        """Refuse what nobody would find in a log who looks for what the ticket's owner committed.
+
+        Its ticket could have any number of such entries.
+        """
+        if self.marks is not None:
+            key = self.marks.of(ticket_key)
+            if key is None or commitment.mark != key.mark(commitment.entry):
+                raise _RefusedError(OTHER_MARK)
 
 
 class _Written:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
-from datacollect.bistro.destination.counting import Draft, changes
+from datacollect.bistro.destination.counting import Draft, Quota, changes
 from datacollect.bistro.destination.databases import open_database
 from datacollect.bistro.destination.losses import MOST_AT_ONCE, KeptFile, Losses
 from datacollect.bistro.destination.missing import Known
@@ -29,6 +29,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
+    NEVER_CAME,
     OTHER_TICKET,
     REASONS,
     REFUSED,
@@ -41,7 +42,6 @@ from datacollect.files.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from datacollect.bistro.destination.place import Place
     from datacollect.bistro.formats.custody.batches import Batch
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 LOST = "lost"
 # What may still come, or come sealed anew.
 NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
+# What may be opened: no verdict forbids it, or another copy may take its place. What never came
+# while there was time comes no more.
+_MAY_OPEN = f"(word IS NULL OR (word = '{REFUSED}' AND why <> '{NEVER_CAME}'))"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
 # which has pushed it; `beaten_by`: all entries by which it was ever superseded. `number`: of the
@@ -477,22 +480,23 @@ class Register:
                 "SELECT entry, bistro, is_anew, number, time_s, told_ticket, size, sha256, "
                 "salt, committed_size, committed_sha256, content_p, owner "
                 "FROM uploads JOIN entries USING (entry) "
-                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) "
+                f"WHERE outcome IS NULL AND {_MAY_OPEN} "
                 f"AND (entry, bistro, is_anew) > (?, ?, ?) AND {condition} "
                 f"ORDER BY entry, bistro, is_anew LIMIT {UPLOADS_TOGETHER}",
-                (REFUSED, *last),
+                last,
             )
             if not page:
                 return
             pieces = self._pieces_between(page[0][0], page[-1][0])
-            for _, bistro, _, number, time_s, ticket, size, digest, *committed in page:
+            for entry, bistro, _, number, time_s, ticket, size, digest, *committed in page:
                 if pieces is None:
                     of_upload = self._pieces_of(bistro, number)
                 else:
                     of_upload = np.array(pieces.get((bistro, number), []), PIECE_OF_UPLOAD)
                 parts = assembled(of_upload, size)
                 if parts is not None:
-                    commitment = Commitment(self._event.id, *committed)
+                    mark = self._event.mark_in(entry)
+                    commitment = Commitment(self._event.id, *committed, mark=mark)
                     yield Opening(Upload(bistro, size, digest, commitment, ticket), parts, time_s)
             last = page[-1][:3]
 
@@ -570,8 +574,8 @@ class Register:
                 return
             self._db.rows(
                 "UPDATE entries SET word = ?, why = ?, is_logged = 0, ticket = ?, file = ? "
-                "WHERE entry = ? AND (word IS NULL OR word NOT IN (?, ?))",
-                (*_word(why), ticket, file, entry, COLLECTED, SUPERSEDED),
+                f"WHERE entry = ? AND {_MAY_OPEN}",
+                (*_word(why), ticket, file, entry),
             )
             if file is not None and n_bytes is not None and self._here is not None:
                 self._keep(entry, self._here, KeptFile(file, n_bytes, sha256))
@@ -621,7 +625,21 @@ class Register:
             for size, sha256, outcome in others
         )
 
-    def supersede(self) -> int:
+    def tickets(self) -> list[str]:
+        """Return the numbers of the tickets of which something was collected."""
+        rows = self._db.rows(
+            "SELECT DISTINCT ticket FROM entries WHERE word IN (?, ?) AND ticket IS NOT NULL "
+            "ORDER BY ticket",
+            (COLLECTED, SUPERSEDED),
+        )
+        return [ticket for (ticket,) in rows]
+
+    def supersede(
+        self,
+        logged: Mapping[str, Collection[tuple[int, bytes]]] | None = None,
+        *,
+        is_over: bool = True,
+    ) -> int:
         """Keep verdicts on which drafts of tickets count; return how many are new.
 
         To be called once no more entries can be in time, and, each time that some are new, again
@@ -629,22 +647,31 @@ class Register:
 
         Times of drafts may still be proved to be less. The log holds no verdict twice: where one
         would have to come back by that, the draft counts as well.
+
+        Parameters
+        ----------
+        logged : mapping of str to collection of (int, bytes), optional
+            By the number of a ticket of which something was collected: all its entries in time in
+            logs, and by when each stood there. None: entries say nobody whose they are, and each
+            service alone has kept to the quota.
+        is_over : bool
+            Whether nothing more comes. Before, nothing is said of a ticket of which something may.
         """
         if self.to_log(1):
             return 0
-        rows = self._db.rows(
-            "WITH contents AS (SELECT content_p, min(time_s) AS since_s FROM entries "
-            "GROUP BY content_p HAVING count(*) > 1) "
-            "SELECT time_s, entry, ticket, content_p, since_s, word, coalesce(beaten_by, '') "
-            "FROM entries LEFT JOIN contents USING (content_p) "
-            "WHERE word IN (?, ?) AND time_s <= ? AND ("
-            f"ticket IN ({_SHARED.format('ticket')}) "
-            f"OR content_p IN ({_SHARED.format('content_p')}))",
-            (COLLECTED, SUPERSEDED, self._event.latest_s),
-        )
-        standing = {Draft(*row[:5]): row[5] == SUPERSEDED for row in rows}
-        before = {row[1]: row[6] for row in rows}
-        again, beaten = changes(standing, self._event.counts)
+        rows = {row[1]: row for row in self._drafts_sharing()}
+        several = self._having_several(logged or {})
+        several |= {row[2] for row in rows.values()} & (logged or {}).keys()
+        rows |= {row[1]: row for row in self._drafts_of(several)}
+        quotas = self._quotas(several, logged or {}, rows.values(), is_over=is_over)
+        held_back = {ticket for ticket, each in quotas.items() if not each.is_settled}
+        drafts = {entry: row for entry, row in rows.items() if row[2] not in held_back}
+        standing = {Draft(*row[:5]): row[5] == SUPERSEDED for row in drafts.values()}
+        before = {entry: row[6] for entry, row in drafts.items()}
+        told: dict[str | None, Quota] = {
+            ticket: each for ticket, each in quotas.items() if ticket not in held_back
+        }
+        again, beaten = changes(standing, self._event.counts, told, self._event.never_came)
         new = {each: by.hex() for each, by in beaten.items() if by.hex() not in before[each]}
         with self._db.transaction():
             self._db.many(
@@ -657,6 +684,99 @@ class Register:
                 ((SUPERSEDED, by, by, entry) for entry, by in new.items()),
             )
         return len(again) + len(new)
+
+    def _having_several(self, logged: Mapping[str, Collection[tuple[int, bytes]]]) -> set[str]:
+        """Return the tickets of which more than what was collected is known.
+
+        Of nearly all one entry is, which came: nothing stands in its place.
+        """
+        only = {t: next(iter(each))[1] for t, each in logged.items() if len(each) == 1}
+        words = self._words(only.values())
+        return {
+            ticket
+            for ticket in logged
+            if ticket not in only or words.get(only[ticket]) not in (COLLECTED, SUPERSEDED)
+        }
+
+    def _drafts_sharing(self) -> list[Any]:
+        """Return the drafts that are not alone with their ticket or their content."""
+        return self._drafts(
+            f"(ticket IN ({_SHARED.format('ticket')}) "
+            f"OR content_p IN ({_SHARED.format('content_p')}))",
+            (),
+        )
+
+    def _drafts_of(self, tickets: Iterable[str]) -> Iterator[Any]:
+        for some in _in_parts(tickets):
+            yield from self._drafts(f"ticket IN ({','.join('?' * len(some))})", some)
+
+    def _drafts(self, condition: str, values: Sequence[Any]) -> list[Any]:
+        """Return what `Draft` takes of those collected and in time, their word, who beat them."""
+        return self._db.rows(
+            "SELECT time_s, entry, ticket, content_p, (SELECT min(time_s) FROM entries AS e "
+            "WHERE e.content_p = entries.content_p HAVING count(*) > 1), "
+            "word, coalesce(beaten_by, '') FROM entries "
+            f"WHERE word IN (?, ?) AND time_s <= ? AND {condition}",
+            (COLLECTED, SUPERSEDED, self._event.latest_s, *values),
+        )
+
+    def _quotas(
+        self,
+        tickets: Iterable[str],
+        logged: Mapping[str, Collection[tuple[int, bytes]]],
+        drafts: Iterable[Any],
+        *,
+        is_over: bool,
+    ) -> dict[str, Quota]:
+        """Return what of each ticket may count, of all that is known to be in time of it.
+
+        That is what logs say, and what a log that was not read has proved before: of `drafts`.
+        """
+        known: dict[str, dict[bytes, int]] = {ticket: {} for ticket in tickets}
+        of_logs = ((*row, ticket) for ticket in known for row in logged[ticket])
+        for time_s, entry, ticket in (*of_logs, *(row[:3] for row in drafts)):
+            if ticket in known:
+                known[ticket][entry] = min(time_s, known[ticket].get(entry, time_s))
+        most = self._event.commitments_per_ticket
+        firsts = {
+            ticket: tuple(sorted((time_s, entry) for entry, time_s in entries.items())[:most])
+            for ticket, entries in known.items()
+        }
+        words = self._words(entry for each in firsts.values() for _, entry in each)
+        return {ticket: _quota(each, words, is_over=is_over) for ticket, each in firsts.items()}
+
+    def _words(self, entries: Iterable[bytes]) -> dict[bytes, str]:
+        """Return why each of some entries was refused, or the word of another verdict."""
+        found: dict[bytes, str] = {}
+        for some in _in_parts(entries):
+            marks = ",".join("?" * len(some))
+            found |= self._db.rows(
+                f"SELECT entry, CASE WHEN word = '{REFUSED}' THEN why ELSE word END FROM entries "
+                f"WHERE word IS NOT NULL AND entry IN ({marks})",
+                some,
+            )
+        return found
+
+    def n_absent(self) -> int:
+        """Return of how many entries the verdict is that they never came."""
+        rows = self._db.rows("SELECT count(*) FROM entries WHERE why = ?", (NEVER_CAME,))
+        return int(rows[0][0])
+
+    def take_absent(self, entries: Iterable[tuple[bytes, int]]) -> None:
+        """Keep the verdict that entries never came, of those that no batch names.
+
+        Parameters
+        ----------
+        entries : iterable of (bytes, int)
+            In time of the logs, and by when each stood there.
+        """
+        nothing = (None,) * 5
+        rows = [
+            (entry, *nothing, time_s, REFUSED, NEVER_CAME, 0, None, None, None)
+            for entry, time_s in entries
+        ]
+        with self._db.transaction():
+            self._db.insert("entries", rows)
 
     def to_log(self, n_most: int = MOST_AT_ONCE) -> list[Verdict]:
         """Return the verdicts that the log of verdicts is not known to hold."""
@@ -770,8 +890,7 @@ class Register:
     def known_among(self, entries: Iterable[bytes]) -> set[bytes]:
         """Return which of some entries batches name."""
         found: set[bytes] = set()
-        left = iter(entries)
-        while some := [*islice(left, 1000)]:
+        for some in _in_parts(entries):
             marks = ",".join("?" * len(some))
             rows = self._db.rows(f"SELECT entry FROM entries WHERE entry IN ({marks})", some)
             found.update(entry for (entry,) in rows)
@@ -821,6 +940,23 @@ class Register:
         late = sum(n for (_, is_late), n in numbers.items() if is_late)
         in_time = sum(n for (_, is_late), n in numbers.items() if is_late is not None) - late
         return Counts(in_time, late, n_of(COLLECTED), n_of(REFUSED), n_of(SUPERSEDED), n_of(None))
+
+
+def _in_parts(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield values in lists that one query takes."""
+    left = iter(values)
+    while some := [*islice(left, 1000)]:
+        yield some
+
+
+def _quota(
+    entries: tuple[tuple[int, bytes], ...], words: Mapping[bytes, str], *, is_over: bool
+) -> Quota:
+    """Return what may count of a ticket, by what was said of each; more may come of some."""
+    said = {entry: words.get(entry) for _, entry in entries}
+    settled = sum(is_over or word not in (None, DOES_NOT_OPEN) for word in said.values())
+    absent = frozenset(entry for entry, word in said.items() if word == NEVER_CAME)
+    return Quota(entries, absent, settled == len(said))
 
 
 def _is_committed(size: int, sha256: bytes, commitment: Commitment) -> bool:

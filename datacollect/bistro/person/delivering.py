@@ -11,7 +11,9 @@ from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
+    NEVER_CAME,
     OTHER_CONTENT,
+    OTHER_MARK,
     OTHER_TICKET,
     SUPERSEDED,
 )
@@ -46,6 +48,8 @@ _AGAIN = "hand it in again, with another folder by -o, as long as there is time;
 ADVICE = {
     OTHER_CONTENT: (2, f"{_AGAIN} show the organiser your receipt and the file"),
     OTHER_TICKET: (2, f"{_AGAIN} show the organiser your receipt and your ticket"),
+    OTHER_MARK: (2, f"{_AGAIN} show the organiser your receipt and your ticket"),
+    NEVER_CAME: (1, "it was not sent while there was time: show the organiser your receipt"),
     LATE: (1, "your receipt proves another time: show it to the organiser"),
 }
 
@@ -87,7 +91,7 @@ class Delivered:
         """How far that is, in words."""
         verdict, held = self.verdict, self.held
         if verdict is not None and verdict.word == SUPERSEDED:
-            return Standing(0, f"{verdict.why} counts instead of it: {BY_LOG}")
+            return Standing(0, f"{verdict.why} stands in its place: {BY_LOG}")
         if self.collected_s is not None:
             return Standing(0, f"collected: {BY_LOG}")
         if verdict is not None and verdict.why in ADVICE:

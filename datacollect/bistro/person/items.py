@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.event.file import id_advice
+from datacollect.bistro.formats.event.marks import own_mark_key, with_mark
 from datacollect.bistro.formats.event.statements import hand_in_statement
 from datacollect.bistro.formats.event.tickets import owned
 from datacollect.bistro.formats.log.entry import (
@@ -236,7 +237,7 @@ def kept_item(
     """
     kept = _kept(item, event, event_data, ticket)
     with _alone(item):
-        yield kept, _receipt(item, commitment_of(kept))
+        yield kept, _receipt(item, commitment_of(kept, event))
 
 
 def _kept(item: Item, event: Event, event_data: bytes, ticket: Ticket | None) -> Kept:
@@ -286,9 +287,9 @@ def _receipt(item: Item, commitment: Commitment) -> Receipt:
     return receipt
 
 
-def commitment_of(kept: KeptSeal) -> Commitment:
+def commitment_of(kept: KeptSeal, event: Event) -> Commitment:
     """Return to what a log's entry commits, by what is kept; of an older kind it has no owner."""
-    return Commitment(
+    found = Commitment(
         event=kept.event,
         salt=kept.salt,
         size=kept.sealed.n_bytes,
@@ -296,6 +297,10 @@ def commitment_of(kept: KeptSeal) -> Commitment:
         content=kept.sealed.content_p,
         owner=public_key_bytes(kept.owner.public) if isinstance(kept, Kept) else None,
     )
+    if not isinstance(kept, Kept) or kept.ticket is None:
+        return found
+    # The same at each start: no retry, at whatever service, makes another entry of it.
+    return with_mark(found, own_mark_key(event, kept.ticket.key))
 
 
 def _sealed(item: Item, event: Event, ticket: Ticket | None) -> Kept:

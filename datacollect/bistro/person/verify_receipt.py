@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
+    from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.receipt.receipt import Receipt
     from datacollect.bistro.formats.receipt.verify import Verdict
     from datacollect.bistro.formats.sealing.keep import KeptSeal
@@ -69,12 +70,12 @@ def verify_receipt(
     ('in time', 'the file')
     """
     event_data = read_bytes(event)
-    event_id = read_event(event_data, document_name(event)).id
+    read = read_event(event_data, document_name(event))
     found = read_receipt(read_bytes(receipt), document_name(receipt))
     changes = None
     if amendments is not None:
-        changes = read_amendments(read_bytes(amendments), event_id, document_name(amendments))
-    shown = _Shown() if file is None else _shown(Path(file), Path(receipt), found)
+        changes = read_amendments(read_bytes(amendments), read.id, document_name(amendments))
+    shown = _Shown() if file is None else _shown(Path(file), Path(receipt), found, read)
     return verify(
         event_data, found, ciphertext=shown.sealed, content=shown.content, amendments=changes
     )
@@ -87,12 +88,12 @@ class _Shown(NamedTuple):
     content: Content | None = None
 
 
-def _shown(file: Path, receipt: Path, found: Receipt) -> _Shown:
+def _shown(file: Path, receipt: Path, found: Receipt, event: Event) -> _Shown:
     with naming_unread(file):
-        return _what_is(file, receipt, found)
+        return _what_is(file, receipt, found, event)
 
 
-def _what_is(file: Path, receipt: Path, found: Receipt) -> _Shown:
+def _what_is(file: Path, receipt: Path, found: Receipt, event: Event) -> _Shown:
     name = document_name(file)
     if not file.is_file():
         raise ProblemError(f"{name}: no such file; check the path")
@@ -101,7 +102,7 @@ def _what_is(file: Path, receipt: Path, found: Receipt) -> _Shown:
         if not named.is_whole:
             raise ProblemError(f"{name}: its ciphertext is damaged; name the file itself instead")
         return _Shown(sealed=_ciphertext(file, named))
-    if kept := _kept_of(file, receipt, found):
+    if kept := _kept_of(file, receipt, found, event):
         inner = kept.inner
         return _Shown(content=Content(inner.secret, inner.header, pieces_of(file)))
     with file.open("rb") as opened:
@@ -119,7 +120,7 @@ def _is_keep(file: Path) -> bool:
         return opened.read() in (MAGIC, OLDER_MAGIC)
 
 
-def _kept_of(file: Path, receipt: Path, found: Receipt) -> KeptSeal | None:
+def _kept_of(file: Path, receipt: Path, found: Receipt, event: Event) -> KeptSeal | None:
     """Return what is kept of a file, beside it or beside the receipt: what the receipt is of.
 
     A file that was handed in twice has two.
@@ -129,7 +130,7 @@ def _kept_of(file: Path, receipt: Path, found: Receipt) -> KeptSeal | None:
     other = None
     for place in filter(Path.is_file, places):
         kept = read_kept_seal(place)
-        if commitment_of(kept) == found.commitment:
+        if commitment_of(kept, event) == found.commitment:
             return kept
         other = other or kept
     return other

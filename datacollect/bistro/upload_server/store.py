@@ -319,7 +319,7 @@ class UploadStore:
                     (number,),
                 )
                 rows = np.array(
-                    [_batch_row(of, _upload_of(each, self._event.id)) for of, *each in found], ROW
+                    [_batch_row(of, _upload_of(each, self._event)) for of, *each in found], ROW
                 )
                 batch = sign_batch(
                     self._event,
@@ -371,7 +371,7 @@ class UploadStore:
                 path.unlink()
         self._remove([n for (n,) in self._db.rows("SELECT number FROM segments WHERE is_gone")])
         unfinished = [
-            _upload_of(row, self._event.id)
+            _upload_of(row, self._event)
             for row in self._db.rows(f"SELECT {COLUMNS} FROM uploads WHERE sha256 IS NULL")
         ]
         for upload in unfinished:
@@ -415,7 +415,7 @@ class UploadStore:
     def _whole(self, where: str, values: tuple[Any, ...]) -> Upload | None:
         sql = f"SELECT {COLUMNS} FROM uploads WHERE {where} AND sha256 IS NOT NULL"
         rows = self._read(sql, values)
-        return _upload_of(rows[0], self._event.id) if rows else None
+        return _upload_of(rows[0], self._event) if rows else None
 
     def entries_of(self, ticket: bytes) -> set[bytes]:
         """Return what was handed in with a ticket, whole."""
@@ -486,10 +486,10 @@ def _batch_row(number: int, upload: Upload) -> tuple[bytes | int, ...]:
     )
 
 
-def _upload_of(row: Sequence[Any], event: bytes) -> Upload:
-    upload, _, _, salt, c_size, c_sha256, content, owner, size, *rest = row
+def _upload_of(row: Sequence[Any], event: Event) -> Upload:
+    upload, entry, _, salt, c_size, c_sha256, content, owner, size, *rest = row
     pushed_sha256, *signed, expires_s, position, sha256, batch, time_s = rest
-    commitment = Commitment(event, salt, c_size, c_sha256, content, owner)
+    commitment = Commitment(event.id, salt, c_size, c_sha256, content, owner, event.mark_in(entry))
     return Upload(
         upload,
         Wish(commitment, size, pushed_sha256, *signed),

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import NO_DASK
 from instances.custody import (
+    CHANGES,
     batch_of,
     commitment_of,
     custody_event,
@@ -20,7 +21,7 @@ from instances.custody import (
     write_batches,
 )
 from instances.dask_cluster import Cluster
-from instances.events import key_of
+from instances.events import event_bytes, key_of
 
 import datacollect as dc
 from datacollect.bistro.auditor import audit_event as auditing
@@ -29,6 +30,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
+    NEVER_CAME,
     REFUSED,
     SUPERSEDED,
     Verdict,
@@ -300,10 +302,34 @@ def test_collected_and_then_refused_is_evidence(case):
 
 
 def test_superseded_by_what_was_not_collected_is_evidence_in_the_end(case):
-    case.verdicts[3] = said(D, SUPERSEDED, E.entry.hex())
+    case.verdicts[3] = said(D, SUPERSEDED, "cd" * 32)
     assert [who for who, _ in case.evidence()] == ["destination"]
     case.is_over = False
     assert case.evidence() == []
+
+
+def test_what_is_beyond_a_quota_may_be_superseded_by_what_never_came(case):
+    case.verdicts[3] = said(D, SUPERSEDED, E.entry.hex())
+    case.verdicts += [said(E, REFUSED, NEVER_CAME)]
+    assert case.evidence() == []
+    assert case.audit().custody.counts["missing"] == 0
+
+
+def test_where_nobody_can_know_what_is_beyond_a_quota_only_what_came_supersedes(
+    tmp_path, monkeypatch
+):
+    case = Case(tmp_path, monkeypatch, event_bytes(**CHANGES, admission="open"))
+    *_, d, e, _ = case.commitments
+    case.verdicts[3] = said(d, SUPERSEDED, e.entry.hex())
+    case.verdicts += [said(e, REFUSED, NEVER_CAME)]
+    assert [who for who, _ in case.evidence()] == ["destination"]
+
+
+def test_what_a_bistro_has_signed_for_and_never_came_is_a_dispute(case):
+    case.verdicts[2] = said(C, REFUSED, NEVER_CAME)
+    (dispute,) = case.audit().custody.disputes
+    assert dispute.between == ("south", "destination")
+    assert "said never to have come" in dispute.text
 
 
 def test_a_later_draft_may_supersede_one_that_has_superseded_another(case):

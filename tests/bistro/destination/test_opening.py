@@ -19,13 +19,19 @@ from instances.bistro_folders import (
     collecting_event,
     signature_inside,
 )
-from instances.events import DEADLINE_S, RECIPIENTS, owner_of, ticket_of
+from instances.events import DEADLINE_S, RECIPIENTS, key_of, marked_by, owner_of, ticket_of
 
 from datacollect.bistro.destination.keys import read_tickets, revoked_tickets, ticket_keys
+from datacollect.bistro.destination.marking import MarkKeys
 from datacollect.bistro.destination.opening import Opener, OpeningPool, safe_name
 from datacollect.bistro.destination.pieces import PIECE_OF_UPLOAD
 from datacollect.bistro.destination.register import LOST, Opening, Upload
-from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.custody.verdicts import (
+    DOES_NOT_OPEN,
+    OTHER_CONTENT,
+    OTHER_MARK,
+    OTHER_TICKET,
+)
 from datacollect.bistro.formats.event.amendments import Amendment, amended
 from datacollect.bistro.formats.event.tickets import Admitted
 from datacollect.bistro.formats.log.entry import Commitment
@@ -159,6 +165,21 @@ def test_a_file_of_another_event_is_not_what_was_committed_to(opener, north):
     copied = Commitment(EVENT.id, bytes(32), *_rest(other.commitment))
     north.segment((copied.entry, 0, other.sealed))
     assert opener.open(opening_of(other, commitment=copied)).why == OTHER_CONTENT
+
+
+def test_an_entry_with_another_mark_than_its_tickets_is_refused(opener, north, tmp_path):
+    """Whoever marks as he likes would have a quota at each service."""
+    opener = with_tickets(opener, tmp_path / "tickets", 1, 2)
+    opener = replace(opener, marks=MarkKeys(EVENT, key_of("verdicts")))
+    mine, others = HandedIn(EVENT, ticket=1), HandedIn(EVENT, ticket=1)
+    others.commitment = marked_by(EVENT, others.commitment, 2)
+    nobodys = replace(mine.commitment, mark=bytes(8))
+    north.segment((mine.entry, 0, mine.sealed))
+    north.segment((others.entry, 0, others.sealed))
+    assert opener.open(opening_of(mine)).ticket == f"{1:032x}"
+    assert opener.open(opening_of(mine, commitment=nobodys)).why == OTHER_MARK
+    part = (1, 0, 0, len(others.sealed))
+    assert opener.open(opening_of(others, part)).why == OTHER_MARK
 
 
 def _rest(commitment):

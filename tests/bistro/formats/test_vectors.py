@@ -24,7 +24,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from instances.custody import CHANGES
-from instances.events import DEADLINE_S, event_bytes, key_of, ticket_of, witness_names
+from instances.events import DEADLINE_S, event_bytes, key_of, marked_by, ticket_of, witness_names
 from instances.logs import SmallLog
 from judges import bistro_verifier as judge
 
@@ -91,9 +91,8 @@ SEALED = b"a file of age stands here"
 HEADER = header_bytes({"name": "Übung 1.txt", "event": EVENT.id.hex(), "ticket": "1".zfill(32)})
 P = content_digest(SECRET, HEADER, [CONTENT.encode()])
 SEALED_SHA256 = hashlib.sha256(SEALED).digest()
-COMMITMENT = Commitment(
-    EVENT.id, SALT, len(SEALED), SEALED_SHA256, P, public_key_bytes(OWNER.public)
-)
+UNMARKED = Commitment(EVENT.id, SALT, len(SEALED), SEALED_SHA256, P, public_key_bytes(OWNER.public))
+COMMITMENT = marked_by(EVENT, UNMARKED)
 ENTRY = COMMITMENT.entry
 HAND_IN = TICKET.key.sign(hand_in_statement(EVENT.id, SALT, public_key_bytes(OWNER.public)))
 UPLOAD = "0123456789abcdef" * 2
@@ -144,8 +143,16 @@ def handed_in() -> dict[str, Any]:
     plain = plaintext(Inner(HEADER, SECRET, HAND_IN))
     return {
         "content_code": vector(P.hex(), **content),
-        "entry": vector(ENTRY.hex(), **committed, owner=owner),
-        "entry_of_version_1": vector(replace(COMMITMENT, owner=None).entry.hex(), **committed),
+        "entry": vector(ENTRY.hex(), **committed, owner=owner, mark=ENTRY[24:].hex()),
+        "entry_without_mark": vector(UNMARKED.entry.hex(), **committed, owner=owner),
+        "entry_of_version_1": vector(replace(UNMARKED, owner=None).entry.hex(), **committed),
+        "mark": vector(
+            ENTRY[24:].hex(),
+            entry=ENTRY[:24].hex(),
+            event=EVENT.id.hex(),
+            by="ticket",
+            other="dest",
+        ),
         "sealed_plaintext": vector(text64(plain), **content, ticket_signature=HAND_IN.hex()),
         "sealed_plaintext_without_ticket": vector(
             text64(plaintext(Inner(HEADER, SECRET))), **content, ticket_signature=None
@@ -490,6 +497,13 @@ BY_THE_PAGE: dict[str, Callable[[dict[str, Any]], object]] = {
         "sha256",
     ).hexdigest(),
     "entry": lambda i: judge.entry_of(i).hex(),
+    "entry_without_mark": lambda i: judge.entry_of(i).hex(),
+    "mark": lambda i: judge.mark_of(
+        key_of("dest").seed,
+        public_key_bytes(TICKET.key.public),
+        bytes.fromhex(i["event"]),
+        bytes.fromhex(i["entry"]),
+    ).hex(),
     "entry_of_version_1": lambda i: judge.entry_of(i).hex(),
     "sealed_plaintext": sealed_by_the_page,
     "sealed_plaintext_without_ticket": sealed_by_the_page,

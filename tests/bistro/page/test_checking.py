@@ -12,6 +12,7 @@ from instances.events import (
     DEADLINE_S,
     event_bytes,
     key_of,
+    marked_by,
     owner_key,
     owner_of,
     proof_of,
@@ -42,6 +43,7 @@ LOG = EVENT.services[0].log.name
 COMMITMENT = Commitment(
     EVENT.id, bytes(32), len(SEALED), hashlib.sha256(SEALED).digest(), b"p" * 32, owner_of("0")
 )
+COMMITMENT = marked_by(EVENT, COMMITMENT)
 RECEIPT = Receipt(COMMITMENT)
 ENTRY = RECEIPT.entry
 LATEST_S = DEADLINE_S + EVENT.lag_s
@@ -108,6 +110,7 @@ CASES = {
     "of an older event": replace(
         RECEIPT, commitment=replace(COMMITMENT, event=bytes(32), owner=None)
     ),
+    "without a mark": replace(RECEIPT, commitment=replace(COMMITMENT, mark=None)),
     "of nobody": replace(RECEIPT, commitment=replace(COMMITMENT, owner=None)),
 }
 
@@ -157,7 +160,8 @@ def checked(page, receipt: bytes, shown: bytes | None = SEALED, name="a.age") ->
 def test_the_page_says_of_a_receipt_what_python_says(page, case):
     receipt = CASES[case]
     first, *reasons = checked(page, receipt.data)
-    if receipt.commitment.event != EVENT.id or receipt.commitment.owner is None:
+    of = receipt.commitment
+    if of.event != EVENT.id or None in (of.owner, of.mark):
         assert (first, reasons) == (SAID["not proved"], ["The receipt is of another event."])
         return
     found = verify(DATA, receipt, ciphertext=[SEALED], amendments=[])
@@ -197,7 +201,7 @@ def test_what_python_keeps_is_read_on_the_page(page, tmp_path):
         ticket=ticket_of(EVENT),
         recipients=EVENT.recipients,
     )
-    receipt = Receipt(commitment_of(kept))
+    receipt = Receipt(commitment_of(kept, EVENT))
     receipt = receipt.with_more(proofs=[proof(entry=receipt.entry)])
     data = (tmp_path / "größe.txt.keep").read_bytes()
     first, *_ = checked(page, receipt.data, data, "größe.txt.keep")

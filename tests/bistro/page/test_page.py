@@ -138,7 +138,7 @@ def test_a_file_is_handed_in_and_all_that_python_makes_of_it_is_the_same(
 
     receipt = read_receipt(receipt_path.read_bytes())
     kept = read_keep(keep_path)
-    assert commitment_of(kept) == receipt.commitment
+    assert commitment_of(kept, world.event) == receipt.commitment
     ticket = Ticket.from_file(person / "my.ticket")
     assert kept.is_whole
     assert kept.ticket == ticket

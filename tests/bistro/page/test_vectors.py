@@ -41,10 +41,12 @@ BISTRO = {
     "key": key_of("north").public,
     "fingerprint": "sha256:" + "0" * 64,
 }
+VERDICTS = {"key": key_of("dest").public, "url": "https://dest.example"}
 PROVED_S, UPLOAD = DEADLINE_S - 60, "0123456789abcdef" * 2
 EVENT_DATA = {
-    admission: event_bytes(bistros=[BISTRO], admission=admission)
-    for admission in ("tickets", "open")
+    "tickets": event_bytes(bistros=[BISTRO]),
+    "tickets, marks": event_bytes(bistros=[BISTRO], verdicts=VERDICTS),
+    "open": event_bytes(bistros=[BISTRO], admission="open", verdicts=VERDICTS),
 }
 # Of those who hand in: letters that JSON writes in several ways.
 NAMES = ["thesis.pdf", "Übung 1.txt", 'a "b" \\ \x7f \u2028 😀\t.txt']
@@ -56,6 +58,7 @@ import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
 import { contentCode, entryOf, headerText } from "./commitment.js";
 import { readEvent, readTicket } from "./event.js";
 import { keepOf, readKeep } from "./keep.js";
+import { markOf } from "./marks.js";
 import { publicKey, publicText } from "./notes.js";
 import { readReceipt, receiptFile, verdictOf } from "./receipt.js";
 import { commit } from "./services.js";
@@ -79,6 +82,7 @@ async function made({ event: data, item, keep, upload }) {
   const event = readEvent(base64.decode(data));
   const [bistro] = event.bistros;
   const [service] = event.services;
+  item.mark = await markOf(item, event);
   const entry = entryOf(item);
   const { size, ciphertext_sha256 } = item.anew ?? item;
   const { key } = bistro;
@@ -108,7 +112,7 @@ async function made({ event: data, item, keep, upload }) {
 }
 
 // What the values of the page of bytes are by the script, in the same places.
-function valued(vectors) {
+async function valued(vectors) {
   const event = readEvent(utf8(vectors.event.inputs.file));
   const inputs = each(vectors, (vector) => vector.inputs);
   const { content_code: content, commit_statement: committed } = inputs;
@@ -139,6 +143,8 @@ function valued(vectors) {
     content_code: hex(code.digest()),
     entry: entryOf(inputs.entry),
     entry_of_version_1: entryOf(inputs.entry_of_version_1),
+    entry_without_mark: entryOf(inputs.entry_without_mark),
+    mark: await markOf({ ...inputs.entry, ticket_seed: vectors.keys[inputs.mark.by].seed }, event),
     ...Object.fromEntries(signed),
     receipt: times(found("receipt")),
     late_receipt: times(found("late_receipt")),
@@ -146,7 +152,7 @@ function valued(vectors) {
 }
 
 const told = { cases: [], tickets: [], events: [] };
-if (given.vectors) told.vectors = valued(given.vectors);
+if (given.vectors) told.vectors = await valued(given.vectors);
 for (const each of given.cases ?? []) told.cases.push(await made(each));
 for (const [event, text] of given.tickets ?? []) {
   told.tickets.push(readTicket(text, readEvent(base64.decode(event))));
@@ -179,7 +185,7 @@ class Case:
         event = self.event = read_event(self.data)
         self.name, self.is_anew = name, is_anew
         self.owner = owner_key(name)
-        ticket = self.ticket = ticket_of(event) if admission == "tickets" else None
+        ticket = self.ticket = ticket_of(event) if event.admission == "tickets" else None
         self.number = (1).to_bytes(16, "big").hex()
         header = {"event": event.id.hex(), "name": name}
         if ticket is not None:
@@ -206,7 +212,7 @@ class Case:
 
     @property
     def commitment(self) -> Commitment:
-        return commitment_of(self.kept)
+        return commitment_of(self.kept, self.event)
 
     @property
     def pushed(self) -> tuple[bytes, int]:
@@ -302,7 +308,7 @@ def test_the_values_of_the_page_of_bytes_are_the_scripts():
         value = vectors[name]["value"]
         assert found.pop(name) == {each: value[each] for each in ("time_s", "collected_s")}
     assert found == {name: vectors[name]["value"] for name in found}
-    assert len(found) == 9
+    assert len(found) == 11
 
 
 @pytest.mark.slow
@@ -349,7 +355,7 @@ def test_receipts_and_keeps_are_the_same_and_read_by_both(made, tmp_path):
         with ExitStack() as stack:
             assert b"".join(stack.enter_context(ciphertext_of(path, found)))[:6] == b"sealed"
         assert (found.owner, found.ticket) == (case.owner, case.ticket)
-        assert (found.inner, commitment_of(found)) == (case.kept.inner, case.commitment)
+        assert (found.inner, commitment_of(found, case.event)) == (case.kept.inner, case.commitment)
 
 
 @pytest.mark.slow

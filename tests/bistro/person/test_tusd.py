@@ -94,7 +94,7 @@ def test_tusd_holds_in_the_end_what_was_sealed(tmp_path, monkeypatch, tusd, seed
             ticket=None,
             recipients=event.recipients,
         )
-        commitment = commitment_of(kept)
+        commitment = commitment_of(kept, event)
         proof = proof_of(commitment.entry, event.services[0].log.name, event.deadline_s - 60)
         receipt = Receipt(commitment, proofs=(proof,))
         with closing(Sender(event, lambda _: None)) as sender:

@@ -283,7 +283,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
         (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
         (REFUSED, OTHER_TICKET, 2, f"refused, for it {OTHER_TICKET}"),
         (REFUSED, LATE, 1, "refused, for it is late"),
-        (SUPERSEDED, "ab" * 32, 0, f"{'ab' * 32} counts instead of it"),
+        (SUPERSEDED, "ab" * 32, 0, f"{'ab' * 32} stands in its place"),
     ],
 )
 def test_other_verdicts_are_said_with_what_can_be_done(

@@ -6,7 +6,7 @@ import hashlib
 
 from bistro.simulation.services import Said, Service, shown_to
 from bistro.simulation.world import END_S, EVENT, World
-from instances.events import key_of, owner_of, ticket_of
+from instances.events import key_of, marked_by, owner_of, ticket_of
 
 from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.log.entry import Commitment
@@ -34,7 +34,7 @@ class Client:
         commitment = Commitment(
             *(EVENT.id, digest, len(self.sealed), digest, digest, owner_of(self.name))
         )
-        self.receipt = Receipt(commitment)
+        self.receipt = Receipt(marked_by(EVENT, commitment, number))
         self._services = world.random.sample(services, len(services))
         self._next = 0
         world.after(at_s, self._commit)

@@ -108,7 +108,7 @@ class Collection:
                 theirs = stolen.commitment
                 commitment = Commitment(
                     *(EVENT.id, commitment.salt, theirs.size, theirs.ciphertext_sha256),
-                    *(theirs.content, commitment.owner),
+                    *(theirs.content, commitment.owner, commitment.mark),
                 )
                 data, sealed_for = stolen.data, stolen.sealed_for
             upload = Upload(commitment, data, sealed_for, person.ticket, after_s)

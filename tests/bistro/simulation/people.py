@@ -85,7 +85,7 @@ def file_of(person: Person, text: str, *, is_damaged: bool) -> File:
     data, anew = sealed(inner, content), sealed(inner, content, 1)
     if is_damaged:
         data = data[:-9]
-    commitment = commitment_to(EVENT.id, salt, data, content_of(inner, content), owner_of(text))
+    commitment = commitment_to(EVENT, salt, data, content_of(inner, content), owner_of(text))
     return File(commitment, data, anew, owner_key(text))
 
 
@@ -93,7 +93,7 @@ def copy_of(file: File, text: str) -> File:
     """Return what somebody commits to who has got another one's ciphertext."""
     salt = sha256(f"salt {text}".encode()).digest()
     theirs = file.commitment
-    commitment = commitment_to(EVENT.id, salt, file.data, theirs.content, owner_of(text))
+    commitment = commitment_to(EVENT, salt, file.data, theirs.content, owner_of(text))
     return File(commitment, file.data, None, owner_key(text))
 
 

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import BinaryIO
 
+from instances.events import marked_by
+
+from datacollect.bistro.formats.event.event import Event
 from datacollect.bistro.formats.log.entry import Commitment, content_code
 from datacollect.bistro.formats.sealing.sealed import Inner, Opened, Readable
 from datacollect.errors import ProblemError
@@ -45,7 +48,8 @@ def open_sealed(ciphertext: Readable, out: BinaryIO, _: Sequence[str]) -> Opened
 
 
 def commitment_to(
-    event: bytes, salt: bytes, data: bytes, content: bytes, owner: bytes
+    event: Event, salt: bytes, data: bytes, content: bytes, owner: bytes
 ) -> Commitment:
-    """Return what commits to a ciphertext, its content and its owner."""
-    return Commitment(event, salt, len(data), sha256(data).digest(), content, owner)
+    """Return what commits to a ciphertext, its content and its owner; all by one ticket's mark."""
+    made = Commitment(event.id, salt, len(data), sha256(data).digest(), content, owner)
+    return marked_by(event, made)

@@ -104,7 +104,7 @@ def require_kept(folder, event, promised):
         batch = read_batch(path.read_bytes(), event)
         assert (batch.number, batch.previous) == (number, previous)
         previous = batch.digest
-        assert opening(batch.rows, event.id).all()
+        assert opening(batch.rows, event).all()
         assert signed_for(batch.rows, event, event.bistros[0]).all()
         rows |= {bytes(row["entry"]): number for row in batch.rows}
         entries |= {int(row["upload"]): bytes(row["entry"]) for row in batch.rows}

@@ -63,7 +63,7 @@ def held(folder, event):
     rows, entries = {}, {}
     for path in sorted(served.glob("batches/*.batch")):
         batch = read_batch(path.read_bytes(), event)
-        assert opening(batch.rows, event.id).all()
+        assert opening(batch.rows, event).all()
         rows |= {
             bytes(row["entry"]): (int(row["size"]), bytes(row["sha256"])) for row in batch.rows
         }

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from datacollect.bistro.destination.run.log_times import SETTLED_S
+from datacollect.bistro.destination.run.quotas import Counted
 from datacollect.bistro.folder import not_written
 from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES, read_batch
 from datacollect.bistro.formats.custody.segments import (
@@ -75,6 +76,18 @@ class Times(Protocol):
         """Return the times of entries, asked once more."""
 
 
+class QuotaRule(Protocol):
+    """What logs say of all: `datacollect.bistro.destination.run.quotas.Quotas`."""
+
+    def absent(
+        self, known_among: Callable[[Iterable[bytes]], set[bytes]], now_s: int
+    ) -> Iterable[tuple[bytes, int]]:
+        """Return what never came, with its times."""
+
+    def counted(self, tickets: Iterable[str], now_s: int) -> Counted | None:
+        """Return the entries of tickets; None: not known yet."""
+
+
 @dataclass(frozen=True)
 class Destination:
     """Who collects an event.
@@ -97,6 +110,8 @@ class Destination:
         Takes for each bistro the note of what it may let go; called in another thread, too.
     open_all : function
         Opens uploads by the opener, as `datacollect.bistro.destination.opening.OpeningPool` does.
+    quotas : QuotaRule or None
+        None: logs are not read, and each service alone has kept to the quota.
     """
 
     event: Event
@@ -108,6 +123,7 @@ class Destination:
     times: Times
     tell: Callable[[Mapping[str, Note]], None]
     open_all: Callable[[Opener, Iterable[Opening]], Iterable[Result]]
+    quotas: QuotaRule | None = None
 
     def do_round(self, now_s: int) -> bool:
         """Do all that can be done now; return whether some segments were left for the next round.
@@ -141,13 +157,23 @@ class Destination:
         is_more = self._fetch(now_s)
         self._judge(now_s)
         if self.times.are_settled and not is_more:
-            # Each is about what is logged, and logged itself before the next.
-            while self.register.supersede():
-                self._log_verdicts()
+            self._say_what_counts(now_s)
             self.register.losses.judge_said(is_final=True)
         for name in names:
             self._remove(name)
         return is_more
+
+    def _say_what_counts(self, now_s: int) -> None:
+        """Have logged what never came, and which of people's drafts count."""
+        counted: Counted | None = Counted(None, is_over=True)
+        if self.quotas is not None:
+            self.register.take_absent(self.quotas.absent(self.register.known_among, now_s))
+            self._log_verdicts()
+            counted = self.quotas.counted(self.register.tickets(), now_s)
+        if counted is not None:
+            # Each is about what is logged, and logged itself before the next.
+            while self.register.supersede(counted.logged, is_over=counted.is_over):
+                self._log_verdicts()
 
     def _judge(self, now_s: int) -> None:
         """Open what is here, have logged what became of it, and tell bistros what may go."""

@@ -7,10 +7,12 @@ import time
 from collections import defaultdict
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.destination.keys import read_tickets, revoked_tickets, ticket_keys
+from datacollect.bistro.destination.marking import MarkKeys
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
@@ -29,6 +31,7 @@ from datacollect.bistro.destination.run.missing_list import (
     missing_list,
 )
 from datacollect.bistro.destination.run.overview_server import overview_page
+from datacollect.bistro.destination.run.quotas import Quotas
 from datacollect.bistro.destination.run.standing import (
     BistroStanding,
     LogStanding,
@@ -56,7 +59,7 @@ from datacollect.transfer.pull.planning import problem_of, says_links
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
@@ -273,17 +276,23 @@ def run_event(
         overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
         times = LogTimes(event, services, said)
+        marks = MarkKeys(given.event, config.key) if given.event.has_marks else None
+        quotas = Quotas(event, seen[1], marks)
         here, is_begun = Place.of(config.folder), False
         look_s, standing = -math.inf, None
         disk_s, n_not_here = -math.inf, 0
         while True:
             loads.asking = asking = BistroAsking(event, said)
+            loads.await_answers()
+            known = tickets.of(given.event)
+            quotas.ticket_keys = ticket_keys(known or {})
+            quotas.shown = partial(_signed_for, seen[0], event)
+            quotas.may_hold = partial(_is_any_silent, event, {**loads.heard_s})
             with closing(Register(config.register, event, here)) as register:
                 if not is_begun:
                     # What was moved here, or copied, is looked for where it lies now.
                     register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
                     is_begun = True
-                known = tickets.of(given.event)
                 destination = Destination(
                     event,
                     config.key,
@@ -294,6 +303,7 @@ def run_event(
                         config.folder / "segments",
                         config.folder / FILES,
                         {} if known is None else revoked_tickets(known, event),
+                        marks,
                     ),
                     log,
                     Bringing(
@@ -307,6 +317,7 @@ def run_event(
                     times,
                     asking.tell_covered,
                     pool.open_all,
+                    quotas,
                 )
                 began_s = time.monotonic()
                 is_more = destination.do_round(int(time.time()))
@@ -324,8 +335,18 @@ def run_event(
                 return standing
             if not is_more:
                 time.sleep(max(config.every_s - (time.monotonic() - began_s), 0.0))
-            event = times.event = _amended(given, saved, said)
+            event = times.event = quotas.event = _amended(given, saved, said)
             said.names = _names(event)
+
+
+def _signed_for(shown: ShownReceipts, event: Event) -> frozenset[bytes]:
+    """Return the entries of which people have shown that a bistro has signed for them."""
+    return frozenset(entry for entry, words in shown.of(event).items() if words)
+
+
+def _is_any_silent(event: Event, heard_s: Mapping[str, int], since_s: int) -> bool:
+    """Whether some bistro has not answered since then."""
+    return any(heard_s.get(each.name, -1) <= since_s for each in event.bistros)
 
 
 def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str]) -> _Given:
@@ -411,7 +432,6 @@ def _stand(
     n_not_here: int,
 ) -> Standing:
     """Look how far the event is, and leave that in the folder."""
-    loads.await_answers()
     (shown, logs), event = seen, times.event
     now_s = int(time.time())
     said = shown.of(event)
@@ -450,6 +470,7 @@ def _stand(
         unread=logs.unread(event),
         event_file=str(given.event_file.resolve()),
         not_here=n_not_here,
+        never_came=register.n_absent(),
     )
     write_standing(standing, missing, given.config.folder)
     return standing

@@ -11,11 +11,14 @@ import numpy as np
 from datacollect.bistro.auditor.custody_audit import logged
 from datacollect.bistro.auditor.log_reading import head_of, read_log
 from datacollect.bistro.auditor.tables import NEVER_S
+from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.formats.receipt.counted_time import checkpoint_time
 from datacollect.errors import ProblemError, TransferError
 from datacollect.files.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from datacollect.bistro.auditor.log_reading import Asks
     from datacollect.bistro.formats.event.event import Event, Service
     from datacollect.net.http_asking import Answer
@@ -60,7 +63,7 @@ class LogTable:
     Attributes
     ----------
     entries : numpy.ndarray
-        32 bytes each, rising.
+        32 bytes each, rising, each once.
     times_s : numpy.ndarray
         By when each stood in the log, seconds since 1970.
     """
@@ -76,6 +79,17 @@ class LogTable:
             return None
         return int(self.times_s[at])
 
+    def in_time(self, latest_s: int) -> LogTable:
+        """Return what stood there by an instant."""
+        is_in_time = self.times_s <= latest_s
+        return LogTable(self.entries[is_in_time], self.times_s[is_in_time])
+
+    def rows(self, places: np.ndarray) -> list[tuple[int, bytes]]:
+        """Return the times and the entries at some places."""
+        data = self.entries[places].tobytes()
+        entries = (data[i : i + ENTRY_BYTES] for i in range(0, len(data), ENTRY_BYTES))
+        return [*zip(self.times_s[places].tolist(), entries, strict=True)]
+
     def until(self, latest_s: int) -> frozenset[bytes]:
         """Return the entries that stood there by an instant."""
         data = self.entries[self.times_s <= latest_s].tobytes()
@@ -90,7 +104,7 @@ def read_table(service: Service, event: Event, asker: Asks) -> LogTable:
     TransferError, ProblemError
         It does not answer, or not what can be read, or its entries do not make what it has signed.
     """
-    nothing = LogTable(np.zeros(0, _ENTRY), np.zeros(0, np.int64))
+    nothing = joined(())
     head = head_of(service, Bounded(asker, READ_WITHIN_S))
     if head is None:
         return nothing
@@ -109,7 +123,14 @@ def read_table(service: Service, event: Event, asker: Asks) -> LogTable:
     entries = np.frombuffer(b"".join(part["entry"].tobytes() for part in parts), _ENTRY)
     times_s = np.concatenate([part["time_s"] for part in parts])
     is_proved = times_s < NEVER_S
-    entries, times_s = entries[is_proved], times_s[is_proved]
-    # Of an entry that stands there twice the first time is the least.
+    return joined([LogTable(entries[is_proved], times_s[is_proved])])
+
+
+def joined(tables: Iterable[LogTable]) -> LogTable:
+    """Return several logs as one: each entry once, with the least of its times."""
+    some = [LogTable(np.zeros(0, _ENTRY), np.zeros(0, np.int64)), *tables]
+    entries = np.concatenate([each.entries for each in some])
+    times_s = np.concatenate([each.times_s for each in some])
     order = np.lexsort((times_s, entries))
-    return LogTable(entries[order], times_s[order])
+    entries, firsts = np.unique(entries[order], return_index=True)
+    return LogTable(entries, times_s[order][firsts])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.destination.missing import Known, Missing, is_hidden, missing_of
-from datacollect.bistro.destination.run.log_table import read_table
+from datacollect.bistro.destination.run.log_table import LogTable, joined, read_table
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.receipt.evidence import Lie
 from datacollect.bistro.formats.receipt.receipt import MOST_BYTES, read_receipt
@@ -45,12 +45,20 @@ class LoggedEntries:
 
     tls: ssl.SSLContext
     report: Callable[[str], None]
-    _of_log: dict[str, frozenset[bytes]] = field(default_factory=dict)
+    _of_log: dict[str, LogTable] = field(default_factory=dict)
     _latest_s: int = -1
     _again_s: float = 0.0
+    _joined: LogTable = field(default_factory=lambda: joined(()))
 
     def known(self, event: Event, now_s: float) -> frozenset[bytes]:
         """Return them, as far as they are known; before the deadline nothing is.
+
+        Parameters as of `table`.
+        """
+        return self.table(event, now_s).until(event.latest_s)
+
+    def table(self, event: Event, now_s: float) -> LogTable:
+        """Return them with their times; the same object as long as nothing more is known.
 
         Parameters
         ----------
@@ -61,6 +69,7 @@ class LoggedEntries:
         """
         if event.latest_s != self._latest_s:
             self._of_log, self._latest_s, self._again_s = {}, event.latest_s, 0.0
+            self._joined = joined(())
         left = [each for each in event.services if each.url not in self._of_log]
         if left and now_s > event.latest_s + LOGGED_WITHIN_S and time.monotonic() >= self._again_s:
             self._again_s = time.monotonic() + AGAIN_S
@@ -73,17 +82,18 @@ class LoggedEntries:
                     self.report(f"{url}: {outcome.error}")
                 else:
                     raise outcome.error
-        return frozenset().union(*self._of_log.values())
+            self._joined = joined(self._of_log.values())
+        return self._joined
 
     def unread(self, event: Event) -> tuple[str, ...]:
         """Return the services whose logs were not read to their ends as far as is known."""
         known = self._of_log if event.latest_s == self._latest_s else {}
         return tuple(each.url for each in event.services if each.url not in known)
 
-    def _read(self, event: Event, url: str) -> frozenset[bytes]:
+    def _read(self, event: Event, url: str) -> LogTable:
         service = next(each for each in event.services if each.url == url)
         with Asker(url, self.tls) as asker:
-            return read_table(service, event, asker).until(event.latest_s)
+            return read_table(service, event, asker).in_time(event.latest_s)
 
 
 class ShownReceipts:

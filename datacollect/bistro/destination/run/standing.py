@@ -97,6 +97,8 @@ class Standing:
     not_here : int
         Files of those collected that did not lie in the destination's folder, as long as they were
         written.
+    never_came : int
+        Of the refused ones, those that no bistro had when there was no time left.
     """
 
     event: str
@@ -125,6 +127,7 @@ class Standing:
     unread: tuple[str, ...] | None = None
     event_file: str | None = None
     not_here: int = 0
+    never_came: int = 0
 
     @property
     def silent(self) -> tuple[str, ...]:

@@ -17,7 +17,12 @@ import numpy as np
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.event.statements import is_by_key, push_statement
 from datacollect.bistro.formats.log.checkpoints import SIZE_STOP, TIME_STOP, whole
-from datacollect.bistro.formats.log.entry import COMMITMENT_LABEL, OWNERLESS_LABEL
+from datacollect.bistro.formats.log.entry import (
+    COMMITMENT_LABEL,
+    ENTRY_BYTES,
+    MARKED_BYTES,
+    OWNERLESS_LABEL,
+)
 from datacollect.bistro.formats.log.notes import (
     MOST_NOTE_BYTES,
     OF_NOTE,
@@ -266,7 +271,7 @@ class Judged(NamedTuple):
 def judged(batch: Batch, event: Event) -> Judged:
     """Return which rows of a batch count; what opens nothing is not verified."""
     bistro = next(each for each in event.bistros if each.name == batch.bistro)
-    is_open = opening(batch.rows, event.id)
+    is_open = opening(batch.rows, event)
     is_handed_in = is_open.copy()
     is_handed_in[is_open] = signed_for(batch.rows[is_open], event, bistro)
     return Judged(is_open, is_handed_in)
@@ -327,15 +332,15 @@ def _pushed(row: np.void, event: Event, bistro: Bistro) -> bytes:
     return push_statement(event.id, bistro.key, entry, sha256, int(row["size"]), ticket)
 
 
-def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
+def opening(rows: np.ndarray, event: Event) -> np.ndarray:
     """Return which rows open the commitments that they name, as an array of bool.
 
     Parameters
     ----------
     rows : numpy.ndarray
         Of dtype `ROW`, or `OWNERLESS_ROW`.
-    event : bytes
-        The event's id.
+    event : Event
+        Where its entries have marks, the row's own stands for what nobody can compute from it.
     """
     parts = [
         _opening_together(rows[i : i + N_TOGETHER], event) for i in range(0, len(rows), N_TOGETHER)
@@ -343,11 +348,11 @@ def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
     return np.concatenate([np.zeros(0, bool), *parts])
 
 
-def _opening_together(rows: np.ndarray, event: bytes) -> np.ndarray:
+def _opening_together(rows: np.ndarray, event: Event) -> np.ndarray:
     """Return the same of few rows, whose commitments fit in memory."""
     raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
     has_owner = rows.dtype == ROW
-    text = (COMMITMENT_LABEL if has_owner else OWNERLESS_LABEL) + event
+    text = (COMMITMENT_LABEL if has_owner else OWNERLESS_LABEL) + event.id
     label = np.frombuffer(text, np.uint8)
     parts = [np.broadcast_to(label, (len(rows), len(label)))]
     assert rows.dtype.fields is not None
@@ -360,8 +365,10 @@ def _opening_together(rows: np.ndarray, event: bytes) -> np.ndarray:
     entries = b"".join(
         [sha256(data[i : i + n_bytes]).digest() for i in range(0, len(data), n_bytes)]
     )
-    named = np.ascontiguousarray(rows["entry"]).view("S32")
-    is_open: np.ndarray = np.frombuffer(entries, "S32") == named
+    named = np.ascontiguousarray(rows["entry"]).view(np.uint8).reshape(-1, ENTRY_BYTES)
+    made = np.frombuffer(entries, np.uint8).reshape(-1, ENTRY_BYTES)
+    n_bound = MARKED_BYTES if event.has_marks else ENTRY_BYTES
+    is_open: np.ndarray = (made[:, :n_bound] == named[:, :n_bound]).all(axis=1)
     is_open &= (rows["committed_size"] < SIZE_STOP) & (rows["size"] < SIZE_STOP)
     if has_owner:
         is_open &= rows["upload"] < SIZE_STOP

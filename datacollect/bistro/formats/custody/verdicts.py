@@ -33,7 +33,10 @@ DOES_NOT_OPEN = "does not open"
 OTHER_CONTENT = "is not what was committed to"
 OTHER_TICKET = "lacks the ticket's signature"
 LATE = "is late"
-REASONS = (DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET, LATE)
+OTHER_MARK = "lacks the ticket's mark"
+# A log proves it in time, and no bistro had it when nothing was collected any more.
+NEVER_CAME = "never came"
+REASONS = (DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET, LATE, OTHER_MARK, NEVER_CAME)
 # Of events of version 1, in the same order: their tickets had a secret and no key.
 SECRET_REASONS = (DOES_NOT_OPEN, OTHER_CONTENT, "lacks the ticket's secret", LATE)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from datacollect.bistro.formats.log.entry import MARKED_BYTES
 from datacollect.files.clock import Clock, zone_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ class Event:
         Such a hash, and by when a log has published that.
     version : int
         Of its format: 1 is only read, nothing is handed in any more.
+    never_came : str
+        Where the draft that would count never came: ``"another"`` of the person's counts, or
+        ``"none"``.
     """
 
     id: bytes
@@ -103,11 +107,24 @@ class Event:
     revoked_since: frozenset[tuple[bytes, int]] = frozenset()
     verdicts_url: str | None = None
     version: int = 2
+    never_came: str = "another"
 
     @property
     def is_signed_for(self) -> bool:
         """Whether who hands in signs for it; in events of version 1 tickets were words alone."""
         return self.version > 1
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether entries say to their destination of which ticket they are.
+
+        An event whose files nobody collects has nobody to whom they could.
+        """
+        return self.is_signed_for and self.admission == "tickets" and self.verdicts is not None
+
+    def mark_in(self, entry: bytes) -> bytes | None:
+        """Return what of an entry is its mark; None where those of the event have none."""
+        return entry[MARKED_BYTES:] if self.has_marks else None
 
     @property
     def latest_s(self) -> int:

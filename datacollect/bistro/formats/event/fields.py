@@ -122,6 +122,12 @@ EVENT = Document(
             "Which of a person's drafts in time counts.",
             default="last",
         ),
+        Field(
+            "never_came",
+            Text(("another", "none")),
+            "Where the draft that would count never came: whether another one counts.",
+            default="another",
+        ),
         Field("quorum", Whole(minimum=1, stop=33), "Witnesses that make a time.", required=True),
         Field("limits", LIMITS, "What a person may hand in."),
         Field("services", Rows(SERVICE), "Logs; an entry in any counts.", required=True),

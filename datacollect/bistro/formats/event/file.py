@@ -15,7 +15,16 @@ from datacollect.files.documents import parse_toml
 # Ten thousand bistros with their certificates would fit.
 MOST_EVENT_BYTES = 16 * 2**20
 
-_AS_WRITTEN = ("name", "timezone", "lag_s", "organiser", "admission", "counts", "quorum")
+_AS_WRITTEN = (
+    "name",
+    "timezone",
+    "lag_s",
+    "organiser",
+    "admission",
+    "counts",
+    "quorum",
+    "never_came",
+)
 
 
 @lru_cache(maxsize=8)  # whoever judges many receipts gives the same bytes each time

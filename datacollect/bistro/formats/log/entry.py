@@ -3,6 +3,10 @@
 An entry commits to the sealed bytes, which bistros and auditors can check, and by `ContentDigest`
 to what lies inside the seal, which only the destination and the person can: it is keyed by a secret
 that travels inside the seal, so that nobody can try guesses of a short or well-known form.
+
+Where an event has marks (`datacollect.bistro.formats.event.marks`), the last eight bytes of an
+entry say to two alone whose it is. The 24 before them bind: whoever would commit to two contents at
+once needs 2^96 hashes for it.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import hashlib
 import hmac
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ENTRY_BYTES = 32
+# Of an entry with a mark: what binds, and the mark behind it.
+MARKED_BYTES = 24
+MARK_BYTES = ENTRY_BYTES - MARKED_BYTES
 SECRET_BYTES = SALT_BYTES = 32
 COMMITMENT_LABEL = b"datacollect-commitment/2\n"
 # Of events of version 1, whose entries have no owner.
@@ -48,6 +55,8 @@ class Commitment:
     owner : bytes or None
         Public key, 32 bytes: who has its other half alone can push what was committed to, give it
         up or push it sealed anew. None: an entry of an event of version 1.
+    mark : bytes or None
+        The last 8 bytes of the entry, in an event that has marks.
 
     Examples
     --------
@@ -63,6 +72,7 @@ class Commitment:
     ciphertext_sha256: bytes
     content: bytes
     owner: bytes | None = None
+    mark: bytes | None = None
 
     def __post_init__(self) -> None:
         for name in ("event", "salt", "ciphertext_sha256", "content"):
@@ -70,13 +80,15 @@ class Commitment:
                 raise ProblemError(f"{name} of a commitment must have 32 bytes")
         if self.owner is not None and len(self.owner) != ENTRY_BYTES:
             raise ProblemError("owner of a commitment must have 32 bytes")
+        if self.mark is not None and len(self.mark) != MARK_BYTES:
+            raise ProblemError(f"mark of a commitment must have {MARK_BYTES} bytes")
         if not 0 <= self.size < SIZE_STOP:
             raise ProblemError(f"size of a commitment must be 0 or more, got {self.size}")
 
     @property
     def entry(self) -> bytes:
         """The entry: 32 bytes."""
-        return hashlib.sha256(
+        digest = hashlib.sha256(
             (OWNERLESS_LABEL if self.owner is None else COMMITMENT_LABEL)
             + self.event
             + self.salt
@@ -85,6 +97,16 @@ class Commitment:
             + self.content
             + (self.owner or b"")
         ).digest()
+        return digest if self.mark is None else digest[:MARKED_BYTES] + self.mark
+
+
+def marked(commitment: Commitment, mark: bytes) -> Commitment:
+    r"""Return a commitment whose entry ends with a mark.
+
+    >>> marked(Commitment(bytes(32), bytes(32), 0, bytes(32), bytes(32)), b"12345678").entry[23:]
+    b'\xf712345678'
+    """
+    return replace(commitment, mark=mark)
 
 
 def header_bytes(header: Mapping[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.log.acknowledgement import Acknowledgement
 from datacollect.bistro.formats.log.checkpoints import SIZE_STOP, TIME_STOP
-from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.bistro.formats.log.entry import MARK_BYTES, Commitment
 from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.bistro.formats.log.proofs import LogProof
@@ -104,6 +104,9 @@ RECEIPT = Document(
         Field("ciphertext_sha256", Hex(), "Of the sealed file.", required=True),
         Field("content_p", Hex(), "Of what is sealed, keyed by a secret.", required=True),
         Field("owner", Hex(), "Public key: only its other half can push.", nullable=True),
+        Field(
+            "mark", Hex(MARK_BYTES), "The end of the entry, where those have marks.", nullable=True
+        ),
         Field("acknowledgements", Rows(ACKNOWLEDGEMENT), "Words of services.", default=()),
         Field("proofs", PROOFS, "Proofs of logs, with witnesses' times.", default=()),
         Field(
@@ -174,6 +177,7 @@ class Receipt:
         """The receipt as a file holds it."""
         commitment = self.commitment
         owner = {} if commitment.owner is None else {"owner": commitment.owner.hex()}
+        mark = {} if commitment.mark is None else {"mark": commitment.mark.hex()}
         tree = {
             "format": RECEIPT_FORMATS[bool(owner)],
             "event": commitment.event.hex(),
@@ -182,6 +186,7 @@ class Receipt:
             "ciphertext_sha256": commitment.ciphertext_sha256.hex(),
             "content_p": commitment.content.hex(),
             **owner,
+            **mark,
             "acknowledgements": [
                 {
                     "log": each.log,
@@ -248,6 +253,7 @@ def read_receipt(data: bytes, name: str = "the receipt") -> Receipt:
             ciphertext_sha256=values["ciphertext_sha256"],
             content=values["content_p"],
             owner=values["owner"],
+            mark=values["mark"],
         ),
         acknowledgements=tuple(Acknowledgement(**row) for row in values["acknowledgements"]),
         proofs=tuple(values["proofs"]),

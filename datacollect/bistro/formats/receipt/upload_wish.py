@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.event.statements import is_by_key, push_statement
 from datacollect.bistro.formats.event.tickets import ID_BYTES, admitted
-from datacollect.bistro.formats.log.entry import SIZE_STOP, Commitment
+from datacollect.bistro.formats.log.entry import MARK_BYTES, SIZE_STOP, Commitment
 from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.log.proofs import LogProof
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Uploads of one second share a checkpoint, whose signatures are verified once.
 MOST_CHECKPOINTS = 1024
-_COMMITTED = {"salt", "size", "sha256", "content_p", "owner"}
+_COMMITTED = ("salt", "size", "sha256", "content_p", "owner")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Admission:
             raise RefusedError("nothing is taken now: the event is over, or not open yet", 410)
         try:
             values = metadata_of(metadata)
-            commitment = commitment_of(values.get("commitment", b""), event.id)
+            commitment = commitment_of(values.get("commitment", b""), event)
             proof = LogProof.parse(values.get("proof", b""))
         except ProblemError as error:
             raise RefusedError(str(error), 400) from None
@@ -270,20 +270,25 @@ def commitment_json(commitment: Commitment) -> bytes:
         "content_p": commitment.content.hex(),
         "owner": None if commitment.owner is None else commitment.owner.hex(),
     }
+    if commitment.mark is not None:
+        tree["mark"] = commitment.mark.hex()
     return json.dumps(tree, separators=(",", ":")).encode()
 
 
-def commitment_of(data: bytes, event: bytes) -> Commitment:
+def commitment_of(data: bytes, event: Event) -> Commitment:
     """Return the commitment of `commitment_json`; raise `ProblemError` where it is none."""
     place = "Upload-Metadata: commitment"
     tree = peer_json(data)
-    if not isinstance(tree, dict) or tree.keys() != _COMMITTED:
-        raise ProblemError(f"{place} must be JSON with salt, size, sha256, content_p and owner")
+    wanted = (*_COMMITTED, "mark") if event.has_marks else _COMMITTED
+    if not isinstance(tree, dict) or tree.keys() != {*wanted}:
+        names = f"{', '.join(wanted[:-1])} and {wanted[-1]}"
+        raise ProblemError(f"{place} must be JSON with {names}")
     return Commitment(
-        event,
+        event.id,
         Hex().read(tree["salt"], f"{place}: salt"),
         Whole("bytes", stop=SIZE_STOP).read(tree["size"], f"{place}: size"),
         Hex().read(tree["sha256"], f"{place}: sha256"),
         Hex().read(tree["content_p"], f"{place}: content_p"),
         Hex().read(tree["owner"], f"{place}: owner"),
+        Hex(MARK_BYTES).read(tree["mark"], f"{place}: mark") if event.has_marks else None,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from datacollect.bistro.formats.custody.collected import collected_text, collected_verdict
 from datacollect.bistro.formats.event.amendments import amended, missing_numbers, read_amendment
 from datacollect.bistro.formats.event.file import id_advice, read_event
+from datacollect.bistro.formats.event.marks import require_mark
 from datacollect.bistro.formats.log.entry import content_digest
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import proved_time, time_in
@@ -138,6 +139,7 @@ def require_receipt_of(receipt: Receipt, event: Event, event_file: bytes) -> Non
             f"the receipt must be a {RECEIPT_FORMATS[event.version - 1]}, as those of the event "
             "are: no other can be handed in there; take the one that was written for it"
         )
+    require_mark(receipt.commitment, event, "the receipt")
 
 
 def published(

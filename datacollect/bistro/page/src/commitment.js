@@ -3,10 +3,14 @@ import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bigEndian, hex, joined, unhex, utf8 } from "./bytes.js";
 
+// What of an entry binds where it has a mark.
+export const MARKED_DIGITS = 48;
+
 // Of a commitment: `event`, `salt`, `ciphertext_sha256`, `content_p`, `owner` in hexadecimal digits,
-// `size`. Those of older events have no owner.
+// `size`, and `mark`, the end of the entry where the event has marks. Those of older events have no
+// owner.
 export function entryOf(commitment) {
-  return hex(
+  const digits = hex(
     sha256(
       joined(
         utf8(`datacollect-commitment/${commitment.owner ? 2 : 1}\n`),
@@ -19,6 +23,7 @@ export function entryOf(commitment) {
       ),
     ),
   );
+  return commitment.mark ? digits.slice(0, MARKED_DIGITS) + commitment.mark : digits;
 }
 
 export function headerText(event, name, ticket) {

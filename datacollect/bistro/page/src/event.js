@@ -18,10 +18,13 @@ const bistroOf = (row) => ({ name: row.name, url: row.url.replace(/\/$/, ""), ke
 export function readEvent(bytes) {
   const tree = parse(textOf(bytes));
   const log = (text) => readVerifierKey(text, OF_NOTE);
+  const hasTickets = (tree.admission ?? "tickets") === "tickets";
   return {
     id: hex(sha256(bytes)),
     // In older events whoever hears a ticket can use it: nothing is handed in there.
     isOlder: tree.format !== FORMAT,
+    // Whether entries say to their destination of which ticket they are.
+    hasMarks: tree.format === FORMAT && hasTickets && Boolean(tree.verdicts),
     name: tree.name,
     timezone: tree.timezone,
     opens: tree.opens ? seconds(tree.opens) : 0,
@@ -32,6 +35,7 @@ export function readEvent(bytes) {
     recipients: tree.recipients,
     admission: tree.admission ?? "tickets",
     counts: tree.counts ?? "last",
+    neverCame: tree.never_came ?? "another",
     quorum: tree.quorum,
     mostBytes: tree.limits?.bytes ?? Infinity,
     services: tree.services.map((row) => ({ url: row.url.replace(/\/$/, ""), log: log(row.log) })),

@@ -4,6 +4,7 @@ import { hex, randomHex } from "./bytes.js";
 import { entryOf, headerText } from "./commitment.js";
 import { amended, latest } from "./event.js";
 import { amendmentsOf, verdictOn } from "./services.js";
+import { markOf } from "./marks.js";
 import { prove } from "./proving.js";
 import { push } from "./pushing.js";
 import { collectedTime, emptyReceipt, holderOf, readVerdict, receiptTime } from "./receipt.js";
@@ -116,6 +117,8 @@ export class Handing {
       try {
         Object.assign(item, await this.#sealed(item, file));
         if (item.size > this.event.mostBytes) throw new RangeError("too long");
+      // Once for all: no retry, at whatever service, makes another entry of it.
+      item.mark = await markOf(item, this.event);
       } catch (error) {
         await this.#drop(item.id);
         throw error;

@@ -103,7 +103,10 @@ class Page {
     for (const element of document.querySelectorAll("[data-text]")) {
       element.textContent = this.texts.say(element.dataset.text);
     }
-    write("counts", this.texts.say(`counts_${this.event.counts}`));
+    const { counts, neverCame } = this.event;
+    const isStrict = neverCame === "none" && counts !== "all";
+    const keys = [`counts_${counts}`, ...(isStrict ? [`never_came_${counts}`] : [])];
+    write("counts", keys.map((key) => this.texts.say(key)).join(" "));
     this.drawTicket();
     this.drawTime();
   }

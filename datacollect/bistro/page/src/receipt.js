@@ -20,8 +20,8 @@ export const emptyReceipt = () => ({
 
 // The file of an item's receipt.
 export function receiptFile(item) {
-  const { event, salt, size, ciphertext_sha256, content_p, owner } = item;
-  const commitment = { event, salt, size, ciphertext_sha256, content_p, owner };
+  const { event, salt, size, ciphertext_sha256, content_p, owner, mark } = item;
+  const commitment = { event, salt, size, ciphertext_sha256, content_p, owner, ...(mark && { mark }) };
   const tree = { format: FORMAT, ...commitment, ...item.receipt };
   return new Blob([`${JSON.stringify(tree, null, 1)}\n`], { type: "application/json" });
 }
@@ -32,6 +32,7 @@ export function readReceipt(bytes) {
   const named = tree.format === FORMAT ? ["owner"] : [];
   for (const name of ["event", "salt", "ciphertext_sha256", "content_p", ...named]) unhex(tree[name]);
   if (!named.length && (tree.owner ?? null) !== null) throw new Error("is no receipt");
+  if ((tree.mark ?? null) !== null) unhex(tree.mark, 8);
   if (!Number.isSafeInteger(tree.size) || tree.size < 0) throw new Error("is no receipt");
   return { ...emptyReceipt(), ...tree };
 }
@@ -101,8 +102,8 @@ export function collectedTime(proof, entry, event) {
 // Each reason is the key of a text and its values.
 export function verdictOf(tree, event, amendments, shown) {
   const reasons = [];
-  // Without an owner it is none of this event.
-  const isMine = tree.event === event.id && tree.owner;
+  // Without an owner it is none of this event; nor with a mark where those have none.
+  const isMine = tree.event === event.id && tree.owner && Boolean(tree.mark) === event.hasMarks;
   if (!isMine) return { outcome: "not_proved", reasons: [["other_event", {}]] };
   const now = amended(event, amendments ?? []);
   if (!amendments) reasons.push(["no_amendments", {}]);

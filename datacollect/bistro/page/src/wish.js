@@ -4,8 +4,8 @@ import { entryOf } from "./commitment.js";
 import { provedTime } from "./proofs.js";
 import { pushStatement, sign } from "./statements.js";
 
-function commitmentOf({ salt, size, ciphertext_sha256, content_p, owner }) {
-  return JSON.stringify({ salt, size, sha256: ciphertext_sha256, content_p, owner });
+function commitmentOf({ salt, size, ciphertext_sha256, content_p, owner, mark }) {
+  return JSON.stringify({ salt, size, sha256: ciphertext_sha256, content_p, owner, ...(mark && { mark }) });
 }
 
 // The header `Upload-Metadata`. Some values are bytes that are no text, which tus-js-client cannot send.

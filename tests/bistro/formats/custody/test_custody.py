@@ -121,7 +121,7 @@ def test_a_batch_is_read_back(n_rows):
     found = read_batch(batch.data, EVENT)
     assert (found.bistro, found.number, found.time_s, found.n_segments) == ("north", 0, 950, 12)
     assert found.rows.tobytes() == batch.rows.tobytes()
-    assert opening(found.rows, EVENT.id).tolist() == [True] * n_rows
+    assert opening(found.rows, EVENT).tolist() == [True] * n_rows
     assert found.digest == batch.digest
 
 
@@ -157,10 +157,10 @@ def test_an_invented_row_opens_nothing():
     for name in ("entry", "salt", "content_p", "committed_sha256", "owner"):
         wrong = row.copy()
         wrong[name] = b"z" * 32
-        assert not opening(wrong, EVENT.id).any()
+        assert not opening(wrong, EVENT).any()
     wrong = row.copy()
     wrong["committed_size"] = 8
-    assert not opening(wrong, EVENT.id).any()
+    assert not opening(wrong, EVENT).any()
 
 
 def test_a_row_is_signed_for_by_its_owner_alone():
@@ -218,7 +218,7 @@ def test_batches_of_an_older_kind_are_read_and_nobody_could_sign_for_their_rows(
     data = sign_batch(older, "north", 0, FIRST, 950, rows, KEY).data
     assert b"datacollect-batch/1\n" in data
     found = read_batch(data, older)
-    assert opening(found.rows, older.id).all()
+    assert opening(found.rows, older).all()
     assert signed_for(found.rows, older, older.bistros[0]).all()
     with pytest.raises(ProblemError, match="must begin with datacollect-batch/2"):
         read_batch(data, EVENT)

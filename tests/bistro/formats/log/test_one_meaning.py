@@ -63,9 +63,9 @@ def twice(data: bytes, key: str) -> bytes:
 def test_what_pushes_and_commits_has_one_meaning():
     one = HandedIn(EVENT)
     good = commitment_json(one.commitment)
-    assert commitment_of(good, EVENT.id) == one.commitment
+    assert commitment_of(good, EVENT) == one.commitment
     with pytest.raises(ProblemError):
-        commitment_of(twice(good, "salt"), EVENT.id)
+        commitment_of(twice(good, "salt"), EVENT)
     body = json.dumps({"entry": one.entry.hex()}).encode()
     assert read_commit(body).entries == (one.entry,)
     with pytest.raises(ProblemError):

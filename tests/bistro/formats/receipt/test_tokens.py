@@ -10,15 +10,23 @@ import time
 import pytest
 from conftest import NO_OPENSSL
 from instances.authorities import Tsa, make_tsa
-from instances.events import event_bytes
+from instances.events import (
+    event_bytes,
+    key_of,
+    marked_by,
+    owner_key,
+    owner_of,
+    ticket_of,
+)
 
 from datacollect.bistro.formats.event.event import Authority
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.formats.receipt.tokens import outside_time, token_time
+from datacollect.bistro.formats.receipt.upload_wish import Admission, push_metadata
 from datacollect.bistro.formats.receipt.verify import verify
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, RefusedError
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason=NO_OPENSSL)
 
@@ -108,3 +116,45 @@ def test_tokens_stand_in_where_no_service_answers(two):
         other = verify(file, Receipt(commitment, tokens=(tokens[0], two[1].token(ENTRY))))
         assert other.outcome == "not proved"
         assert any("Token 2 does not count" in reason for reason in other.reasons)
+
+
+def test_by_tokens_any_number_of_drafts_proves_its_time_and_no_bistro_takes_one(two):
+    """Nobody else knows of them: among these anybody can choose, and this is said to be so."""
+    authorities = [
+        {"url": each.authority.url, "certificate": each.authority.certificate} for each in two
+    ]
+    north = {
+        "name": "north",
+        "url": "https://north.example",
+        "key": key_of("north").public,
+        "fingerprint": "sha256:" + "0" * 64,
+    }
+    file = event_bytes(
+        authorities=authorities,
+        bistros=[north],
+        verdicts={"key": key_of("verdicts").public, "url": "https://verdicts.example"},
+        limits={"commitments_per_ticket": 1},
+        deadline="2499-04-15T23:59:59-04:00",
+        collect_until="2499-04-30T23:59:59-04:00",
+        keep_until="2499-04-30T23:59:59-04:00",
+    )
+    event, ticket = read_event(file), ticket_of(read_event(file))
+    admission = Admission(event, key_of("north").public, 1000)
+    for number in range(3):
+        digest, owner = hashlib.sha256(b"%d" % number).digest(), owner_key(f"{number}")
+        made = Commitment(event.id, digest, 1, digest, digest, owner_of(f"{number}"))
+        commitment = marked_by(event, made)
+        tokens = tuple(each.token(commitment.entry) for each in two)
+        assert verify(file, Receipt(commitment, tokens=tokens)).outcome == "in time"
+        metadata = push_metadata(
+            commitment,
+            None,
+            event=event,
+            bistro_key=key_of("north").public,
+            sha256=digest,
+            size=1,
+            owner=owner,
+            ticket=ticket,
+        )
+        with pytest.raises(RefusedError, match="proof"):
+            admission.wish_of(metadata, 1, event.deadline_s)

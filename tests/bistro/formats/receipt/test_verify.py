@@ -9,7 +9,15 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from instances.events import DEADLINE_S, event_bytes, event_of, key_of, owner_of, proof_of
+from instances.events import (
+    DEADLINE_S,
+    event_bytes,
+    event_of,
+    key_of,
+    marked_by,
+    owner_of,
+    proof_of,
+)
 from instances.logs import SmallLog
 
 from datacollect.bistro.formats.custody.collected import collected_text
@@ -358,7 +366,7 @@ COLLECTING_FILE = event_bytes(
     verdicts={"log": log_key(ORIGIN, key_of("verdicts").public).text},
 )
 COLLECTING = read_event(COLLECTING_FILE)
-COLLECTED = replace(COMMITMENT, event=COLLECTING.id)
+COLLECTED = marked_by(COLLECTING, replace(COMMITMENT, event=COLLECTING.id))
 
 
 def word_of(word="collected", entry=COLLECTED.entry, n_witnesses=3, key="verdicts", log=ORIGIN):
@@ -372,6 +380,15 @@ def verdict_with(collected, event_file=COLLECTING_FILE, commitment=COLLECTED):
     found = verify(event_file, read_receipt(receipt.data), amendments=[])
     assert found.outcome == "in time"
     return found
+
+
+@pytest.mark.parametrize(
+    ("event_file", "mark"), [(COLLECTING_FILE, None), (EVENT_FILE, COLLECTED.mark)]
+)
+def test_a_receipt_has_a_mark_where_its_event_has_marks(event_file, mark):
+    commitment = replace(COMMITMENT, event=read_event(event_file).id, mark=mark)
+    with pytest.raises(ProblemError, match=r"must have (no|a) mark, as those of"):
+        verify(event_file, Receipt(commitment), amendments=[])
 
 
 def test_the_destinations_word_is_a_proof_that_it_was_collected():

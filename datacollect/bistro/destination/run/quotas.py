@@ -1,0 +1,137 @@
+"""What a ticket may have counted, over all logs: who reads them finds the entries of each ticket.
+
+No service tells another one what it has taken. After the deadline the destination reads all logs to
+their signed ends, and finds by their marks all entries of each ticket, none forged and none hidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from datacollect.bistro.destination.run.standing import SETTLES_AFTER_S
+from datacollect.bistro.formats.event.marks import MarkedEntries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from datacollect.bistro.destination.marking import MarkKeys
+    from datacollect.bistro.destination.run.log_table import LogTable
+    from datacollect.bistro.formats.event.event import Event
+
+
+class Logs(Protocol):
+    """The logs of an event: `datacollect.bistro.destination.run.missing_list.LoggedEntries`."""
+
+    def table(self, event: Event, now_s: float) -> LogTable:
+        """Return the entries in time that are known, with their times."""
+
+    def unread(self, event: Event) -> tuple[str, ...]:
+        """Return the services whose logs were not read to their ends."""
+
+
+class Counted(NamedTuple):
+    """What logs say, for who says which drafts count.
+
+    Attributes
+    ----------
+    logged : dict of str to list of (int, bytes), or None
+        By the number of a ticket: its entries in time, and by when each stood in a log. None:
+        entries of this event have no marks.
+    is_over : bool
+        Whether nothing more comes.
+    """
+
+    logged: dict[str, list[tuple[int, bytes]]] | None
+    is_over: bool
+
+
+@dataclass
+class Quotas:
+    """Says which entries are whose, and which never came, as far as logs were read.
+
+    Attributes
+    ----------
+    event : Event
+        As amendments have left it.
+    logs : Logs
+    marks : MarkKeys or None
+        None: entries of the event have no marks.
+    ticket_keys : mapping of str to str
+        Public keys by the tickets' numbers.
+    may_hold : function
+        Takes the instant since which bistros are asked about; returns whether any of them may hold
+        what it was not asked for since.
+    shown : function
+        Returns the entries of which people have shown that a bistro has signed for them.
+    """
+
+    event: Event
+    logs: Logs
+    marks: MarkKeys | None = None
+    ticket_keys: Mapping[str, str] = field(default_factory=dict)
+    may_hold: Callable[[int], bool] = lambda _: False
+    shown: Callable[[], Collection[bytes]] = frozenset
+    _table: LogTable | None = None
+    _marked: MarkedEntries | None = None
+    _found: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
+
+    def counted(self, tickets: Iterable[str], now_s: int) -> Counted | None:
+        """Return what is known of tickets; None: too little, some log was not read.
+
+        Once nothing more comes, what can be read decides: a service that is silent stops nothing.
+
+        Parameters
+        ----------
+        tickets : iterable of str
+            Their numbers.
+        now_s : int
+            Seconds since 1970.
+        """
+        is_over = self._is_over(now_s)
+        if self.marks is None:
+            return Counted(None, is_over)
+        table = self.logs.table(self.event, now_s)
+        if self.logs.unread(self.event) and not is_over:
+            return None
+        if table is not self._table or self._marked is None:
+            self._table, self._marked, self._found = table, MarkedEntries(table.entries), {}
+        return Counted({each: self._entries_of(each) for each in tickets}, is_over)
+
+    def _entries_of(self, ticket: str) -> list[tuple[int, bytes]]:
+        found = self._found.get(ticket)
+        if found is None:
+            assert self.marks is not None
+            assert self._marked is not None
+            assert self._table is not None
+            key = self.marks.of(self.ticket_keys.get(ticket))
+            found = [] if key is None else self._table.rows(self._marked.of(key))
+            self._found[ticket] = found
+        return found
+
+    def absent(
+        self, known_among: Callable[[Iterable[bytes]], set[bytes]], now_s: int
+    ) -> list[tuple[bytes, int]]:
+        """Return the entries in time that never came, each with its time.
+
+        None as long as something may still come, or some bistro may hold them: one that was silent
+        since nothing more may come, or has signed for them.
+
+        Parameters
+        ----------
+        known_among : function
+            Which of some entries batches name.
+        now_s : int
+            Seconds since 1970.
+        """
+        if not self._is_over(now_s) or self.may_hold(self.event.collect_until_s):
+            return []
+        table = self.logs.table(self.event, now_s)
+        times_s = {entry: time_s for time_s, entry in table.rows(np.arange(len(table.entries)))}
+        left = times_s.keys() - known_among(times_s) - {*self.shown()}
+        return [(entry, times_s[entry]) for entry in sorted(left)]
+
+    def _is_over(self, now_s: int) -> bool:
+        return now_s > self.event.collect_until_s + SETTLES_AFTER_S
