@@ -131,9 +131,9 @@ class Accepting:
         """Go by the event as amendments change it."""
         self._event = event
 
-    def is_under_way(self, upload: str) -> bool:
-        """Whether an upload is here, and not on the disk as a whole yet."""
-        return upload in self._uploads
+    def size_of(self, upload: str) -> int:
+        """Return how many bytes an upload will have that is under way."""
+        return self._uploads[upload].wish.size
 
     def handle(self, event: Event) -> list[Action]:
         """Take what has happened; return what to do now, in this order."""

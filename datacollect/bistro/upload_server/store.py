@@ -376,8 +376,8 @@ class UploadStore:
         with self._reading, self._db.errors():
             return self._reader.execute(sql, values).fetchall()
 
-    def bytes_of(self, upload: str) -> Iterator[bytes]:
-        """Yield what is on the disk of an upload, in order.
+    def bytes_of(self, upload: str, start: int = 0) -> Iterator[bytes]:
+        """Yield what is on the disk of an upload, in order, from where a piece of it starts.
 
         Raises
         ------
@@ -386,9 +386,9 @@ class UploadStore:
         """
         sql = (
             "SELECT segment, segment_offset, n_bytes FROM pieces WHERE upload = ? "
-            "ORDER BY upload_offset"
+            "AND upload_offset >= ? ORDER BY upload_offset"
         )
-        rows = self._read(sql, (upload,))
+        rows = self._read(sql, (upload, start))
         with self._db.errors():
             for segment, offset, n_bytes in rows:
                 with self._opened(segment) as file:

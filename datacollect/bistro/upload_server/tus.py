@@ -98,9 +98,9 @@ class Tus:
         if method == "POST" and not upload:
             self._create(exchange, request)
         elif method == "HEAD":
-            found = self._bistro.ask(messages.LookAsked(request, upload))
-            assert found is not None
-            self._told(exchange, 200, found.upload, ("Cache-Control", "no-store"))
+            self._told(
+                exchange, 200, self._looked(request, upload), ("Cache-Control", "no-store")
+            )
         elif method == "PATCH":
             if headers.get("content-type") != PUSH_TYPE:
                 raise RefusedError(f"Content-Type must be {PUSH_TYPE}", 415)
@@ -137,12 +137,20 @@ class Tus:
         upload = found.upload
         if has_body and not upload.offset:
             upload = self._push(exchange, request, upload.id, 0)
-        elif has_body:
+        elif has_body or upload.offset == upload.wish.size:
             # Somebody else has sent some, or all: of that only what is on the disk is told.
-            looked = self._bistro.ask(messages.LookAsked(request, upload.id))
-            assert looked is not None
-            upload = looked.upload
+            upload = self._looked(request, upload.id)
         self._told(exchange, 201, upload, ("Location", PREFIX + upload.id))
+
+    def _looked(self, request: int, upload: str) -> Upload:
+        """Return an upload as it is; one of which all has come, and nobody was told, ends here."""
+        found = self._bistro.ask(messages.LookAsked(request, upload))
+        assert found is not None
+        if found.upload.offset == found.upload.wish.size and not found.upload.is_whole:
+            found = self._bistro.begin_push(request, upload, found.upload.offset, 0).end(
+                is_wrong=False
+            )
+        return found.upload
 
     def _push(self, exchange: Exchange, request: int, upload: str, offset: int) -> Upload:
         """Take the body of a request for an upload; return the upload as it is then."""

@@ -1,0 +1,151 @@
+"""What a request may cost a bistro, over HTTP: bytes read and written, places, answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from instances.bistros import (
+    PUSH,
+    Client,
+    bistro_event,
+    commitment_to,
+    running_bistro,
+)
+
+from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.upload_server.store import UploadStore
+from datacollect.bistro.upload_server.tus import BLOCK_BYTES
+
+LARGE = bytes(range(256)) * 8000
+
+
+@pytest.fixture
+def event(tmp_path):
+    return bistro_event(tmp_path)
+
+
+@pytest.fixture
+def read_back(monkeypatch):
+    """Numbers of bytes that a bistro has read back of what it holds, read by read."""
+    found, of_store = [], UploadStore.bytes_of
+
+    def counting(*args):
+        for block in of_store(*args):
+            found.append(len(block))
+            yield block
+
+    monkeypatch.setattr(UploadStore, "bytes_of", counting)
+    return found
+
+
+@contextmanager
+def begun_push(
+    client: Client, path: str, offset: int, data: bytes, n_bytes: int
+) -> Iterator[None]:
+    """Send some of a push; the connection stays as it is."""
+    connection = client.connection()
+    connection.putrequest("PATCH", path)
+    for name, value in (
+        ("Tus-Resumable", "1.0.0"),
+        ("Content-Type", PUSH),
+        ("Upload-Offset", str(offset)),
+        ("Content-Length", str(len(data) - offset)),
+    ):
+        connection.putheader(name, value)
+    with suppress(OSError):
+        connection.endheaders(data[offset : offset + n_bytes])
+    yield
+    connection.close()
+
+
+def offset_of(client: Client, path: str) -> int:
+    status, headers, _ = client.ask("HEAD", path)
+    assert status == 200
+    return int(headers["upload-offset"])
+
+
+def pushed_some(client: Client, path: str, n_bytes: int) -> int:
+    """Push so much more, or all; return where that ends: what was cut before may come late."""
+    for _ in range(100):
+        offset = offset_of(client, path)
+        stop = min(offset + n_bytes, len(LARGE))
+        if client.patch(path, offset, LARGE[offset:stop])[0] == 204:
+            return stop
+    raise AssertionError
+
+
+def wait_for_stored(client: Client, n_bytes: int) -> None:
+    """Wait until a bistro has so much; asking that ends no push."""
+    end_s = time.monotonic() + 60
+    while client.facts()["stored_bytes"] < n_bytes:
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def test_no_byte_is_read_back_for_pushes_that_are_cut(event, tmp_path, read_back):
+    """Whoever cuts his own push again and again costs the disk no more than what he sends."""
+    commitment = commitment_to(event, LARGE)
+    with running_bistro(tmp_path) as (client, _):
+        path = client.create(event, commitment)[1]["location"]
+        offset = 0
+        for step in range(6):
+            with begun_push(client, path, offset, LARGE, BLOCK_BYTES + 9):
+                wait_for_stored(client, offset + BLOCK_BYTES)
+                if step % 2:
+                    # By going on elsewhere; what has another checksum is sent again.
+                    wrong = {"Upload_Checksum": "sha1 AAAA"}
+                    stop = offset + BLOCK_BYTES
+                    assert client.patch(path, stop, LARGE[stop : stop + 9], **wrong)[0] == 460
+                else:
+                    assert offset_of(client, path) == offset + BLOCK_BYTES
+            offset = offset_of(client, path)
+            assert offset % BLOCK_BYTES == 0
+        found = client.patch(path, offset, LARGE[offset:])[1]
+        assert read_bistro_receipt(found["datacollect-receipt"], event).size == len(LARGE)
+        client.close()
+    assert sum(read_back) == 0
+
+
+def test_each_byte_is_read_back_once_whatever_the_number_of_starts_and_cuts(
+    event, tmp_path, read_back
+):
+    commitment = commitment_to(event, LARGE)
+    path = ""
+    for start in range(4):
+        with running_bistro(tmp_path) as (client, _):
+            path = path or client.create(event, commitment)[1]["location"]
+            for _ in range(3):
+                offset = pushed_some(client, path, 150_000)
+                with begun_push(client, path, offset, LARGE, 10):
+                    assert offset_of(client, path) >= offset
+            if start == 3:
+                pushed_some(client, path, len(LARGE))
+                assert "datacollect-receipt" in client.ask("HEAD", path)[1]
+            client.close()
+    assert 0 < sum(read_back) <= len(LARGE)
+
+
+def test_what_came_to_its_end_and_was_cut_then_is_receipted_to_who_asks(event, tmp_path):
+    """All bytes are there, and nobody has been told: whoever asks how far it is has the receipt."""
+    commitment = commitment_to(event, LARGE)
+    with running_bistro(tmp_path) as (client, bistro):
+        path = client.create(event, commitment)[1]["location"]
+        writing = bistro.begin_push(10**6, path.rpartition("/")[2], 0, len(LARGE))
+        writing.add(LARGE)
+        status, headers, _ = client.ask("HEAD", path)
+        assert (status, headers["upload-offset"]) == (200, str(len(LARGE)))
+        assert read_bistro_receipt(headers["datacollect-receipt"], event).size == len(LARGE)
+        client.close()
+    with running_bistro(tmp_path) as (client, bistro):
+        other = commitment_to(event, LARGE, 1)
+        path = client.create(event, other)[1]["location"]
+        bistro.begin_push(10**6, path.rpartition("/")[2], 0, len(LARGE)).add(LARGE)
+        client.close()
+    with running_bistro(tmp_path) as (client, _):
+        # The same after a restart, by who begins the same again.
+        found = client.create(event, other)[1]
+        assert (found["location"], "datacollect-receipt" in found) == (path, True)
+        client.close()
