@@ -43,7 +43,10 @@ MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
 # An upload reserves what it has sent, so many times, and as much as this: nobody holds all room by
 # a promise. Who has sent nothing for `EMPTY_S` gives way to who would be refused for want of room.
 GROWTH, LEAST_CLAIM_BYTES, EMPTY_S = 4, 64 * 2**20, 120.0
-NO_ROOM, CHECKSUM = 507, 460
+# How far the destination's clock may be ahead.
+AHEAD_S = 3600.0
+NO_ROOM, CHECKSUM, CONFLICT = 507, 460, 409
+TAKEN = "somebody goes on with this upload elsewhere"
 GONE = "there is no such upload here: it was given up, has expired, or never began"
 
 
@@ -84,7 +87,7 @@ class Accepting:
         self._closed = dict(kept.closed)
         # What the destination needs no more, and since when; no unfinished upload lies there.
         self._released = dict(kept.released)
-        self._told_s = 0
+        self._told_s = kept.told_s
         self._segment, self._segment_bytes = kept.segment, kept.segment_bytes
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
@@ -271,7 +274,7 @@ class Accepting:
         done = self._release(upload)
         if event.offset != upload.offset or upload.is_whole:
             text = f"Upload-Offset must be {upload.offset}, got {event.offset}; ask by HEAD"
-            return [*done, Refuse(event.request, 409, text)]
+            return [*done, Refuse(event.request, CONFLICT, text)]
         if event.n_bytes > upload.wish.size - upload.offset:
             text = f"the upload has {upload.wish.size} bytes, and this would be more"
             return [*done, Refuse(event.request, 413, text)]
@@ -283,7 +286,7 @@ class Accepting:
 
     def _arrived(self, event: messages.Arrived) -> list[Action]:
         if event.request not in self._writing:
-            return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
+            return [Refuse(event.request, CONFLICT, TAKEN)]
         upload, _, stop = self._writing[event.request]
         if event.n_bytes > stop - upload.offset:
             raise ValueError("more has come than was announced")
@@ -325,7 +328,7 @@ class Accepting:
 
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
-            return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
+            return [Refuse(event.request, CONFLICT, TAKEN)]
         upload, start, _ = self._writing.pop(event.request)
         if event.is_wrong:
             self._spoil(upload, upload.offset - start)
@@ -384,22 +387,37 @@ class Accepting:
         if event.covered.bistro != self._bistro:
             text = f"that is for {event.covered.bistro}, this is {self._bistro}"
             return [Refuse(event.request, 403, text)]
-        self.last_contact_s = event.now_s
+        why = self._untimely(event.covered.time_s, event.now_s)
+        if why:
+            return [Refuse(event.request, CONFLICT, why)]
+        self._told_s, self.last_contact_s = event.covered.time_s, event.now_s
         needed = self._needed()
         numbers = tuple(
             n
             for n in self._closed
             if n in event.covered and n not in self._released and n not in needed
         )
-        again: tuple[int, ...] = ()
-        # A destination that has lost its disk needs again what it had covered. Old notes say less.
-        if event.covered.time_s >= self._told_s:
-            self._told_s = event.covered.time_s
-            again = tuple(n for n in self._released if n not in event.covered)
+        # A destination that has lost its disk needs again what it had covered.
+        again = tuple(n for n in self._released if n not in event.covered)
         self._released |= dict.fromkeys(numbers, event.now_s)
         for number in again:
             del self._released[number]
-        return [Release(numbers, again, event.now_s), *self._drop_released(event.now_s)]
+        return [
+            Release(numbers, again, event.now_s, self._told_s),
+            *self._drop_released(event.now_s),
+        ]
+
+    def _untimely(self, time_s: int, now_s: float) -> str:
+        """Say why a word of a time is none to go by.
+
+        Whoever has heard an older one could have let go by it what is needed again since; one of
+        times to come would make the next ones older.
+        """
+        if time_s < self._told_s:
+            return f"the last word was of {self._told_s} s, this is of {time_s} s: it is older"
+        if time_s > now_s + AHEAD_S:
+            return f"this word is of {time_s} s, and by the clock here it is {now_s:.0f} s"
+        return ""
 
     def _needed(self) -> set[int]:
         """Return where unfinished uploads lie: that is needed still, whatever anybody says."""

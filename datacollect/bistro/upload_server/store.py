@@ -66,7 +66,8 @@ CREATE TABLE segments (number INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL, clo
 CREATE INDEX held ON segments (number) WHERE NOT is_gone;
 CREATE TABLE batches (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);
 CREATE TABLE released (number INTEGER PRIMARY KEY, since_s REAL NOT NULL);
-CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s REAL NOT NULL);
+CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s REAL NOT NULL,
+    told_s INTEGER NOT NULL);
 """
 OPEN, SERVED = "open", "served"
 COLUMNS = (
@@ -216,12 +217,14 @@ class UploadStore:
             case Forget(upload_id):
                 self._db.rows("DELETE FROM uploads WHERE id = ?", (upload_id,))
                 self._db.rows("UPDATE pieces SET upload = NULL WHERE upload = ?", (upload_id,))
-            case Release(numbers, needed_again, contact_s):
+            case Release(numbers, needed_again, contact_s, told_s):
                 for number in numbers:
                     self._db.rows("INSERT INTO released VALUES (?, ?)", (number, contact_s))
                 for number in needed_again:
                     self._db.rows("DELETE FROM released WHERE number = ?", (number,))
-                self._db.rows("INSERT OR REPLACE INTO contact VALUES (1, ?)", (contact_s,))
+                self._db.rows(
+                    "INSERT OR REPLACE INTO contact VALUES (1, ?, ?)", (contact_s, told_s)
+                )
             case Drop(numbers):
                 for number in numbers:
                     self._db.rows("UPDATE segments SET is_gone = 1 WHERE number = ?", (number,))
@@ -338,7 +341,7 @@ class UploadStore:
         closed = self._db.rows("SELECT number, n_bytes, closed_s FROM segments WHERE NOT is_gone")
         last = self._db.rows("SELECT max(number) FROM segments")[0][0]
         batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
-        contact = self._db.rows("SELECT time_s FROM contact")
+        contact = self._db.rows("SELECT time_s, told_s FROM contact")
         spoilt = self._db.rows(
             "SELECT ticket, entry, sum(n_bytes) FROM pieces WHERE upload IS NULL "
             "GROUP BY ticket, entry"
@@ -349,6 +352,7 @@ class UploadStore:
             closed={number: (n_bytes, closed_s) for number, n_bytes, closed_s in closed},
             batch=0 if batch is None else batch + 1,
             last_contact_s=contact[0][0] if contact else None,
+            told_s=contact[0][1] if contact else 0,
             spoilt_bytes={(ticket, entry): n_bytes for ticket, entry, n_bytes in spoilt},
             released=dict(self._db.rows("SELECT number, since_s FROM released")),
         )

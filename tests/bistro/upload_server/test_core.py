@@ -18,6 +18,7 @@ from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
 from datacollect.bistro.upload_server import requests
 from datacollect.bistro.upload_server.core import (
+    AHEAD_S,
     BATCH_AFTER_S,
     EMPTY_S,
     LEAST_CLAIM_BYTES,
@@ -291,12 +292,12 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     push(core, "b", 40, 100)
     covered = Covered(EVENT.id, "north", 1, (range(9),), 0)
     note = requests.CoveredSaid(7, 5.0, covered)
-    assert core.handle(note) == [Release((), (), 5.0)]
+    assert core.handle(note) == [Release((), (), 5.0, 0)]
     assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
-    assert core.handle(note) == [Release((), (), 5.0)]  # b goes on in it
+    assert core.handle(note) == [Release((), (), 5.0, 0)]  # b goes on in it
     push(core, "b", 60, 100, offset=40, now_s=11.0)
     core.handle(told.Settled(("a", "b")))
-    assert core.handle(note) == [Release((0,), (), 5.0), Drop((0,))]
+    assert core.handle(note) == [Release((0,), (), 5.0, 0), Drop((0,))]
     assert core.stored_bytes == 60
     other = Covered(EVENT.id, "south", 1, (range(9),), 0)
     assert core.handle(requests.CoveredSaid(7, 5.0, other))[0].status == 403
@@ -328,12 +329,12 @@ def collected(core, n_segments):
 def test_what_was_collected_stays_for_its_time():
     core = core_of(keep_s=100.0)
     collected(core, 2)
-    assert core.handle(covered_of(0)) == [Release((0,), (), 50.0)]
+    assert core.handle(covered_of(0)) == [Release((0,), (), 50.0, 0)]
     # It counts as room, and waits for nobody.
     assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 30.0)
     assert core.free_bytes(DISK) == 900
     # The same word again changes nothing of when it was said first.
-    assert core.handle(covered_of(0, now_s=60.0)) == [Release((), (), 60.0)]
+    assert core.handle(covered_of(0, now_s=60.0)) == [Release((), (), 60.0, 0)]
     assert core.handle(told.Ticked(149.0)) == []
     assert core.handle(told.Ticked(150.0)) == [Drop((0,))]
     assert (core.stored_bytes, core.released_bytes) == (100, 0)
@@ -375,12 +376,22 @@ def test_destination_that_has_lost_its_disk_needs_again_what_it_had_covered():
     core = core_of(keep_s=100.0)
     collected(core, 2)
     core.handle(covered_of(0, 1, time_s=40))
-    # A note that is older than the last takes nothing back.
-    assert core.handle(covered_of(time_s=39)) == [Release((), (), 50.0)]
-    assert core.handle(covered_of(1, time_s=60)) == [Release((), (0,), 50.0)]
+    assert core.handle(covered_of(1, time_s=60)) == [Release((), (0,), 50.0, 60)]
+    # A word that is older than the last lets nothing go, nor takes anything back.
+    for older in (covered_of(0, 1, time_s=40), covered_of(time_s=59)):
+        (refused,) = core.handle(older)
+        assert refused.status == 409
     assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 10.0)
     assert core.handle(told.Ticked(150.0)) == [Drop((1,))]
-    assert core.handle(covered_of(0, time_s=70, now_s=160.0))[0] == Release((0,), (), 160.0)
+    assert core.handle(covered_of(0, time_s=70, now_s=160.0))[0] == Release((0,), (), 160.0, 70)
+
+
+def test_word_of_times_to_come_does_not_silence_the_next_ones():
+    core = core_of(keep_s=100.0)
+    collected(core, 1)
+    (refused,) = core.handle(covered_of(0, time_s=60 + int(AHEAD_S), now_s=50.0))
+    assert (refused.status, core.last_contact_s) == (409, None)
+    assert core.handle(covered_of(0, time_s=50, now_s=50.0)) == [Release((0,), (), 50.0, 50)]
 
 
 STEPS = st.lists(

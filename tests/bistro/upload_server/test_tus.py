@@ -299,6 +299,30 @@ def test_destination_says_what_may_go(event, north, tmp_path):
     assert not [*(tmp_path / "north-uploads/served/segments").iterdir()]
 
 
+def test_older_word_that_comes_again_lets_nothing_go_also_after_a_restart(event, tmp_path):
+    """Who has heard it repeats it, once the destination has lost its disk and needs all again."""
+    key, now_s = key_of("verdicts"), int(time.time())
+
+    def note(time_s, *segments):
+        return Covered(event.id, "north", 1, segments, time_s).signed(event, key).data
+
+    before, since = note(now_s - 10, range(9)), note(now_s)
+    with running_bistro(tmp_path, keep_s=0.0) as (client, _):
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+        assert client.ask("POST", "/covered", since)[0] == 200
+        client.close()
+    # Its segment is closed by the start: by the older word it would go at once.
+    for _ in range(2):
+        with running_bistro(tmp_path, keep_s=0.0) as (client, _):
+            contact_s = client.facts()["last_contact_s"]
+            assert client.ask("POST", "/covered", before)[0] == 409
+            assert client.facts()["last_contact_s"] == contact_s
+            assert client.facts()["stored_bytes"] == len(DATA)
+            assert client.ask("POST", "/covered", since)[0] == 200
+            client.close()
+    assert held(tmp_path, event)
+
+
 @pytest.mark.slow
 def test_what_was_collected_is_served_until_its_room_is_needed(event, tmp_path):
     n_bytes = len(DATA)
