@@ -125,7 +125,9 @@ class Sender:
             headers |= {"Upload-Offset": str(step.offset), "Content-Type": PUSH_TYPE}
             with ciphertext_of(place, kept) as blocks:
                 left = _from(blocks, step.offset)
-                return asker.ask("PATCH", step.path, headers, self._counted(left), size - step.offset)
+                return asker.ask(
+                    "PATCH", step.path, headers, self._counted(left), size - step.offset
+                )
         if isinstance(step, End):
             upload = step.path.rpartition("/")[2]
             said = give_up_statement(self._event.id, bistro.key, upload)

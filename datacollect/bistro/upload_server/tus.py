@@ -98,9 +98,7 @@ class Tus:
         if method == "POST" and not upload:
             self._create(exchange, request)
         elif method == "HEAD":
-            self._told(
-                exchange, 200, self._looked(request, upload), ("Cache-Control", "no-store")
-            )
+            self._told(exchange, 200, self._looked(request, upload), ("Cache-Control", "no-store"))
         elif method == "PATCH":
             if headers.get("content-type") != PUSH_TYPE:
                 raise RefusedError(f"Content-Type must be {PUSH_TYPE}", 415)

@@ -42,9 +42,7 @@ def read_back(monkeypatch):
 
 
 @contextmanager
-def begun_push(
-    client: Client, path: str, offset: int, data: bytes, n_bytes: int
-) -> Iterator[None]:
+def begun_push(client: Client, path: str, offset: int, data: bytes, n_bytes: int) -> Iterator[None]:
     """Send some of a push; the connection stays as it is."""
     connection = client.connection()
     connection.putrequest("PATCH", path)
