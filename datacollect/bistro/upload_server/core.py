@@ -28,15 +28,16 @@ from datacollect.bistro.upload_server.messages import (
     Unlink,
     Upload,
 )
+from datacollect.bistro.upload_server.room import Room
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from datacollect.bistro.formats.event.event import Event as OfEvent
     from datacollect.bistro.formats.receipt.upload_wish import Wish
     from datacollect.bistro.upload_server.messages import Action, Event, Kept, Known
 
 BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
-# Of the disk nothing reserves these: databases and indices need room as well.
-SPARE_BYTES = 64 * 2**20
 # What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
 # fills the disk with one proof. Pieces take room as well, in indices and the database.
 MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
@@ -79,56 +80,59 @@ class Accepting:
         keep_s: float = 0.0,
     ) -> None:
         self._event, self._bistro, self._keep_s = event, bistro, keep_s
-        self._most_bytes, self._expire_s = most_bytes, expire_s
-        self._known = known
+        self._expire_s, self._known = expire_s, known
+        self._room = Room(most_bytes, kept.closed, kept.released)
         # Those that are whole stay until they are on the disk.
-        self._uploads = {each.id: each for each in kept.unfinished}
-        self._by_key = {each.key: each for each in kept.unfinished}
-        self._closed = dict(kept.closed)
-        # What the destination needs no more, and since when; no unfinished upload lies there.
-        self._released = dict(kept.released)
+        self._uploads: dict[str, Upload] = {}
+        self._by_key: dict[tuple[bytes, bool], Upload] = {}
+        # Of which nothing has come, the oldest first.
+        self._empty: dict[str, Upload] = {}
+        # By upload: so many of its bytes may be here, those that are included.
+        self._claims: dict[str, int] = {}
+        # By ticket: entries that are under way, or were spoilt.
+        self._entries: dict[bytes, Counter[bytes]] = {}
+        # By ticket and entry: what one has spoilt is nothing to another.
+        self._spoilt_bytes = Counter(kept.spoilt_bytes)
+        for budget in kept.spoilt_bytes:
+            self._count_entry(budget, 1)
+        for each in sorted(kept.unfinished, key=lambda each: each.expires_s):
+            self._take_in(each)
+            self._grow(each, each.offset)  # there may be less room than each would have alone
         self._told_s = kept.told_s
-        self._segment, self._segment_bytes = kept.segment, kept.segment_bytes
+        self._segment = kept.segment
+        self._room.open_bytes = kept.segment_bytes
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
-        # By ticket and entry: what one has spoilt is nothing to another.
-        self._spoilt_bytes = Counter(kept.spoilt_bytes)
-        # By upload: so many of its bytes may be here, those that are included.
-        self._claims = {each.id: each.offset for each in kept.unfinished}
-        for each in kept.unfinished:
-            self._grow(each, each.offset)  # there may be less room than each would have alone
-        # Who pushes: its upload, and the offset at which it began.
+        # Who pushes: its upload, and the offsets at which it began and has to end.
         self._writing: dict[int, tuple[Upload, int, int]] = {}
+        # By upload: who pushes it.
+        self._pushing: dict[str, int] = {}
         self.last_contact_s = kept.last_contact_s
 
     @property
     def stored_bytes(self) -> int:
         """What segments take that the destination still needs."""
-        closed_bytes = sum(n_bytes for n_bytes, _ in self._closed.values())
-        return self._segment_bytes + closed_bytes - self.released_bytes
+        return self._room.stored_bytes
 
     @property
     def released_bytes(self) -> int:
         """What segments take that may go, and stays while there is room."""
-        return sum(self._closed[number][0] for number in self._released)
+        return self._room.released_bytes
 
     @property
     def reserved_bytes(self) -> int:
         """What unfinished uploads still may send."""
-        return sum(self._claims[each.id] - each.offset for each in self._uploads.values())
+        return self._room.reserved_bytes
 
     def free_bytes(self, disk_bytes: int) -> int:
         """Return how much may still be reserved, where the disk has so much left."""
-        reserved = self.reserved_bytes
-        room = self._most_bytes - self.stored_bytes - reserved
-        return max(min(room, disk_bytes + self.released_bytes - reserved - SPARE_BYTES), 0)
+        return self._room.free_bytes(disk_bytes)
 
     @property
     def oldest_s(self) -> float | None:
         """When the oldest segment that the destination still needs was closed."""
-        needed = self._closed.keys() - self._released.keys()
-        return min((self._closed[number][1] for number in needed), default=None)
+        return self._room.oldest_s
 
     def amend(self, event: OfEvent) -> None:
         """Go by the event as amendments change it."""
@@ -183,12 +187,12 @@ class Accepting:
             if other is not None and not other.is_whole:
                 done += self._forget(other)
         done += self._end_empty(event)
-        why = self._room(event)
+        why = self._too_little(event)
         if why is not None:
             return [*done, why]
         upload = Upload(event.id, wish, event.now_s + self._expire_s)
-        self._uploads[upload.id] = self._by_key[upload.key] = upload
-        self._claims[upload.id] = _claim_of(upload, 0)
+        self._take_in(upload)
+        self._claim(upload, _claim_of(upload, 0))
         done += self._make_room(event.free_bytes)
         return [*done, Keep(upload), Tell(event.request, copy(upload), is_new=True)]
 
@@ -198,12 +202,7 @@ class Accepting:
         if not any(wish.ticket):
             return None
         most = self._event.commitments_per_ticket
-        entries = self._known.entries_of(wish.ticket) | {
-            each.wish.commitment.entry
-            for each in self._uploads.values()
-            if each.wish.ticket == wish.ticket
-        }
-        entries |= {entry for ticket, entry in self._spoilt_bytes if ticket == wish.ticket}
+        entries = self._known.entries_of(wish.ticket) | self._entries.get(wish.ticket, {}).keys()
         if len(entries | {wish.commitment.entry}) <= most:
             return None
         return Refuse(
@@ -224,17 +223,14 @@ class Accepting:
     def _end_empty(self, event: messages.CreateAsked) -> list[Action]:
         """End uploads of which nothing has come for long, where somebody else needs their room."""
         done: list[Action] = []
-        free_bytes = self.free_bytes(event.free_bytes)
-        for upload in [*self._uploads.values()]:
-            if event.wish.size <= free_bytes:
+        while self._empty and event.wish.size > self.free_bytes(event.free_bytes):
+            upload = next(iter(self._empty.values()))
+            if event.now_s - (upload.expires_s - self._expire_s) < EMPTY_S:
                 break
-            since_s = event.now_s - (upload.expires_s - self._expire_s)
-            if not upload.offset and not upload.is_whole and since_s >= EMPTY_S:
-                free_bytes += self._claims[upload.id]
-                done += self._forget(upload)
+            done += self._forget(upload)
         return done
 
-    def _room(self, event: messages.CreateAsked) -> Refuse | None:
+    def _too_little(self, event: messages.CreateAsked) -> Refuse | None:
         free_bytes = self.free_bytes(event.free_bytes)
         if event.wish.size <= free_bytes:
             return None
@@ -282,6 +278,7 @@ class Accepting:
             text = "it came in too many small pieces; give it up, and send larger ones"
             return [*done, Refuse(event.request, 403, text)]
         self._writing[event.request] = (upload, upload.offset, upload.offset + event.n_bytes)
+        self._pushing[upload.id] = event.request
         return done
 
     def _arrived(self, event: messages.Arrived) -> list[Action]:
@@ -292,24 +289,24 @@ class Accepting:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
         n_bytes = upload.offset + event.n_bytes
-        # Within what it has nothing is summed up: so are nearly all blocks.
         if n_bytes > self._claims[upload.id] and not self._grow(upload, n_bytes):
-            del self._writing[event.request]
+            self._release(upload)
             text = "there is no more room here; what has come waits, go on later or elsewhere"
             return [Refuse(event.request, NO_ROOM, text)]
         done += self._make_room(None)
-        if self._segment_bytes + event.n_bytes > MOST_SEGMENT_BYTES:
+        if self._room.open_bytes + event.n_bytes > MOST_SEGMENT_BYTES:
             done += self._close_segment(event.now_s)
         if self._segment_since_s is None:
             self._segment_since_s = event.now_s
         done.append(
-            Append(upload, upload.offset, self._segment, self._segment_bytes, event.n_bytes)
+            Append(upload, upload.offset, self._segment, self._room.open_bytes, event.n_bytes)
         )
         upload.segments.add(self._segment)
         upload.n_pieces += 1
-        upload.offset += event.n_bytes
+        self._move(upload, upload.offset + event.n_bytes)
         upload.expires_s = event.now_s + self._expire_s
-        self._segment_bytes += event.n_bytes
+        self._empty.pop(upload.id, None)
+        self._room.open_bytes += event.n_bytes
         return [*done, Keep(upload)]
 
     def _grow(self, upload: Upload, n_bytes: int) -> bool:
@@ -319,22 +316,22 @@ class Accepting:
         """
         claim = self._claims[upload.id]
         wanted = _claim_of(upload, n_bytes)
-        free = max(self._most_bytes - self.stored_bytes - self.reserved_bytes, 0)
-        granted = min(wanted, claim + free)
+        granted = min(wanted, claim + max(self._room.unpromised_bytes, 0))
         if granted < n_bytes:
             return False
-        self._claims[upload.id] = granted
+        self._claim(upload, granted)
         return True
 
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, CONFLICT, TAKEN)]
-        upload, start, _ = self._writing.pop(event.request)
+        upload, start, _ = self._writing[event.request]
+        self._release(upload)
         if event.is_wrong:
             self._spoil(upload, upload.offset - start)
             # What was spoilt lies there, and has had its room.
-            self._claims[upload.id] -= upload.offset - start
-            upload.offset = start
+            self._claim(upload, self._claims[upload.id] - (upload.offset - start))
+            self._move(upload, start)
             if self._is_spoilt(upload.wish):
                 text = "too much of this came with wrong checksums; nothing more of it is taken"
                 return [*self._forget(upload), Refuse(event.request, 403, text)]
@@ -349,6 +346,7 @@ class Accepting:
         if not self._batch_rows:
             self._batch_since_s = event.now_s
         upload.sha256, upload.batch, upload.time_s = event.sha256, self._batch, int(event.now_s)
+        self._empty.pop(upload.id, None)
         self._batch_rows += 1
         done: list[Action] = [Keep(upload), Tell(event.request, copy(upload))]
         if self._batch_rows >= BATCH_ROWS:
@@ -357,9 +355,8 @@ class Accepting:
 
     def _settled(self, event: messages.Settled) -> list[Action]:
         for each in event.uploads:
-            upload = self._uploads.pop(each, None)
-            if upload is not None:
-                del self._by_key[upload.key], self._claims[upload.id]
+            if each in self._uploads:
+                self._let_go(self._uploads[each])
         return []
 
     # Time and the destination -----------------------------------------------------------------
@@ -373,14 +370,14 @@ class Accepting:
         # A clock that was set back must not hold them open for as long.
         since_s = now_s if self._segment_since_s is None else min(self._segment_since_s, now_s)
         self._batch_since_s = min(self._batch_since_s, now_s)
-        if self._segment_bytes:
+        if self._room.open_bytes:
             self._segment_since_s = since_s  # the segment may be of an earlier start
-        if self._segment_bytes and now_s - since_s >= CLOSED_AFTER_S:
+        if self._room.open_bytes and now_s - since_s >= CLOSED_AFTER_S:
             done += self._close_segment(now_s)
         if self._batch_rows and now_s - self._batch_since_s >= BATCH_AFTER_S:
             done += self._close_batch(now_s)
-        if now_s >= self._event.keep_until_s and self._closed:
-            done += self._drop(range(self._segment))
+        if now_s >= self._event.keep_until_s:
+            done += self._drop(sorted(self._room.closed - self._needed()))
         return [*done, *self._drop_released(now_s)]
 
     def _covered(self, event: requests.CoveredSaid) -> list[Action]:
@@ -394,14 +391,13 @@ class Accepting:
         needed = self._needed()
         numbers = tuple(
             n
-            for n in self._closed
-            if n in event.covered and n not in self._released and n not in needed
+            for n in self._room.closed
+            if n in event.covered and n not in self._room.released and n not in needed
         )
         # A destination that has lost its disk needs again what it had covered.
-        again = tuple(n for n in self._released if n not in event.covered)
-        self._released |= dict.fromkeys(numbers, event.now_s)
-        for number in again:
-            del self._released[number]
+        again = tuple(n for n in self._room.released if n not in event.covered)
+        self._room.release(numbers, event.now_s)
+        self._room.need(again)
         return [
             Release(numbers, again, event.now_s, self._told_s),
             *self._drop_released(event.now_s),
@@ -425,33 +421,16 @@ class Accepting:
 
     def _drop_released(self, now_s: float) -> list[Action]:
         """Drop what was collected, and has stayed for its time."""
-        for number, since_s in self._released.items():
-            # A clock that was set back must not keep it for as long.
-            self._released[number] = min(since_s, now_s)
-        return self._drop([n for n, s in self._released.items() if now_s - s >= self._keep_s])
+        return self._drop(self._room.released_before(now_s, self._keep_s))
+
+    def _drop(self, numbers: Iterable[int]) -> list[Action]:
+        going = tuple(numbers)
+        self._room.drop(going)
+        return [Drop(going)] if going else []
 
     def _make_room(self, disk_bytes: int | None) -> list[Action]:
         """Drop what was collected, the oldest first, until all has room that is promised."""
-        if not self._released:
-            return []
-        promised = self.reserved_bytes
-        short = self.stored_bytes + self.released_bytes + promised - self._most_bytes
-        if disk_bytes is not None:
-            short = max(short, promised + SPARE_BYTES - disk_bytes)
-        going = []
-        for number in sorted(self._released):
-            if short <= 0:
-                break
-            going.append(number)
-            short -= self._closed[number][0]
-        return self._drop(going)
-
-    def _drop(self, numbers: range | list[int]) -> list[Action]:
-        needed = self._needed()
-        going = tuple(n for n in numbers if n in self._closed and n not in needed)
-        for number in going:
-            del self._closed[number]
-            self._released.pop(number, None)
+        going = tuple(self._room.drop_for_promised(disk_bytes))
         return [Drop(going)] if going else []
 
     def _found(self, upload: str) -> Upload | None:
@@ -459,25 +438,65 @@ class Accepting:
 
     def _release(self, upload: Upload) -> list[Action]:
         """End the push that is under way of an upload."""
-        stale = [request for request, (of, _, _) in self._writing.items() if of is upload]
-        for request in stale:
-            del self._writing[request]
-        return [Cut(request) for request in stale]
+        stale = self._pushing.pop(upload.id, None)
+        if stale is None:
+            return []
+        del self._writing[stale]
+        return [Cut(stale)]
+
+    def _take_in(self, upload: Upload) -> None:
+        """Have one more under way; it has room for what has come of it."""
+        self._uploads[upload.id] = self._by_key[upload.key] = upload
+        self._claims[upload.id] = upload.offset
+        self._count_entry(upload.wish.budget, 1)
+        if not upload.offset:
+            self._empty[upload.id] = upload
+
+    def _let_go(self, upload: Upload) -> None:
+        """Have it under way no more."""
+        self._claim(upload, upload.offset)
+        del self._uploads[upload.id], self._by_key[upload.key], self._claims[upload.id]
+        self._empty.pop(upload.id, None)
+        self._count_entry(upload.wish.budget, -1)
+
+    def _claim(self, upload: Upload, n_bytes: int) -> None:
+        """Let so many bytes of an upload be here."""
+        self._room.reserved_bytes += n_bytes - self._claims[upload.id]
+        self._claims[upload.id] = n_bytes
+
+    def _move(self, upload: Upload, offset: int) -> None:
+        """So much of an upload has come now."""
+        self._room.reserved_bytes -= offset - upload.offset
+        upload.offset = offset
+
+    def _count_entry(self, budget: tuple[bytes, bytes], n: int) -> None:
+        """Count an entry for its ticket, or no more."""
+        ticket, entry = budget
+        entries = self._entries.setdefault(ticket, Counter())
+        entries[entry] += n
+        if not entries[entry]:
+            del entries[entry]
+        if not entries:
+            del self._entries[ticket]
 
     def _forget(self, upload: Upload) -> list[Action]:
-        del self._uploads[upload.id], self._by_key[upload.key], self._claims[upload.id]
         self._spoil(upload, upload.offset)
-        return [*self._release(upload), Forget(upload.id)]
+        done = self._release(upload)
+        self._let_go(upload)
+        return [*done, Forget(upload.id)]
 
     def _spoil(self, upload: Upload, n_bytes: int) -> None:
         """Count what stays in segments, and is of no use."""
-        if n_bytes:
-            self._spoilt_bytes[upload.wish.budget] += n_bytes
+        if not n_bytes:
+            return
+        if upload.wish.budget not in self._spoilt_bytes:
+            self._count_entry(upload.wish.budget, 1)
+        self._spoilt_bytes[upload.wish.budget] += n_bytes
 
     def _close_segment(self, now_s: float) -> list[Action]:
         number = self._segment
-        self._closed[number] = (self._segment_bytes, now_s)
-        self._segment, self._segment_bytes, self._segment_since_s = number + 1, 0, None
+        self._room.close(number, now_s)
+        self._segment, self._segment_since_s = number + 1, None
         return [CloseSegment(number, now_s)]
 
     def _close_batch(self, now_s: float) -> list[Action]:

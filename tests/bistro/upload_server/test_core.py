@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from instances.events import owner_key, owner_of
@@ -24,7 +26,6 @@ from datacollect.bistro.upload_server.core import (
     LEAST_CLAIM_BYTES,
     MORE_PIECES,
     MOST_SPOILT,
-    SPARE_BYTES,
     Accepting,
 )
 from datacollect.bistro.upload_server.messages import (
@@ -38,6 +39,7 @@ from datacollect.bistro.upload_server.messages import (
     Release,
     Tell,
 )
+from datacollect.bistro.upload_server.room import SPARE_BYTES
 
 EVENT = Event(
     *(b"e" * 32, "An event", "UTC", 0, 1000, 10, 2000, 3000, "", (), "tickets", "last"),
@@ -392,6 +394,66 @@ def test_word_of_times_to_come_does_not_silence_the_next_ones():
     (refused,) = core.handle(covered_of(0, time_s=60 + int(AHEAD_S), now_s=50.0))
     assert (refused.status, core.last_contact_s) == (409, None)
     assert core.handle(covered_of(0, time_s=50, now_s=50.0)) == [Release((0,), (), 50.0, 50)]
+
+
+def n_steps(call):
+    """Return how many steps of the interpreter a call takes."""
+    found = 0
+
+    def trace(frame, what, _):
+        nonlocal found
+        frame.f_trace_opcodes = True
+        found += what == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return found
+
+
+def busy(n):
+    """A bistro with so many uploads being pushed, as many segments of each kind, and no more room."""
+    kept = Kept(
+        segment=2 * n,
+        closed={i: (100, float(i)) for i in range(2 * n)},
+        released=dict.fromkeys(range(n), 0.0),
+        spoilt_bytes={(i.to_bytes(16, "big"), bytes(32)): 5 for i in range(n)},
+    )
+    core = Accepting(EVENT, "north", 300 * n + 210, EXPIRE_S, kept, Nothing(), 1e9)
+    for i in range(n):
+        create(core, wish_of(salt=i, ticket=i), f"u{i}")
+        core.handle(told.WriteAsked(i, f"u{i}", 0, 100))
+        core.handle(told.Arrived(i, 0.0, 10 if i else 9))
+    return core
+
+
+WISHES = [wish_of(salt=10**9 + i, ticket=10**9 + i) for i in range(4)]
+MEASURED = {
+    "a block": lambda core: core.handle(told.Arrived(7, 1.0, 20)),
+    "a push that begins": lambda core: core.handle(told.WriteAsked(10**9, "u7", 10, 9)),
+    "a look": lambda core: core.handle(told.LookAsked(10**9, "u7")),
+    "one that is given up": lambda core: end(core, "u7", salt=7),
+    "one that begins": lambda core: create(core, WISHES[0], "v0", request=10**9),
+    "one that has no room": lambda core: [
+        create(core, each, "v", now_s=EMPTY_S, request=10**9)
+        for each in (replace(WISHES[1], size=10**9), replace(WISHES[2], size=10**9))
+    ],
+    "how it is": lambda core: (core.oldest_s, core.free_bytes(DISK)),
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_what_anybody_may_ask_for_costs_as_much_however_many_there_are(name):
+    """Counted in steps of the interpreter, which no other load of the machine changes."""
+    few, many = busy(20), busy(500)
+    for core in (few, many):
+        assert core.oldest_s == float(len(core._room.released))  # looked for once
+    few_steps, many_steps = (n_steps(lambda c=core: MEASURED[name](c)) for core in (few, many))
+    assert many_steps <= 1.5 * few_steps + 100
 
 
 STEPS = st.lists(
