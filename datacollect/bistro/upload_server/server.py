@@ -19,6 +19,7 @@ from datacollect.bistro.formats.receipt.upload_wish import Admission, LateError
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.amending import Amending
 from datacollect.bistro.upload_server.core import CHECKSUM, CONFLICT, NO_ROOM, TAKEN, Accepting
+from datacollect.bistro.upload_server.limits import PostLimits
 from datacollect.bistro.upload_server.messages import Append, Cut, Refuse, Tell
 from datacollect.bistro.upload_server.running_hash import RunningHash
 from datacollect.bistro.upload_server.store import UploadStore
@@ -93,6 +94,7 @@ class Bistro:
         self.name = own.name
         self.most_bytes = config.most_bytes
         self.admission = Admission(self.event, self._key.public, config.most_bytes)
+        self.limits = PostLimits()
         self._expire_s, self._keep_s = config.expire_s, config.keep_s
         self._log = log
         self._store = UploadStore(held, self.event, own, self._key)
@@ -179,23 +181,34 @@ class Bistro:
         with self._lock:
             self._exchanges.pop(request, None)
 
-    def wish_of(self, metadata: str, size: int, now_s: float) -> Wish:
-        """Return what may begin: see `Admission.wish_of`.
+    def wish_of(self, metadata: str, size: int, now_s: float, address: str) -> Wish:
+        """Return what may begin: see `Admission.wish_of`; it counts for a ticket, or an address.
 
         Nobody is too late before the services were asked once more whether the deadline was moved.
 
         Raises
         ------
         RefusedError
-            It may not; 503 where services do not let themselves be asked now.
+            It may not; 429 where there were too many, 503 where services do not let themselves be
+            asked now.
         """
         try:
-            return self.admission.wish_of(metadata, size, now_s)
+            signed = self.admission.signed_wish(metadata, size, now_s)
+        except RefusedError:
+            self.limits.count_address(address, time.monotonic())
+            raise
+        if self.event.admission == "tickets":
+            self.limits.count_ticket(signed.wish.ticket, time.monotonic())
+        else:
+            self.limits.count_address(address, time.monotonic())
+        try:
+            self.admission.require_in_time(signed)
         except LateError:
             if not self._amending.look():
                 text = "services have not said yet whether the deadline was moved; come again"
                 raise RefusedError(text, UNSURE) from None
-        return self.admission.wish_of(metadata, size, now_s)
+            self.admission.require_in_time(signed)
+        return signed.wish
 
     def free_bytes(self) -> int:
         """Return how much the disk has left.
@@ -394,6 +407,7 @@ class Bistro:
         try:
             if exchange.method != "POST" or exchange.body_bytes > post.most_bytes:
                 raise RefusedError("a note is to be sent by POST", 405)
+            self.limits.count_address(exchange.address, time.monotonic())
             data, end_s = b"", time.monotonic() + NOTE_S
             while part := exchange.read():
                 data += part

@@ -21,6 +21,7 @@ from datacollect.bistro.formats.log.entry import SIZE_STOP
 from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.core import GONE, NO_ROOM
+from datacollect.bistro.upload_server.limits import TOO_MANY
 from datacollect.bistro.upload_server.requests import POSTS
 from datacollect.bistro.upload_server.server import UNSURE
 from datacollect.errors import RefusedError, TransferError
@@ -52,8 +53,9 @@ ALLOWED = allowed(
         *("Upload-Checksum", GIVE_UP_HEADER, "X-HTTP-Method-Override", "X-Requested-With"),
     ),
 )
-# When somebody who was refused for want of room may come again; or as nothing is known yet.
-AGAIN_S, SOON_S = 30, 2
+# When somebody may come again who was refused for want of room; as nothing is known yet; as there
+# were too many.
+AGAIN_S, SOON_S, LATER_S = 30, 2, 5
 # What is written at once.
 BLOCK_BYTES = 256 * 1024
 
@@ -122,7 +124,10 @@ class Tus:
     def _create(self, exchange: Exchange, request: int) -> None:
         headers, now_s = exchange.headers, time.time()
         wish = self._bistro.wish_of(
-            headers.get("upload-metadata", ""), _whole(headers, "upload-length"), now_s
+            headers.get("upload-metadata", ""),
+            _whole(headers, "upload-length"),
+            now_s,
+            exchange.address,
         )
         asked = messages.CreateAsked(
             request, now_s, wish, secrets.token_hex(16), self._bistro.free_bytes()
@@ -197,6 +202,8 @@ class Tus:
         tree: dict[str, Any] = {"why": str(error)}
         if error.status == UNSURE:
             headers.append(("Retry-After", str(SOON_S)))
+        if error.status == TOO_MANY:
+            headers.append(("Retry-After", str(LATER_S)))
         if error.status == NO_ROOM:
             bistros = self._bistro.event.bistros
             headers.append(("Retry-After", str(AGAIN_S)))

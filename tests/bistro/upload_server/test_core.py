@@ -416,7 +416,7 @@ def n_steps(call):
 
 
 def busy(n):
-    """A bistro with so many uploads being pushed, as many segments of each kind, and no more room."""
+    """A bistro with so many uploads being pushed, segments of each kind, and no more room."""
     kept = Kept(
         segment=2 * n,
         closed={i: (100, float(i)) for i in range(2 * n)},

@@ -12,14 +12,16 @@ from instances.bistros import (
     Client,
     bistro_event,
     commitment_to,
+    metadata,
     running_bistro,
 )
 
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
+from datacollect.bistro.upload_server import limits
 from datacollect.bistro.upload_server.store import UploadStore
 from datacollect.bistro.upload_server.tus import BLOCK_BYTES
 
-LARGE = bytes(range(256)) * 8000
+LARGE, SMALL = bytes(range(256)) * 8000, b"small"
 
 
 @pytest.fixture
@@ -151,4 +153,44 @@ def test_what_came_to_its_end_and_was_cut_then_is_receipted_to_who_asks(event, t
         # The same after a restart, by who begins the same again.
         found = client.create(event, other)[1]
         assert (found["location"], "datacollect-receipt" in found) == (path, True)
+        client.close()
+
+
+def junk(client: Client, event, commitment, **more) -> int:
+    """Ask for an upload that nobody has signed for; return the status."""
+    text = metadata(event, commitment, owner=bytes(64))
+    headers = {"Upload_Length": str(commitment.size), "Upload_Metadata": text}
+    return client.ask("POST", "/tus/", None, **(headers | more))[0]
+
+
+def test_uploads_that_no_ticket_has_signed_count_for_their_address(event, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "ADDRESS_AT_ONCE", 6.0)
+    monkeypatch.setattr(limits, "ADDRESS_PER_S", 0.0)
+    monkeypatch.setattr(limits, "TICKET_AT_ONCE", 3.0)
+    monkeypatch.setattr(limits, "TICKET_PER_S", 0.0)
+    commitment = commitment_to(event, SMALL)
+    with running_bistro(tmp_path) as (client, _):
+        assert [junk(client, event, commitment) for _ in range(3)] == [403] * 3
+        assert junk(client, event, commitment, Upload_Metadata="!") == 400
+        # Notes are counted as well, whatever is in them.
+        assert [client.ask("POST", "/covered", b"none")[0] for _ in range(3)] == [403, 403, 429]
+        client.close()
+        assert junk(client, event, commitment) == 429
+        # Who has a ticket is not refused for his neighbour, and has limits of his own.
+        for i in range(2):
+            assert client.create(event, commitment_to(event, SMALL, i), SMALL)[0] == 201
+        assert client.create(event, commitment, SMALL)[0] == 201  # again
+        status, headers, _ = client.create(event, commitment)
+        assert (status, int(headers["retry-after"]) > 0) == (429, True)
+        assert client.create(event, commitment_to(event, SMALL, 7), SMALL, number=2)[0] == 201
+        client.close()
+
+
+def test_at_an_open_event_each_upload_counts_for_its_address(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "ADDRESS_AT_ONCE", 3.0)
+    monkeypatch.setattr(limits, "ADDRESS_PER_S", 0.0)
+    event = bistro_event(tmp_path, admission="open")
+    with running_bistro(tmp_path) as (client, _):
+        statuses = [client.create(event, commitment_to(event, SMALL, i))[0] for i in range(4)]
+        assert statuses == [201, 201, 201, 429]
         client.close()

@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.event.statements import is_by_key, push_statement
@@ -69,6 +69,13 @@ class Wish:
         return self.sha256 != self.commitment.ciphertext_sha256
 
 
+class SignedWish(NamedTuple):
+    """An upload for which all have signed, and a proof that nobody has looked at."""
+
+    wish: Wish
+    proof: LogProof
+
+
 class LateError(RefusedError):
     """A proof is of after the deadline, as far as that is known here."""
 
@@ -91,7 +98,21 @@ class Admission:
         self._checkpoints: dict[bytes, ProvedTime] = {}
 
     def wish_of(self, metadata: str, size: int, now_s: float) -> Wish:
-        """Return what may begin.
+        """Return what may begin: `signed_wish`, of which the proof counts.
+
+        Raises
+        ------
+        LateError
+            It was not in time, and nothing else is wrong with its proof.
+        RefusedError
+            It may not; the status says why.
+        """
+        signed = self.signed_wish(metadata, size, now_s)
+        self.require_in_time(signed)
+        return signed.wish
+
+    def signed_wish(self, metadata: str, size: int, now_s: float) -> SignedWish:
+        """Return what may begin if its proof counts, which costs most to see.
 
         Parameters
         ----------
@@ -106,8 +127,6 @@ class Admission:
 
         Raises
         ------
-        LateError
-            It was not in time, and nothing else is wrong with its proof.
         RefusedError
             It may not; the status says why.
         """
@@ -131,8 +150,7 @@ class Admission:
             raise RefusedError(f"an upload has {self._most_bytes} bytes at most, got {size}", 413)
         signature = self._owners(values, commitment, sha256, size)
         ticket = self._ticket(values, commitment.entry, sha256, size, now_s)
-        self._require_in_time(proof, commitment.entry)
-        return Wish(commitment, size, sha256, signature, ticket)
+        return SignedWish(Wish(commitment, size, sha256, signature, ticket), proof)
 
     def _owners(
         self, values: Mapping[str, bytes], commitment: Commitment, sha256: bytes, size: int
@@ -151,7 +169,9 @@ class Admission:
     def _statement(self, entry: bytes, sha256: bytes, size: int) -> bytes:
         return push_statement(self._event.id, self._bistro_key, entry, sha256, size)
 
-    def _require_in_time(self, proof: LogProof, entry: bytes) -> None:
+    def require_in_time(self, signed: SignedWish) -> None:
+        """Raise `RefusedError` where a proof does not count, `LateError` where it came late."""
+        proof, entry = signed.proof, signed.wish.commitment.entry
         found = self._time(proof)
         if found.time_s is None:
             raise RefusedError(f"the proof does not count: {found.why_not}", 403)

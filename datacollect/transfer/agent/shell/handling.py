@@ -32,6 +32,10 @@ class Exchange(Protocol):
     body_bytes: int
 
     @property
+    def address(self) -> str:
+        """Whom it is counted for, see `origin_of`; empty where nobody knows."""
+
+    @property
     def beside_collectors(self) -> bool:
         """Whether somebody collects at this host, or through it, now."""
 

@@ -15,6 +15,7 @@ import blake3
 import h11
 
 from datacollect.errors import RefusedError, TransferError
+from datacollect.net.addresses import origin_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.http_heads import MOST_HEAD_BYTES
 from datacollect.net.tcp_info import tcp_info
@@ -79,6 +80,11 @@ class _Handed:
         self.body_bytes = self._left_bytes = asked.body_bytes
         self._session = session
         self._deadline = Deadline(STALL_S)
+
+    @property
+    def address(self) -> str:
+        """Whom it is counted for."""
+        return self._session.address
 
     @property
     def beside_collectors(self) -> bool:
@@ -149,6 +155,14 @@ class TlsSession:
         self._failures: dict[str, str] = {}  # see `SegmentReader`
         self._all_headers: dict[str, str] = {}  # of the request under way
         self.at_end: dict[str, Callable[[], None]] = {}  # by name
+
+    @property
+    def address(self) -> str:
+        """Whom the session is counted for; empty where it has just ended."""
+        try:
+            return origin_of(str((self._tls or self._plain).getpeername()[0]))
+        except OSError:
+            return ""
 
     @property
     def beside_collectors(self) -> bool:
