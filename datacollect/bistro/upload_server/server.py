@@ -408,11 +408,14 @@ class Bistro:
             if exchange.method != "POST" or exchange.body_bytes > post.most_bytes:
                 raise RefusedError("a note is to be sent by POST", 405)
             self.limits.count_address(exchange.address, time.monotonic())
+            # Anybody may promise a note, and send a byte of it now and then.
+            exchange.hold_place(False)
             data, end_s = b"", time.monotonic() + NOTE_S
             while part := exchange.read():
                 data += part
-                if time.monotonic() > end_s:  # anybody may send one, and hold a connection so
+                if time.monotonic() > end_s:
                     raise RefusedError("it comes too slowly", 408)
+            exchange.hold_place(True)
             self.ask(post.read(request, time.time(), data, self.event))
             exchange.answer(200)
         except ProblemError as error:

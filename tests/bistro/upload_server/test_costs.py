@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from instances.bistros import (
@@ -17,7 +17,7 @@ from instances.bistros import (
 )
 
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
-from datacollect.bistro.upload_server import limits
+from datacollect.bistro.upload_server import limits, server
 from datacollect.bistro.upload_server.store import UploadStore
 from datacollect.bistro.upload_server.tus import BLOCK_BYTES
 
@@ -133,6 +133,7 @@ def test_each_byte_is_read_back_once_whatever_the_number_of_starts_and_cuts(
     assert 0 < sum(read_back) <= len(LARGE)
 
 
+@pytest.mark.slow
 def test_what_came_to_its_end_and_was_cut_then_is_receipted_to_who_asks(event, tmp_path):
     """All bytes are there, and nobody has been told: whoever asks how far it is has the receipt."""
     commitment = commitment_to(event, LARGE)
@@ -163,6 +164,7 @@ def junk(client: Client, event, commitment, **more) -> int:
     return client.ask("POST", "/tus/", None, **(headers | more))[0]
 
 
+@pytest.mark.slow
 def test_uploads_that_no_ticket_has_signed_count_for_their_address(event, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "ADDRESS_AT_ONCE", 6.0)
     monkeypatch.setattr(limits, "ADDRESS_PER_S", 0.0)
@@ -186,6 +188,7 @@ def test_uploads_that_no_ticket_has_signed_count_for_their_address(event, tmp_pa
         client.close()
 
 
+@pytest.mark.slow
 def test_at_an_open_event_each_upload_counts_for_its_address(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "ADDRESS_AT_ONCE", 3.0)
     monkeypatch.setattr(limits, "ADDRESS_PER_S", 0.0)
@@ -193,4 +196,35 @@ def test_at_an_open_event_each_upload_counts_for_its_address(tmp_path, monkeypat
     with running_bistro(tmp_path) as (client, _):
         statuses = [client.create(event, commitment_to(event, SMALL, i))[0] for i in range(4)]
         assert statuses == [201, 201, 201, 429]
+        client.close()
+
+
+@pytest.mark.slow
+def test_a_note_that_comes_by_and_by_holds_no_place_against_others(event, tmp_path, monkeypatch):
+    """Eight places, taken by strangers who send a byte of a note now and then."""
+    monkeypatch.setattr(server, "NOTE_S", 1e9)
+    more = "limits = { sessions = 8, sessions_per_address = 8 }\n"
+    with running_bistro(tmp_path, more=more) as (client, _), ExitStack() as held:
+        strangers = []
+        for i in range(8):
+            stranger = Client(client.address, source=f"127.0.0.{2 + i}").connection()
+            held.callback(stranger.close)
+            stranger.putrequest("POST", "/covered")
+            stranger.putheader("Content-Length", "999")
+            stranger.putheader("Expect", "100-continue")
+            stranger.endheaders()
+            assert stranger.sock.recv(100).startswith(b"HTTP/1.1 100 ")  # it is waited for
+            stranger.send(b"x")
+            strangers.append(stranger)
+        end_s = time.monotonic() + 60
+        while True:
+            with suppress(OSError):
+                assert client.create(event, commitment_to(event, SMALL), SMALL)[0] == 201
+                break
+            client.close()
+            assert time.monotonic() < end_s
+            for stranger in strangers:
+                with suppress(OSError):
+                    stranger.send(b"x")
+            time.sleep(0.1)
         client.close()

@@ -57,6 +57,13 @@ class Exchange(Protocol):
     ) -> None:
         """Answer, once; where the body was not read to its end, the session ends."""
 
+    def hold_place(self, holds: bool) -> None:
+        """Say whether the connection's place is held against others where places are short.
+
+        It is from the beginning. Who waits for the body of somebody for whom nothing speaks should
+        say that it is not, until it has come.
+        """
+
     def cut(self, why: str) -> None:
         """End the connection; what waits for it fails."""
 

@@ -112,6 +112,10 @@ class _Handed:
         """Answer, once."""
         self._session.answer_handed(status, headers, body, last=self._left_bytes > 0)
 
+    def hold_place(self, holds: bool) -> None:
+        """Say whether the connection's place is held against others."""
+        self._session.hold_place(holds)
+
     def cut(self, why: str) -> None:
         """End the connection."""
         self._session.cut(why)
@@ -341,6 +345,10 @@ class TlsSession:
         """Have a handler answer; what it raises ends the session."""
         self._shell.tell(events.HandedOver(self._shell.now(), self._number))
         handler(_Handed(self, asked, self._all_headers))
+
+    def hold_place(self, holds: bool) -> None:
+        """Say whether what a handler does holds the place against others."""
+        self._shell.tell(events.PlaceHeld(self._shell.now(), self._number, holds))
 
     def next_of_body(self, deadline: Deadline) -> bytes:
         """Return what comes next of a request's body; empty: its end."""
