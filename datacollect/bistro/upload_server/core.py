@@ -41,6 +41,8 @@ BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
 # What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
 # fills the disk with one proof. Pieces take room as well, in indices and the database.
 MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
+# So many are under way at most: of more, who was silent longest gives way, `EMPTY_S` at least.
+MOST_UNDER_WAY = 100_000
 # An upload reserves what it has sent, so many times, and as much as this: nobody holds all room by
 # a promise. Who has sent nothing for `EMPTY_S` gives way to who would be refused for want of room.
 GROWTH, LEAST_CLAIM_BYTES, EMPTY_S = 4, 64 * 2**20, 120.0
@@ -82,7 +84,7 @@ class Accepting:
         self._event, self._bistro, self._keep_s = event, bistro, keep_s
         self._expire_s, self._known = expire_s, known
         self._room = Room(most_bytes, kept.closed, kept.released)
-        # Those that are whole stay until they are on the disk.
+        # Those that are whole stay until they are on the disk; who was silent longest is the first.
         self._uploads: dict[str, Upload] = {}
         self._by_key: dict[tuple[bytes, bool], Upload] = {}
         # Of which nothing has come, the oldest first.
@@ -93,6 +95,7 @@ class Accepting:
         self._entries: dict[bytes, Counter[bytes]] = {}
         # By ticket and entry: what one has spoilt is nothing to another.
         self._spoilt_bytes = Counter(kept.spoilt_bytes)
+        self._spoilt_pieces = Counter(kept.spoilt_pieces)
         for budget in kept.spoilt_bytes:
             self._count_entry(budget, 1)
         for each in sorted(kept.unfinished, key=lambda each: each.expires_s):
@@ -104,8 +107,8 @@ class Accepting:
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
-        # Who pushes: its upload, and the offsets at which it began and has to end.
-        self._writing: dict[int, tuple[Upload, int, int]] = {}
+        # Who pushes: its upload, the offsets at which it began and has to end, and its first piece.
+        self._writing: dict[int, tuple[Upload, int, int, int]] = {}
         # By upload: who pushes it.
         self._pushing: dict[str, int] = {}
         self.last_contact_s = kept.last_contact_s
@@ -186,6 +189,7 @@ class Accepting:
             other = self._by_key.get((entry, anew))
             if other is not None and not other.is_whole:
                 done += self._forget(other)
+        done += self._end_silent(event.now_s)
         done += self._end_empty(event)
         why = self._too_little(event)
         if why is not None:
@@ -218,7 +222,18 @@ class Accepting:
 
     def _is_spoilt(self, wish: Wish) -> bool:
         size = max(wish.size, wish.commitment.size)
-        return self._spoilt_bytes[wish.budget] > MOST_SPOILT * size
+        return self._spoilt_bytes[wish.budget] > MOST_SPOILT * size or self._spoilt_pieces[
+            wish.budget
+        ] > MOST_SPOILT * _most_pieces(size)
+
+    def _end_silent(self, now_s: float) -> list[Action]:
+        """End who was silent longest where too many are under way: each takes memory."""
+        if len(self._uploads) < MOST_UNDER_WAY:
+            return []
+        upload = next(iter(self._uploads.values()))
+        if upload.is_whole or now_s - (upload.expires_s - self._expire_s) < EMPTY_S:
+            return []
+        return self._forget(upload)
 
     def _end_empty(self, event: messages.CreateAsked) -> list[Action]:
         """End uploads of which nothing has come for long, where somebody else needs their room."""
@@ -274,17 +289,18 @@ class Accepting:
         if event.n_bytes > upload.wish.size - upload.offset:
             text = f"the upload has {upload.wish.size} bytes, and this would be more"
             return [*done, Refuse(event.request, 413, text)]
-        if upload.n_pieces >= MORE_PIECES + upload.wish.size // LEAST_PIECE_BYTES:
+        if upload.n_pieces >= _most_pieces(upload.wish.size):
             text = "it came in too many small pieces; give it up, and send larger ones"
             return [*done, Refuse(event.request, 403, text)]
-        self._writing[event.request] = (upload, upload.offset, upload.offset + event.n_bytes)
+        stop = upload.offset + event.n_bytes
+        self._writing[event.request] = (upload, upload.offset, stop, upload.n_pieces)
         self._pushing[upload.id] = event.request
         return done
 
     def _arrived(self, event: messages.Arrived) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, CONFLICT, TAKEN)]
-        upload, _, stop = self._writing[event.request]
+        upload, _, stop, _ = self._writing[event.request]
         if event.n_bytes > stop - upload.offset:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
@@ -306,6 +322,7 @@ class Accepting:
         self._move(upload, upload.offset + event.n_bytes)
         upload.expires_s = event.now_s + self._expire_s
         self._empty.pop(upload.id, None)
+        self._uploads[upload.id] = self._uploads.pop(upload.id)
         self._room.open_bytes += event.n_bytes
         return [*done, Keep(upload)]
 
@@ -325,10 +342,11 @@ class Accepting:
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, CONFLICT, TAKEN)]
-        upload, start, _ = self._writing[event.request]
+        upload, start, _, first = self._writing[event.request]
         self._release(upload)
         if event.is_wrong:
-            self._spoil(upload, upload.offset - start)
+            self._spoil(upload, upload.offset - start, upload.n_pieces - first)
+            upload.n_pieces = first
             # What was spoilt lies there, and has had its room.
             self._claim(upload, self._claims[upload.id] - (upload.offset - start))
             self._move(upload, start)
@@ -472,6 +490,8 @@ class Accepting:
     def _count_entry(self, budget: tuple[bytes, bytes], n: int) -> None:
         """Count an entry for its ticket, or no more."""
         ticket, entry = budget
+        if not any(ticket):
+            return  # an open event, where nobody asks
         entries = self._entries.setdefault(ticket, Counter())
         entries[entry] += n
         if not entries[entry]:
@@ -480,18 +500,20 @@ class Accepting:
             del self._entries[ticket]
 
     def _forget(self, upload: Upload) -> list[Action]:
-        self._spoil(upload, upload.offset)
+        self._spoil(upload, upload.offset, upload.n_pieces)
         done = self._release(upload)
         self._let_go(upload)
         return [*done, Forget(upload.id)]
 
-    def _spoil(self, upload: Upload, n_bytes: int) -> None:
+    def _spoil(self, upload: Upload, n_bytes: int, n_pieces: int) -> None:
         """Count what stays in segments, and is of no use."""
         if not n_bytes:
             return
-        if upload.wish.budget not in self._spoilt_bytes:
-            self._count_entry(upload.wish.budget, 1)
-        self._spoilt_bytes[upload.wish.budget] += n_bytes
+        budget = upload.wish.budget
+        if budget not in self._spoilt_bytes:
+            self._count_entry(budget, 1)
+        self._spoilt_bytes[budget] += n_bytes
+        self._spoilt_pieces[budget] += n_pieces
 
     def _close_segment(self, now_s: float) -> list[Action]:
         number = self._segment
@@ -502,6 +524,11 @@ class Accepting:
     def _close_batch(self, now_s: float) -> list[Action]:
         number, self._batch, self._batch_rows = self._batch, self._batch + 1, 0
         return [CloseBatch(number, now_s)]
+
+
+def _most_pieces(size: int) -> int:
+    """Return in how many pieces an upload of a size may come."""
+    return MORE_PIECES + size // LEAST_PIECE_BYTES
 
 
 def _claim_of(upload: Upload, n_bytes: int) -> int:

@@ -81,6 +81,8 @@ class Kept:
         The time of that word, by the destination's clock: one that is older changes nothing.
     spoilt_bytes : dict of (bytes, bytes) to int
         By number of the ticket and entry: what lies in segments and is of no upload.
+    spoilt_pieces : dict of (bytes, bytes) to int
+        In how many pieces.
     released : dict of int to float
         By number of each closed segment that the destination needs no more: since when.
     """
@@ -93,6 +95,7 @@ class Kept:
     last_contact_s: float | None = None
     told_s: int = 0
     spoilt_bytes: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    spoilt_pieces: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     released: dict[int, float] = field(default_factory=dict)
 
 

@@ -343,7 +343,7 @@ class UploadStore:
         batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
         contact = self._db.rows("SELECT time_s, told_s FROM contact")
         spoilt = self._db.rows(
-            "SELECT ticket, entry, sum(n_bytes) FROM pieces WHERE upload IS NULL "
+            "SELECT ticket, entry, sum(n_bytes), count(*) FROM pieces WHERE upload IS NULL "
             "GROUP BY ticket, entry"
         )
         return Kept(
@@ -353,7 +353,8 @@ class UploadStore:
             batch=0 if batch is None else batch + 1,
             last_contact_s=contact[0][0] if contact else None,
             told_s=contact[0][1] if contact else 0,
-            spoilt_bytes={(ticket, entry): n_bytes for ticket, entry, n_bytes in spoilt},
+            spoilt_bytes={(ticket, entry): n_bytes for ticket, entry, n_bytes, _ in spoilt},
+            spoilt_pieces={(ticket, entry): n for ticket, entry, _, n in spoilt},
             released=dict(self._db.rows("SELECT number, since_s FROM released")),
         )
 

@@ -17,6 +17,7 @@ from datacollect.bistro.formats.event.event import Bistro, Event
 from datacollect.bistro.formats.event.statements import give_up_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
+from datacollect.bistro.upload_server import core as accepting
 from datacollect.bistro.upload_server import messages as told
 from datacollect.bistro.upload_server import requests
 from datacollect.bistro.upload_server.core import (
@@ -24,6 +25,7 @@ from datacollect.bistro.upload_server.core import (
     BATCH_AFTER_S,
     EMPTY_S,
     LEAST_CLAIM_BYTES,
+    LEAST_PIECE_BYTES,
     MORE_PIECES,
     MOST_SPOILT,
     Accepting,
@@ -601,6 +603,54 @@ def test_pieces_are_not_arbitrarily_small():
         assert isinstance(push(core, "a", 1, offset + 1, offset)[-1], Tell)
     (refused,) = core.handle(told.WriteAsked(9, "a", MORE_PIECES, 1))
     assert refused.status == 403
+
+
+def in_pieces(core, n, wish, *, is_wrong):
+    """Push so many bytes one by one, and give them up, or have their checksums be wrong."""
+    if isinstance(create(core, wish, "p")[-1], Refuse):
+        return False
+    for offset in range(n):
+        at = 0 if is_wrong else offset
+        core.handle(told.WriteAsked(9, "p", at, 1))
+        core.handle(told.Arrived(9, 0.0, 1))
+        core.handle(told.WriteEnded(9, 0.0, b"", is_wrong=is_wrong))
+    end(core, "p")
+    return True
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_pieces_that_are_given_up_are_not_endless_either(is_wrong):
+    """Each takes a row and a place in an index, however small it is."""
+    core, wish = core_of(10**9), wish_of(b"x" * 10**6)
+    most = MORE_PIECES + 10**6 // LEAST_PIECE_BYTES
+    n_cycles = 0
+    while in_pieces(core, most, wish, is_wrong=is_wrong):
+        n_cycles += 1
+        assert n_cycles <= MOST_SPOILT + 1
+    assert n_cycles == MOST_SPOILT + 1
+    assert kinds(create(core, wish_of(salt=1), "b"))[-1] is Tell
+    # What a start knows of it counts as well.
+    spoilt = {wish.budget: 10}, {wish.budget: MOST_SPOILT * most + 1}
+    kept = Kept(spoilt_bytes=spoilt[0], spoilt_pieces=spoilt[1])
+    again = Accepting(EVENT, "north", 10**9, EXPIRE_S, kept, Nothing())
+    assert create(again, wish, "p")[-1].status == 403
+
+
+def test_of_too_many_that_are_under_way_who_was_silent_longest_gives_way(monkeypatch):
+    monkeypatch.setattr(accepting, "MOST_UNDER_WAY", 3)
+    core = core_of(10**9)
+    for i in range(3):
+        create(core, wish_of(salt=i, ticket=i + 1), f"u{i}", now_s=float(i))
+    push(core, "u0", 10, 10, now_s=3.0)
+    done = create(core, wish_of(salt=3, ticket=4), "u3", now_s=EMPTY_S)
+    assert Forget("u0") not in done
+    assert kinds(done)[-1] is Tell
+    done = create(core, wish_of(salt=4, ticket=5), "u4", now_s=EMPTY_S + 1.0)
+    assert Forget("u1") in done
+    done = create(core, wish_of(salt=5, ticket=6), "u5", now_s=EMPTY_S + 2.0)
+    assert Forget("u2") in done
+    done = create(core, wish_of(salt=6, ticket=7), "u6", now_s=EMPTY_S + 3.0)
+    assert Forget("u0") in done
 
 
 def test_what_is_unfinished_ends_with_the_time_of_collecting():

@@ -192,4 +192,6 @@ def test_what_was_sent_and_given_up_is_known_after_a_restart(tmp_path, event):
             store.add(action, data if isinstance(action, Append) else b"")
         store.commit(store.take())
     with closing(opened(tmp_path / "up", event)) as again:
-        assert again.kept(1.0).spoilt_bytes == {(b"t" * 16, wish.commitment.entry): 100}
+        kept = again.kept(1.0)
+        assert kept.spoilt_bytes == {(b"t" * 16, wish.commitment.entry): 100}
+        assert kept.spoilt_pieces == {(b"t" * 16, wish.commitment.entry): 1}
