@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from instances.events import owner_key, owner_of
+from instances.interpreter_steps import n_steps
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S
 from datacollect.bistro.formats.custody.verdicts import Covered
@@ -396,25 +396,6 @@ def test_word_of_times_to_come_does_not_silence_the_next_ones():
     (refused,) = core.handle(covered_of(0, time_s=60 + int(AHEAD_S), now_s=50.0))
     assert (refused.status, core.last_contact_s) == (409, None)
     assert core.handle(covered_of(0, time_s=50, now_s=50.0)) == [Release((0,), (), 50.0, 50)]
-
-
-def n_steps(call):
-    """Return how many steps of the interpreter a call takes."""
-    found = 0
-
-    def trace(frame, what, _):
-        nonlocal found
-        frame.f_trace_opcodes = True
-        found += what == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return found
 
 
 def busy(n):

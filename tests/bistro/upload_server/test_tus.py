@@ -113,9 +113,12 @@ def test_interrupted_push_goes_on_where_it_was_cut(event, north):
         ("Content-Type", PUSH),
         ("Upload-Offset", "0"),
         ("Content-Length", str(len(DATA))),
+        ("Expect", "100-continue"),
     ):
         connection.putheader(name, value)
-    connection.endheaders(DATA[:70_000])
+    connection.endheaders()
+    assert connection.sock.recv(100).startswith(b"HTTP/1.1 100 ")  # it has begun
+    connection.send(DATA[:70_000])
     offset = -1
     while offset < 1:  # what was cut before it came is not there
         time.sleep(0.05)
