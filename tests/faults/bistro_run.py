@@ -47,6 +47,8 @@ LOG = log_key("dest.example/0123456789abcdef", key_of("verdicts").public).text
 class Request:
     """A request without a connection, and what it is answered."""
 
+    address = ""
+
     def __init__(self, method: str, target: str, body: bytes = b"", **headers: str) -> None:
         self.method, self.target, self._body = method, target, body
         self.headers = {"tus-resumable": "1.0.0"}

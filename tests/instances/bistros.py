@@ -159,6 +159,7 @@ def running_bistro(
     most_bytes: int = 10**9,
     expire_s: float = 3600.0,
     keep_s: float = 0.0,
+    more: str = "",
 ) -> Iterator[tuple[Client, Bistro]]:
     """Run the agent of a bistro whose event lies in a folder."""
     if not (folder / f"{name}.receipts").exists():
@@ -167,7 +168,7 @@ def running_bistro(
         f'[accept]\nevent = "event.toml"\nfolder = "{name}-uploads"\nbytes = {most_bytes}\n'
         f'receipt_key = "{name}.receipts"\nexpire_s = {expire_s}\nkeep_s = {keep_s}\n'
     )
-    path = write_agent(folder, name, more=accept)
+    path = write_agent(folder, name, more=more + accept)
     config = AgentConfig.from_file(path)
     config_of_uploads = accept_of(config)
     assert config_of_uploads is not None
@@ -180,17 +181,22 @@ def running_bistro(
 
 
 class Client:
-    """Speaks to a bistro over one connection at a time."""
+    """Speaks to a bistro over one connection at a time, from an address where one is given."""
 
-    def __init__(self, address: tuple[str, int], bistro: str = "north") -> None:
+    def __init__(
+        self, address: tuple[str, int], bistro: str = "north", source: str | None = None
+    ) -> None:
         self.address, self.bistro = address, bistro
+        self._source = None if source is None else (source, 0)
         self.context = ssl.create_default_context()
         self.context.check_hostname = False
         self.context.verify_mode = ssl.CERT_NONE
         self._kept: http.client.HTTPSConnection | None = None
 
     def connection(self) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(*self.address, context=self.context, timeout=60)
+        return http.client.HTTPSConnection(
+            *self.address, context=self.context, timeout=60, source_address=self._source
+        )
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, **headers: str

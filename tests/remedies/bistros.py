@@ -440,6 +440,14 @@ EXAMPLES = [
         new(),
     ),
     Example(
+        "verify and audit read it, and `datacollect event new` makes one of today's",
+        in_folder(
+            "event extend e.toml --key organiser.key --deadline 2027-04-16T23:59:59-04:00",
+            e_toml=OLDER,
+        ),
+        new(),
+    ),
+    Example(
         "in with it any more; `datacollect verify` reads it, and to hand the file in",
         with_an_older_keep("upload a.txt.keep --event e.toml"),
         with_an_older_keep(f"{VERIFY} --file a.txt.keep"),

@@ -495,8 +495,8 @@ class Register:
                     of_upload = np.array(pieces.get((bistro, number), []), PIECE_OF_UPLOAD)
                 parts = assembled(of_upload, size)
                 if parts is not None:
-                    mark = self._event.mark_in(entry)
-                    commitment = Commitment(self._event.id, *committed, mark=mark)
+                    committed.append(self._event.mark_in(entry))
+                    commitment = Commitment(self._event.id, *committed)
                     yield Opening(Upload(bistro, size, digest, commitment, ticket), parts, time_s)
             last = page[-1][:3]
 

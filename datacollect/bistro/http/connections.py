@@ -6,6 +6,7 @@ HTTP count too late. Where places are short, idle ones go first.
 
 from __future__ import annotations
 
+import heapq
 import ipaddress
 import resource
 import socket
@@ -34,6 +35,55 @@ GOING_AT_ONCE = KEPT_FILES // 2
 # Who has come this instant may be about to ask: only where its address holds so much of all by
 # idling has it no time for that. Else a crowd would close each other's before they have asked.
 YOUNG_S, PART_OF_IDLE = 1.0, 16
+# A heap of fewer than this is not made anew.
+LEAST_HEAP = 64
+
+
+class Idle:
+    """Idle connections by whom they are counted for, proxies' apart; no step looks at all."""
+
+    def __init__(self) -> None:
+        # By origin and number of the file, those that wait longest first.
+        self._of: dict[str, dict[int, _Counted]] = {}
+        # Who has most, of those the one whose oldest waits longest: a heap, in which what has
+        # changed since stands still.
+        self._heap: list[tuple[int, float, str]] = []
+
+    def add(self, origin: str, number: int, connection: _Counted) -> None:
+        """A connection waits from now on."""
+        self._of.setdefault(origin, {})[number] = connection
+        self._note(origin)
+
+    def remove(self, origin: str, number: int) -> None:
+        """A connection waits no more, if it did."""
+        rows = self._of.get(origin, {})
+        if rows.pop(number, None) is None:
+            return
+        if not rows:
+            del self._of[origin]
+        self._note(origin)
+
+    def of(self, origin: str) -> dict[int, _Counted]:
+        """Return those of an origin."""
+        return self._of.get(origin, {})
+
+    def of_most(self) -> dict[int, _Counted]:
+        """Return those of whoever has most."""
+        while self._heap and self._heap[0] != self._key(self._heap[0][2]):
+            heapq.heappop(self._heap)
+        return self._of[self._heap[0][2]] if self._heap else {}
+
+    def _key(self, origin: str) -> tuple[int, float, str] | None:
+        rows = self._of.get(origin)
+        return (-len(rows), next(iter(rows.values())).since_s, origin) if rows else None
+
+    def _note(self, origin: str) -> None:
+        key = self._key(origin)
+        if key is not None:
+            heapq.heappush(self._heap, key)
+        if len(self._heap) > 2 * len(self._of) + LEAST_HEAP:
+            self._heap = [key for key in map(self._key, self._of) if key is not None]
+            heapq.heapify(self._heap)
 
 
 @dataclass
@@ -51,8 +101,7 @@ class Places:
     behind: Sequence[IPNetwork] = ()
     taken: Counter[str] = field(default_factory=Counter)
     n_taken: int = 0
-    # By origin and number of the file, those that wait longest first; proxies' are not among them.
-    idle: dict[str, dict[int, _Counted]] = field(default_factory=dict)
+    idle: Idle = field(default_factory=Idle)
     n_going: int = 0
 
     def take(self, address: str) -> bool:
@@ -82,10 +131,7 @@ class Places:
         if self.n_going >= GOING_AT_ONCE:
             return
         is_short = self.n_taken >= self.most
-        if is_short:
-            found = max(self.idle.values(), key=_many_and_old, default={})
-        else:
-            found = self.idle.get(origin_of(address), {})
+        found = self.idle.of_most() if is_short else self.idle.of(origin_of(address))
         oldest = next(iter(found.values()), None)
         is_much = is_short and len(found) > self.most // PART_OF_IDLE
         if oldest is not None and (is_much or time.monotonic() - oldest.since_s >= YOUNG_S):
@@ -163,14 +209,11 @@ class _Counted(socket.socket):
         """Be idle from now on."""
         self.since_s = time.monotonic()
         if self._has_place and not self._is_proxy:
-            self._places.idle.setdefault(self._origin, {})[self._number] = self
+            self._places.idle.add(self._origin, self._number, self)
 
     def work(self) -> None:
         """Be idle no more."""
-        of_origin = self._places.idle.get(self._origin, {})
-        of_origin.pop(self._number, None)
-        if not of_origin:
-            self._places.idle.pop(self._origin, None)
+        self._places.idle.remove(self._origin, self._number)
 
     def give_way(self) -> None:
         """Leave the place; the event loop closes what has an end."""
@@ -193,10 +236,6 @@ class _Counted(socket.socket):
         if self._has_place:
             self._has_place = False
             self._places.leave(self._address)
-
-
-def _many_and_old(rows: dict[int, _Counted]) -> tuple[int, float]:
-    return len(rows), -next(iter(rows.values())).since_s
 
 
 def is_within(address: str, networks: Sequence[IPNetwork]) -> bool:

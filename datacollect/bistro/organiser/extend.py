@@ -15,7 +15,7 @@ from datacollect.bistro.formats.event.amendments import (
     read_amendment,
     sign_amendment,
 )
-from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.event.tickets import Ticket, token_hash
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.http.published import Found, Saved, amendments_of
@@ -109,11 +109,13 @@ def extend(
     Raises
     ------
     ProblemError
-        It changes what cannot be changed, or an earlier amendment is missing here.
+        It changes what cannot be changed, an earlier amendment is missing here, or the event is of
+        an older kind, which nothing serves any more.
     NotWrittenError
         The amendment cannot be kept.
     """
     found = read_event(read_bytes(event), document_name(event))
+    require_current(found, document_name(event))
     changes = _changes(deadline, revoke, bistros)
     private = read_private_key(key)
     saved = Saved(found, event, Path(event).parent)

@@ -1,7 +1,9 @@
 """State machine of uploading (sans I/O): tries bistros until one has signed that it holds all.
 
-Bistros are tried in the given order, the next one where one refuses, has no room, or is silent
+Bistros are tried in the given order, the next one where one refuses, has no room, or gives no help
 again and again. After an interruption the same bistro is asked how far it is, and gone on with.
+Whatever a bistro answers, it holds nobody: each is left once several tries running have not had it
+take some more, or once all was sent to it for a second time.
 """
 
 from __future__ import annotations
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
     from datacollect.bistro.formats.receipt.receipt import Receipt
     from datacollect.net.http_asking import Answer
 
-# How often in a row a bistro may fail without having taken a byte more; waits between.
-MOST_FAILURES, AGAIN_S = 3, 1.0
+# How often in a row a bistro may fail without having taken so much more, or all; waits between.
+MOST_FAILURES, LEAST_GAIN_BYTES, AGAIN_S = 3, 64 * 1024, 1.0
+# Besides all once, and once more in vain, a bistro is sent so much: what was under way when a
+# connection was cut.
+MORE_BYTES = 64 * 2**20
+# A bistro that asks to be left alone for longer is left.
+MOST_WAIT_S = 60.0
 # So much goes with the request that begins: a refusal of more would come too late.
 TOGETHER_BYTES = 2**20
-NO_ROOM, CONFLICT, NOT_THERE = 507, 409, (404, 410)
+NO_ROOM, CONFLICT, NOT_THERE, TOO_MANY = 507, 409, (404, 410), 429
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,8 @@ class Pushing:
         self.receipt = receipt
         self.troubles: list[str] = []
         self.wait_s = 0.0
-        self._n_failures, self._offset = 0, 0
+        # What was sent to this bistro, how far it has come at most, and where failing was forgiven.
+        self._n_failures = self._sent_bytes = self._most = self._forgiven = 0
         self.step: Step | None = None
         if self.holder is None:
             self._next()
@@ -143,10 +151,20 @@ class Pushing:
         said = (word.size, word.sha256, word.sealed_anew)
         return said == (payload.n_bytes, payload.sha256, payload.sealed_anew)
 
-    def take(self, answer: Answer | None, why: str = "") -> None:
-        """Take what has come of `step`; None: there was no answer, `why` says it in words."""
+    def take(self, answer: Answer | None, why: str = "", sent_bytes: int = 0) -> None:
+        """Take what has come of `step`.
+
+        Parameters
+        ----------
+        answer : Answer or None
+            None: there was none, `why` says it in words.
+        why : str
+        sent_bytes : int
+            How much of the file has left with the step, whatever has become of it.
+        """
         step = self.step
         assert step is not None
+        self._sent_bytes += sent_bytes
         if answer is None:
             self._failed(step, why)
         elif answer.status in (200, 201, 204):
@@ -156,12 +174,22 @@ class Pushing:
         elif answer.status in NOT_THERE and not isinstance(step, Begin):
             # It has expired meanwhile: begin again.
             self._failed(step, "it has forgotten the upload", Begin(step.bistro, 0))
-        elif answer.status >= 500 and answer.status != NO_ROOM:
-            self._failed(step, f"answers {answer.status}")
+        elif answer.status == TOO_MANY or (answer.status >= 500 and answer.status != NO_ROOM):
+            self._put_off(step, answer)
         else:
             if answer.status == NO_ROOM:
                 self._prefer(_named(answer.body))
             self._given_up(step, f"({answer.status}): {_words(answer.body)}")
+
+    def _put_off(self, step: Step, answer: Answer) -> None:
+        again_s = answer.retry_after_s or 0.0
+        if again_s > MOST_WAIT_S:
+            why = f"answers {answer.status}, and wants to be asked again in {again_s:.0f} s"
+            self._given_up(step, why)
+            return
+        self._failed(step, f"answers {answer.status}")
+        if self.step is not None and self.step.bistro == step.bistro:
+            self.wait_s = max(self.wait_s, again_s)
 
     def _prefer(self, names: Collection[str]) -> None:
         """Try bistros that another has named before the rest of those that are left."""
@@ -195,10 +223,15 @@ class Pushing:
         if offset == self._payload.n_bytes:
             self._failed(step, "has all and signs nothing", Look(step.bistro, path))
             return
-        if offset > self._offset:
-            self._n_failures = 0
-        self._offset, self.wait_s = offset, 0.0
-        self.step = Send(step.bistro, path, offset)
+        then = Send(step.bistro, path, offset)
+        self._most = max(self._most, offset)
+        if self._most >= self._forgiven + LEAST_GAIN_BYTES:
+            self._forgiven, self._n_failures = self._most, 0
+        if isinstance(step, Send):
+            # It was sent all that was left.
+            self._failed(step, "takes less than it is sent", then)
+            return
+        self.wait_s, self.step = 0.0, then
 
     def _signed(self, step: Step, token: str) -> None:
         words = words_of(self.receipt, [token], self._event)
@@ -211,7 +244,8 @@ class Pushing:
 
     def _failed(self, step: Step, why: str, then: Step | None = None) -> None:
         self._n_failures += 1
-        if self._n_failures >= MOST_FAILURES:
+        most_bytes = 2 * self._payload.n_bytes + MORE_BYTES
+        if self._n_failures >= MOST_FAILURES or self._sent_bytes > most_bytes:
             self._given_up(step, why)
             return
         self.wait_s = AGAIN_S * 2.0 ** (self._n_failures - 1)
@@ -224,7 +258,8 @@ class Pushing:
         self._next()
 
     def _next(self) -> None:
-        self._n_failures, self._offset, self.wait_s = 0, 0, 0.0
+        self._n_failures = self._sent_bytes = self._most = self._forgiven = 0
+        self.wait_s = 0.0
         self.step = Begin(self._order.pop(0), self._together_bytes) if self._order else None
 
     @property

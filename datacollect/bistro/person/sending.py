@@ -45,6 +45,8 @@ class Sender:
         self._event, self._report = event, report
         self._askers: dict[int, Asker] = {}
         self._held = ExitStack()
+        # Of the file, with the request under way.
+        self._sent_bytes = 0
 
     def close(self) -> None:
         """Close all connections."""
@@ -86,10 +88,12 @@ class Sender:
         while core.step is not None:
             time.sleep(core.wait_s)
             self._report(f"sending to {self._event.bistros[core.step.bistro].name}")
+            self._sent_bytes = 0
             try:
-                core.take(self._answer(core.step, receipt, place, kept, payload))
+                answer = self._answer(core.step, receipt, place, kept, payload)
+                core.take(answer, sent_bytes=self._sent_bytes)
             except TransferError as error:
-                core.take(None, str(error))
+                core.take(None, str(error), self._sent_bytes)
             if core.receipt != receipt:
                 save(core.receipt)
         return core
@@ -116,18 +120,25 @@ class Sender:
                 return asker.ask("POST", "/tus/", headers, (), 0)
             headers["Content-Type"] = PUSH_TYPE
             with ciphertext_of(place, kept) as blocks:
-                return asker.ask("POST", "/tus/", headers, blocks, size)
+                return asker.ask("POST", "/tus/", headers, self._counted(blocks), size)
         if isinstance(step, Send):
             headers |= {"Upload-Offset": str(step.offset), "Content-Type": PUSH_TYPE}
             with ciphertext_of(place, kept) as blocks:
                 left = _from(blocks, step.offset)
-                return asker.ask("PATCH", step.path, headers, left, size - step.offset)
+                return asker.ask(
+                    "PATCH", step.path, headers, self._counted(left), size - step.offset
+                )
         if isinstance(step, End):
             upload = step.path.rpartition("/")[2]
             said = give_up_statement(self._event.id, bistro.key, upload)
             headers[GIVE_UP_HEADER] = base64.b64encode(kept.owner.sign(said)).decode()
             return asker.ask("DELETE", step.path, headers)
         return asker.ask("HEAD", step.path, headers)
+
+    def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self._sent_bytes += len(block)
+            yield block
 
     def _asker(self, number: int) -> Asker:
         if number not in self._askers:

@@ -29,8 +29,11 @@ from datacollect.bistro.upload_server.messages import (
     Unlink,
     Upload,
 )
+from datacollect.bistro.upload_server.room import SPARE_BYTES, Room
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from datacollect.bistro.formats.event.event import Event as OfEvent
     from datacollect.bistro.formats.receipt.upload_wish import Wish
     from datacollect.bistro.upload_server.messages import Action, Event, Kept, Known
@@ -39,15 +42,18 @@ BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
 # Segments that only unfinished uploads keep are at most so many times as large as what these have
 # there: where it is less, that is carried to the open segment, and the rest may go.
 MOST_KEPT = 4
-# Of the disk nothing reserves these: databases and indices need room as well.
-SPARE_BYTES = 64 * 2**20
 # What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
 # fills the disk with one proof. Pieces take room as well, in indices and the database.
 MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
+# So many are under way at most: of more, who was silent longest gives way, `EMPTY_S` at least.
+MOST_UNDER_WAY = 100_000
 # An upload reserves what it has sent, so many times, and as much as this: nobody holds all room by
 # a promise. Who has sent nothing for `EMPTY_S` gives way to who would be refused for want of room.
 GROWTH, LEAST_CLAIM_BYTES, EMPTY_S = 4, 64 * 2**20, 120.0
-NO_ROOM, CHECKSUM = 507, 460
+# How far the destination's clock may be ahead.
+AHEAD_S = 3600.0
+NO_ROOM, CHECKSUM, CONFLICT = 507, 460, 409
+TAKEN = "somebody goes on with this upload elsewhere"
 GONE = "there is no such upload here: it was given up, has expired, or never began"
 
 
@@ -80,67 +86,71 @@ class Accepting:
         keep_s: float = 0.0,
     ) -> None:
         self._event, self._bistro, self._keep_s = event, bistro, keep_s
-        self._most_bytes, self._expire_s = most_bytes, expire_s
-        self._known = known
-        # Those that are whole stay until they are on the disk.
-        self._uploads = {each.id: each for each in kept.unfinished}
-        self._by_key = {each.key: each for each in kept.unfinished}
-        self._closed = dict(kept.closed)
-        # What the destination needs no more, and since when; no unfinished upload lies there.
-        self._released = dict(kept.released)
+        self._expire_s, self._known = expire_s, known
+        self._room = Room(most_bytes, kept.closed, kept.released)
+        # Those that are whole stay until they are on the disk; who was silent longest is the first.
+        self._uploads: dict[str, Upload] = {}
+        self._by_key: dict[tuple[bytes, bool], Upload] = {}
+        # Of which nothing has come, the oldest first.
+        self._empty: dict[str, Upload] = {}
+        # By upload: so many of its bytes may be here, those that are included.
+        self._claims: dict[str, int] = {}
+        # By ticket: entries that are under way, or were spoilt.
+        self._entries: dict[bytes, Counter[bytes]] = {}
+        # By ticket and entry: what one has spoilt is nothing to another.
+        self._spoilt_bytes = Counter(kept.spoilt_bytes)
+        self._spoilt_pieces = Counter(kept.spoilt_pieces)
+        for budget in kept.spoilt_bytes:
+            self._count_entry(budget, 1)
+        for each in sorted(kept.unfinished, key=lambda each: each.expires_s):
+            self._take_in(each)
+            self._grow(each, each.offset)  # there may be less room than each would have alone
+        self._told_s = kept.told_s
+        self._segment = kept.segment
+        self._room.open_bytes = kept.segment_bytes
         self._named = dict(kept.named)
         # What might go, were it not for unfinished uploads; as the destination has said last.
         self._held: set[int] = set()
-        self._told_s = 0
-        self._segment, self._segment_bytes = kept.segment, kept.segment_bytes
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
-        # By ticket and entry: what one has spoilt is nothing to another.
-        self._spoilt_bytes = Counter(kept.spoilt_bytes)
-        # By upload: so many of its bytes may be here, those that are included.
-        self._claims = {each.id: each.offset for each in kept.unfinished}
-        for each in kept.unfinished:
-            self._grow(each, each.offset)  # there may be less room than each would have alone
-        # Who pushes: its upload, and the offset at which it began.
-        self._writing: dict[int, tuple[Upload, int, int]] = {}
+        # Who pushes: its upload, the offsets at which it began and has to end, and its first piece.
+        self._writing: dict[int, tuple[Upload, int, int, int]] = {}
+        # By upload: who pushes it.
+        self._pushing: dict[str, int] = {}
         self.last_contact_s = kept.last_contact_s
 
     @property
     def stored_bytes(self) -> int:
         """What segments take that the destination still needs."""
-        closed_bytes = sum(n_bytes for n_bytes, _ in self._closed.values())
-        return self._segment_bytes + closed_bytes - self.released_bytes
+        return self._room.stored_bytes
 
     @property
     def released_bytes(self) -> int:
         """What segments take that may go, and stays while there is room."""
-        return sum(self._closed[number][0] for number in self._released)
+        return self._room.released_bytes
 
     @property
     def reserved_bytes(self) -> int:
         """What unfinished uploads still may send."""
-        return sum(self._claims[each.id] - each.offset for each in self._uploads.values())
+        return self._room.reserved_bytes
 
     def free_bytes(self, disk_bytes: int) -> int:
         """Return how much may still be reserved, where the disk has so much left."""
-        reserved = self.reserved_bytes
-        room = self._most_bytes - self.stored_bytes - reserved
-        return max(min(room, disk_bytes + self.released_bytes - reserved - SPARE_BYTES), 0)
+        return self._room.free_bytes(disk_bytes)
 
     @property
     def oldest_s(self) -> float | None:
         """When the oldest segment that the destination still needs was closed."""
-        needed = self._closed.keys() - self._released.keys()
-        return min((self._closed[number][1] for number in needed), default=None)
+        return self._room.oldest_s
 
     def amend(self, event: OfEvent) -> None:
         """Go by the event as amendments change it."""
         self._event = event
 
-    def is_under_way(self, upload: str) -> bool:
-        """Whether an upload is here, and not on the disk as a whole yet."""
-        return upload in self._uploads
+    def size_of(self, upload: str) -> int:
+        """Return how many bytes an upload will have that is under way."""
+        return self._uploads[upload].wish.size
 
     def handle(self, event: Event) -> list[Action]:
         """Take what has happened; return what to do now, in this order."""
@@ -188,13 +198,14 @@ class Accepting:
             other = self._by_key.get((entry, anew))
             if other is not None and not other.is_whole:
                 done += self._forget(other)
+        done += self._end_silent(event.now_s)
         done += self._end_empty(event)
-        why = self._room(event)
+        why = self._too_little(event)
         if why is not None:
             return [*done, why]
         upload = Upload(event.id, wish, event.now_s + self._expire_s)
-        self._uploads[upload.id] = self._by_key[upload.key] = upload
-        self._claims[upload.id] = _claim_of(upload, 0)
+        self._take_in(upload)
+        self._claim(upload, _claim_of(upload, 0))
         done += self._make_room(event.free_bytes)
         return [*done, Keep(upload), Tell(event.request, copy(upload), is_new=True)]
 
@@ -204,12 +215,7 @@ class Accepting:
         if not any(wish.ticket):
             return None
         most = self._event.commitments_per_ticket
-        entries = self._known.entries_of(wish.ticket) | {
-            each.wish.commitment.entry
-            for each in self._uploads.values()
-            if each.wish.ticket == wish.ticket
-        }
-        entries |= {entry for ticket, entry in self._spoilt_bytes if ticket == wish.ticket}
+        entries = self._known.entries_of(wish.ticket) | self._entries.get(wish.ticket, {}).keys()
         if len(entries | {wish.commitment.entry}) <= most:
             return None
         return Refuse(
@@ -225,22 +231,30 @@ class Accepting:
 
     def _is_spoilt(self, wish: Wish) -> bool:
         size = max(wish.size, wish.commitment.size)
-        return self._spoilt_bytes[wish.budget] > MOST_SPOILT * size
+        return self._spoilt_bytes[wish.budget] > MOST_SPOILT * size or self._spoilt_pieces[
+            wish.budget
+        ] > MOST_SPOILT * _most_pieces(size)
+
+    def _end_silent(self, now_s: float) -> list[Action]:
+        """End who was silent longest where too many are under way: each takes memory."""
+        if len(self._uploads) < MOST_UNDER_WAY:
+            return []
+        upload = next(iter(self._uploads.values()))
+        if upload.is_whole or now_s - (upload.expires_s - self._expire_s) < EMPTY_S:
+            return []
+        return self._forget(upload)
 
     def _end_empty(self, event: messages.CreateAsked) -> list[Action]:
         """End uploads of which nothing has come for long, where somebody else needs their room."""
         done: list[Action] = []
-        free_bytes = self.free_bytes(event.free_bytes)
-        for upload in [*self._uploads.values()]:
-            if event.wish.size <= free_bytes:
+        while self._empty and event.wish.size > self.free_bytes(event.free_bytes):
+            upload = next(iter(self._empty.values()))
+            if event.now_s - (upload.expires_s - self._expire_s) < EMPTY_S:
                 break
-            since_s = event.now_s - (upload.expires_s - self._expire_s)
-            if not upload.offset and not upload.is_whole and since_s >= EMPTY_S:
-                free_bytes += self._claims[upload.id]
-                done += self._forget(upload)
+            done += self._forget(upload)
         return done
 
-    def _room(self, event: messages.CreateAsked) -> Refuse | None:
+    def _too_little(self, event: messages.CreateAsked) -> Refuse | None:
         free_bytes = self.free_bytes(event.free_bytes)
         if event.wish.size <= free_bytes:
             return None
@@ -280,44 +294,47 @@ class Accepting:
         done = self._release(upload)
         if event.offset != upload.offset or upload.is_whole:
             text = f"Upload-Offset must be {upload.offset}, got {event.offset}; ask by HEAD"
-            return [*done, Refuse(event.request, 409, text)]
+            return [*done, Refuse(event.request, CONFLICT, text)]
         if event.n_bytes > upload.wish.size - upload.offset:
             text = f"the upload has {upload.wish.size} bytes, and this would be more"
             return [*done, Refuse(event.request, 413, text)]
-        if upload.n_pieces >= MORE_PIECES + upload.wish.size // LEAST_PIECE_BYTES:
+        if upload.n_pieces >= _most_pieces(upload.wish.size):
             text = "it came in too many small pieces; give it up, and send larger ones"
             return [*done, Refuse(event.request, 403, text)]
-        self._writing[event.request] = (upload, upload.offset, upload.offset + event.n_bytes)
+        stop = upload.offset + event.n_bytes
+        self._writing[event.request] = (upload, upload.offset, stop, upload.n_pieces)
+        self._pushing[upload.id] = event.request
         return done
 
     def _arrived(self, event: messages.Arrived) -> list[Action]:
         if event.request not in self._writing:
-            return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
-        upload, _, stop = self._writing[event.request]
+            return [Refuse(event.request, CONFLICT, TAKEN)]
+        upload, _, stop, _ = self._writing[event.request]
         if event.n_bytes > stop - upload.offset:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
         n_bytes = upload.offset + event.n_bytes
-        # Within what it has nothing is summed up: so are nearly all blocks.
         if n_bytes > self._claims[upload.id] and not self._grow(upload, n_bytes):
-            del self._writing[event.request]
+            self._release(upload)
             text = "there is no more room here; what has come waits, go on later or elsewhere"
             return [Refuse(event.request, NO_ROOM, text)]
         done += self._make_room(None)
         done += self._open_for(event.n_bytes, event.now_s)
         done.append(
-            Append(upload, upload.offset, self._segment, self._segment_bytes, event.n_bytes)
+            Append(upload, upload.offset, self._segment, self._room.open_bytes, event.n_bytes)
         )
         self._put(upload, event.n_bytes)
         upload.n_pieces += 1
-        upload.offset += event.n_bytes
+        self._move(upload, upload.offset + event.n_bytes)
         upload.expires_s = event.now_s + self._expire_s
+        self._empty.pop(upload.id, None)
+        self._uploads[upload.id] = self._uploads.pop(upload.id)
         return [*done, Keep(upload)]
 
     def _open_for(self, n_bytes: int, now_s: float) -> list[Action]:
         """Have an open segment with room for so many bytes."""
         done: list[Action] = []
-        if self._segment_bytes + n_bytes > MOST_SEGMENT_BYTES:
+        if self._room.open_bytes + n_bytes > MOST_SEGMENT_BYTES:
             done += self._close_segment(now_s)
         if self._segment_since_s is None:
             self._segment_since_s = now_s
@@ -326,7 +343,7 @@ class Accepting:
     def _put(self, upload: Upload, n_bytes: int) -> None:
         """Count bytes of an upload that go into the open segment."""
         upload.segments[self._segment] = upload.segments.get(self._segment, 0) + n_bytes
-        self._segment_bytes += n_bytes
+        self._room.open_bytes += n_bytes
 
     def _grow(self, upload: Upload, n_bytes: int) -> bool:
         """Have room for so many bytes of an upload, and, as far as there is, for what may follow.
@@ -335,22 +352,23 @@ class Accepting:
         """
         claim = self._claims[upload.id]
         wanted = _claim_of(upload, n_bytes)
-        free = max(self._most_bytes - self.stored_bytes - self.reserved_bytes, 0)
-        granted = min(wanted, claim + free)
+        granted = min(wanted, claim + max(self._room.unpromised_bytes, 0))
         if granted < n_bytes:
             return False
-        self._claims[upload.id] = granted
+        self._claim(upload, granted)
         return True
 
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
-            return [Refuse(event.request, 409, "somebody goes on with this upload elsewhere")]
-        upload, start, _ = self._writing.pop(event.request)
+            return [Refuse(event.request, CONFLICT, TAKEN)]
+        upload, start, _, first = self._writing[event.request]
+        self._release(upload)
         if event.is_wrong:
-            self._spoil(upload, upload.offset - start)
+            self._spoil(upload, upload.offset - start, upload.n_pieces - first)
+            upload.n_pieces = first
             # What was spoilt lies there, and has had its room.
-            self._claims[upload.id] -= upload.offset - start
-            upload.offset = start
+            self._claim(upload, self._claims[upload.id] - (upload.offset - start))
+            self._move(upload, start)
             if self._is_spoilt(upload.wish):
                 text = "too much of this came with wrong checksums; nothing more of it is taken"
                 return [*self._forget(upload), Refuse(event.request, 403, text)]
@@ -365,6 +383,7 @@ class Accepting:
         if not self._batch_rows:
             self._batch_since_s = event.now_s
         upload.sha256, upload.batch, upload.time_s = event.sha256, self._batch, int(event.now_s)
+        self._empty.pop(upload.id, None)
         self._batch_rows += 1
         self._named |= dict.fromkeys(upload.segments, self._batch)
         done: list[Action] = [Keep(upload), Tell(event.request, copy(upload))]
@@ -374,9 +393,8 @@ class Accepting:
 
     def _settled(self, event: messages.Settled) -> list[Action]:
         for each in event.uploads:
-            upload = self._uploads.pop(each, None)
-            if upload is not None:
-                del self._by_key[upload.key], self._claims[upload.id]
+            if each in self._uploads:
+                self._let_go(self._uploads[each])
         return []
 
     # Time and the destination -----------------------------------------------------------------
@@ -390,40 +408,54 @@ class Accepting:
         # A clock that was set back must not hold them open for as long.
         since_s = now_s if self._segment_since_s is None else min(self._segment_since_s, now_s)
         self._batch_since_s = min(self._batch_since_s, now_s)
-        if self._segment_bytes:
+        if self._room.open_bytes:
             self._segment_since_s = since_s  # the segment may be of an earlier start
-        is_due = bool(self._segment_bytes) and now_s - since_s >= CLOSED_AFTER_S
+        is_due = bool(self._room.open_bytes) and now_s - since_s >= CLOSED_AFTER_S
         if is_due:
             done += self._close_segment(now_s)
         if self._batch_rows and (is_due or now_s - self._batch_since_s >= BATCH_AFTER_S):
             done += self._close_batch(now_s)
-        if now_s >= self._event.keep_until_s and self._closed:
-            done += self._drop(range(self._segment))
+        if now_s >= self._event.keep_until_s:
+            done += self._drop(sorted(self._room.closed - self._needed()))
         return [*done, *self._drop_released(now_s)]
 
     def _covered(self, event: requests.CoveredSaid) -> list[Action]:
         if event.covered.bistro != self._bistro:
             text = f"that is for {event.covered.bistro}, this is {self._bistro}"
             return [Refuse(event.request, 403, text)]
-        self.last_contact_s = event.now_s
+        why = self._untimely(event.covered.time_s, event.now_s)
+        if why:
+            return [Refuse(event.request, CONFLICT, why)]
+        self._told_s, self.last_contact_s = event.covered.time_s, event.now_s
         needed = self._needed()
         # Of what its batches say that come next the destination knows nothing yet.
         may_go = {
             n
-            for n in self._closed
+            for n in self._room.closed
             if n in event.covered and self._named.get(n, -1) < event.covered.n_batches
         }
-        numbers = tuple(sorted(may_go - self._released.keys() - needed))
-        again: tuple[int, ...] = ()
-        # A destination that has lost its disk needs again what it had covered. Old notes say less.
-        if event.covered.time_s >= self._told_s:
-            self._told_s = event.covered.time_s
-            self._held = may_go & needed
-            again = tuple(n for n in self._released if n not in may_go)
-        self._released |= dict.fromkeys(numbers, event.now_s)
-        for number in again:
-            del self._released[number]
-        return [Release(numbers, again, event.now_s), *self._drop_released(event.now_s)]
+        self._held = may_go & needed
+        numbers = tuple(sorted(may_go - self._room.released - needed))
+        # A destination that has lost its disk needs again what it had covered.
+        again = tuple(n for n in self._room.released if n not in may_go)
+        self._room.release(numbers, event.now_s)
+        self._room.need(again)
+        return [
+            Release(numbers, again, event.now_s, self._told_s),
+            *self._drop_released(event.now_s),
+        ]
+
+    def _untimely(self, time_s: int, now_s: float) -> str:
+        """Say why a word of a time is none to go by.
+
+        Whoever has heard an older one could have let go by it what is needed again since; one of
+        times to come would make the next ones older.
+        """
+        if time_s < self._told_s:
+            return f"the last word was of {self._told_s} s, this is of {time_s} s: it is older"
+        if time_s > now_s + AHEAD_S:
+            return f"this word is of {time_s} s, and by the clock here it is {now_s:.0f} s"
+        return ""
 
     def _carry(self, now_s: float, disk_bytes: int | None) -> list[Action]:
         """Carry the little that unfinished uploads have in segments that might go to the open one.
@@ -437,13 +469,13 @@ class Accepting:
         for number in sorted(self._held):
             holders = [each for each in self._uploads.values() if number in each.segments]
             n_bytes = sum(each.segments[number] for each in holders)
-            is_little = number in self._closed and n_bytes * MOST_KEPT <= self._closed[number][0]
+            is_little = n_bytes * MOST_KEPT <= self._room.bytes_of(number)
             disk_bytes -= n_bytes
             if not is_little or disk_bytes < SPARE_BYTES or any(each.is_whole for each in holders):
                 continue
             for upload in holders:
                 done += self._open_for(upload.segments[number], now_s)
-                n_carried, at = upload.segments.pop(number), self._segment_bytes
+                n_carried, at = upload.segments.pop(number), self._room.open_bytes
                 done.append(Carry(upload.id, number, self._segment, at, n_carried))
                 self._put(upload, n_carried)
         self._held.clear()
@@ -455,67 +487,102 @@ class Accepting:
 
     def _drop_released(self, now_s: float) -> list[Action]:
         """Drop what was collected, and has stayed for its time."""
-        for number, since_s in self._released.items():
-            # A clock that was set back must not keep it for as long.
-            self._released[number] = min(since_s, now_s)
-        return self._drop([n for n, s in self._released.items() if now_s - s >= self._keep_s])
+        return self._drop(self._room.released_before(now_s, self._keep_s))
+
+    def _drop(self, numbers: Iterable[int]) -> list[Action]:
+        going = tuple(numbers)
+        self._room.drop(going)
+        return self._dropped(going)
+
+    def _dropped(self, going: tuple[int, ...]) -> list[Action]:
+        for number in going:
+            self._named.pop(number, None)
+        return [Drop(going)] if going else []
 
     def _make_room(self, disk_bytes: int | None) -> list[Action]:
         """Drop what was collected, the oldest first, until all has room that is promised."""
-        if not self._released:
-            return []
-        promised = self.reserved_bytes
-        short = self.stored_bytes + self.released_bytes + promised - self._most_bytes
-        if disk_bytes is not None:
-            short = max(short, promised + SPARE_BYTES - disk_bytes)
-        going = []
-        for number in sorted(self._released):
-            if short <= 0:
-                break
-            going.append(number)
-            short -= self._closed[number][0]
-        return self._drop(going)
-
-    def _drop(self, numbers: range | list[int]) -> list[Action]:
-        needed = self._needed()
-        going = tuple(n for n in numbers if n in self._closed and n not in needed)
-        for number in going:
-            del self._closed[number]
-            self._released.pop(number, None)
-            self._named.pop(number, None)
-        return [Drop(going)] if going else []
+        return self._dropped(tuple(self._room.drop_for_promised(disk_bytes)))
 
     def _found(self, upload: str) -> Upload | None:
         return self._uploads.get(upload) or self._known.by_id(upload)
 
     def _release(self, upload: Upload) -> list[Action]:
         """End the push that is under way of an upload."""
-        stale = [request for request, (of, _, _) in self._writing.items() if of is upload]
-        for request in stale:
-            del self._writing[request]
-        return [Cut(request) for request in stale]
+        stale = self._pushing.pop(upload.id, None)
+        if stale is None:
+            return []
+        del self._writing[stale]
+        return [Cut(stale)]
+
+    def _take_in(self, upload: Upload) -> None:
+        """Have one more under way; it has room for what has come of it."""
+        self._uploads[upload.id] = self._by_key[upload.key] = upload
+        self._claims[upload.id] = upload.offset
+        self._count_entry(upload.wish.budget, 1)
+        if not upload.offset:
+            self._empty[upload.id] = upload
+
+    def _let_go(self, upload: Upload) -> None:
+        """Have it under way no more."""
+        self._claim(upload, upload.offset)
+        del self._uploads[upload.id], self._by_key[upload.key], self._claims[upload.id]
+        self._empty.pop(upload.id, None)
+        self._count_entry(upload.wish.budget, -1)
+
+    def _claim(self, upload: Upload, n_bytes: int) -> None:
+        """Let so many bytes of an upload be here."""
+        self._room.reserved_bytes += n_bytes - self._claims[upload.id]
+        self._claims[upload.id] = n_bytes
+
+    def _move(self, upload: Upload, offset: int) -> None:
+        """So much of an upload has come now."""
+        self._room.reserved_bytes -= offset - upload.offset
+        upload.offset = offset
+
+    def _count_entry(self, budget: tuple[bytes, bytes], n: int) -> None:
+        """Count an entry for its ticket, or no more."""
+        ticket, entry = budget
+        if not any(ticket):
+            return  # an open event, where nobody asks
+        entries = self._entries.setdefault(ticket, Counter())
+        entries[entry] += n
+        if not entries[entry]:
+            del entries[entry]
+        if not entries:
+            del self._entries[ticket]
 
     def _forget(self, upload: Upload) -> list[Action]:
-        del self._uploads[upload.id], self._by_key[upload.key], self._claims[upload.id]
-        self._spoil(upload, upload.offset)
-        return [*self._release(upload), Forget(upload.id)]
+        self._spoil(upload, upload.offset, upload.n_pieces)
+        done = self._release(upload)
+        self._let_go(upload)
+        return [*done, Forget(upload.id)]
 
-    def _spoil(self, upload: Upload, n_bytes: int) -> None:
+    def _spoil(self, upload: Upload, n_bytes: int, n_pieces: int) -> None:
         """Count what stays in segments, and is of no use."""
-        if n_bytes:
-            self._spoilt_bytes[upload.wish.budget] += n_bytes
+        if not n_bytes:
+            return
+        budget = upload.wish.budget
+        if budget not in self._spoilt_bytes:
+            self._count_entry(budget, 1)
+        self._spoilt_bytes[budget] += n_bytes
+        self._spoilt_pieces[budget] += n_pieces
 
     def _close_segment(self, now_s: float) -> list[Action]:
         number = self._segment
-        self._closed[number] = (self._segment_bytes, now_s)
-        self._segment, self._segment_bytes, self._segment_since_s = number + 1, 0, None
+        self._room.close(number, now_s)
+        self._segment, self._segment_since_s = number + 1, None
         return [CloseSegment(number, now_s)]
 
     def _close_batch(self, now_s: float) -> list[Action]:
         """Close a batch, and before it the segment: all that it names can be had by then."""
-        done = self._close_segment(now_s) if self._segment_bytes else []
+        done = self._close_segment(now_s) if self._room.open_bytes else []
         number, self._batch, self._batch_rows = self._batch, self._batch + 1, 0
         return [*done, CloseBatch(number, now_s, self._segment)]
+
+
+def _most_pieces(size: int) -> int:
+    """Return in how many pieces an upload of a size may come."""
+    return MORE_PIECES + size // LEAST_PIECE_BYTES
 
 
 def _claim_of(upload: Upload, n_bytes: int) -> int:

@@ -77,8 +77,12 @@ class Kept:
         Number of the open batch; it has no rows yet.
     last_contact_s : float or None
         When the destination has last said what is covered.
+    told_s : int
+        The time of that word, by the destination's clock: one that is older changes nothing.
     spoilt_bytes : dict of (bytes, bytes) to int
         By number of the ticket and entry: what lies in segments and is of no upload.
+    spoilt_pieces : dict of (bytes, bytes) to int
+        In how many pieces.
     released : dict of int to float
         By number of each closed segment that the destination needs no more: since when.
     named : dict of int to int
@@ -91,7 +95,9 @@ class Kept:
     closed: dict[int, tuple[int, float]] = field(default_factory=dict)
     batch: int = 0
     last_contact_s: float | None = None
+    told_s: int = 0
     spoilt_bytes: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    spoilt_pieces: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     released: dict[int, float] = field(default_factory=dict)
     named: dict[int, int] = field(default_factory=dict)
 
@@ -306,11 +312,15 @@ class CloseBatch:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The destination, at `contact_s`, needs some segments no more, and some again."""
+    """The destination needs some segments no more, and some again.
+
+    It has said so at `contact_s`, by a word of `told_s`, which is the time by its own clock.
+    """
 
     numbers: tuple[int, ...]
     needed_again: tuple[int, ...]
     contact_s: float
+    told_s: int
 
 
 @dataclass(frozen=True, slots=True)

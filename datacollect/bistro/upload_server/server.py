@@ -6,7 +6,6 @@ synced, the next one gathers: many small uploads share a sync.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 import time
@@ -19,8 +18,10 @@ from datacollect.bistro.formats.event.file import read_event, require_current
 from datacollect.bistro.formats.receipt.upload_wish import Admission, LateError
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.amending import Amending
-from datacollect.bistro.upload_server.core import NO_ROOM, Accepting
+from datacollect.bistro.upload_server.core import CHECKSUM, CONFLICT, NO_ROOM, TAKEN, Accepting
+from datacollect.bistro.upload_server.limits import PostLimits
 from datacollect.bistro.upload_server.messages import Append, Cut, Refuse, Tell
+from datacollect.bistro.upload_server.running_hash import RunningHash
 from datacollect.bistro.upload_server.store import UploadStore
 from datacollect.errors import ProblemError, RefusedError, StoreError, TransferError
 from datacollect.files.documents import document_name, read_bytes
@@ -93,14 +94,15 @@ class Bistro:
         self.name = own.name
         self.most_bytes = config.most_bytes
         self.admission = Admission(self.event, self._key.public, config.most_bytes)
+        self.limits = PostLimits()
         self._expire_s, self._keep_s = config.expire_s, config.keep_s
         self._log = log
         self._store = UploadStore(held, self.event, own, self._key)
         self._lock = threading.Lock()
         self._work, self._kept = threading.Condition(self._lock), threading.Condition(self._lock)
         self._exchanges: dict[int, Exchange] = {}
-        # By upload: so many bytes have this hash.
-        self._digests: dict[str, tuple[int, Any]] = {}
+        # Of uploads that were pushed since the start, and are not whole on the disk.
+        self._hashes: dict[str, RunningHash] = {}
         self._n_requests = self._n_added = self._n_kept = 0
         # Grows each time the disk has failed: what was under way before is lost.
         self._era = 0
@@ -179,23 +181,34 @@ class Bistro:
         with self._lock:
             self._exchanges.pop(request, None)
 
-    def wish_of(self, metadata: str, size: int, now_s: float) -> Wish:
-        """Return what may begin: see `Admission.wish_of`.
+    def wish_of(self, metadata: str, size: int, now_s: float, address: str) -> Wish:
+        """Return what may begin: see `Admission.wish_of`; it counts for a ticket, or an address.
 
         Nobody is too late before the services were asked once more whether the deadline was moved.
 
         Raises
         ------
         RefusedError
-            It may not; 503 where services do not let themselves be asked now.
+            It may not; 429 where there were too many, 503 where services do not let themselves be
+            asked now.
         """
         try:
-            return self.admission.wish_of(metadata, size, now_s)
+            signed = self.admission.signed_wish(metadata, size, now_s)
+        except RefusedError:
+            self.limits.count_address(address, time.monotonic())
+            raise
+        if self.event.admission == "tickets":
+            self.limits.count_ticket(signed.wish.ticket, time.monotonic())
+        else:
+            self.limits.count_address(address, time.monotonic())
+        try:
+            self.admission.require_in_time(signed)
         except LateError:
             if not self._amending.look():
                 text = "services have not said yet whether the deadline was moved; come again"
                 raise RefusedError(text, UNSURE) from None
-        return self.admission.wish_of(metadata, size, now_s)
+            self.admission.require_in_time(signed)
+        return signed.wish
 
     def free_bytes(self) -> int:
         """Return how much the disk has left.
@@ -248,7 +261,7 @@ class Bistro:
                 else:
                     self._store.add(action, data if isinstance(action, Append) else b"")
                     if isinstance(action, messages.Forget):
-                        self._digests.pop(action.upload, None)
+                        self._hashes.pop(action.upload, None)
                     self._n_added += 1
         except StoreError as error:
             self._failed(error)
@@ -276,30 +289,29 @@ class Bistro:
         ------
         RefusedError
         """
-        self.tell(messages.WriteAsked(request, upload, offset, n_bytes))
-        return Push(self, request, upload, offset, self._digest_of(upload, offset))
-
-    def _digest_of(self, upload: str, offset: int) -> Any:
-        """Return the SHA-256 of what has come of an upload, to go on with."""
         with self._lock:
-            found = self._digests.get(upload)
-            if found is not None and found[0] == offset:
-                return found[1].copy()
-            if offset:
-                self._wait(self._n_added, self._era)
-        digest = hashlib.sha256()
+            answer, _, _ = self._told(messages.WriteAsked(request, upload, offset, n_bytes), b"")
+            if isinstance(answer, Refuse):
+                raise RefusedError(answer.text, answer.status)
+            assert self._core is not None
+            size = self._core.size_of(upload)
+            hash_ = self._hashes.setdefault(upload, RunningHash())
+        return Push(self, request, upload, offset, size, hash_)
+
+    def hash_rest(self, upload: str, hash_: RunningHash) -> None:
+        """Read back what is not hashed of an upload that has come; who calls has the hash's lock.
+
+        Raises
+        ------
+        RefusedError
+            It cannot be read.
+        """
+        with self._lock:
+            self._wait(self._n_added, self._era)
         try:
-            for block in self._store.bytes_of(upload) if offset else ():
-                digest.update(block)
+            hash_.catch_up(self._store.bytes_of(upload, hash_.n_bytes))
         except StoreError as error:
             raise RefusedError(f"what has come cannot be read: {error}", 500) from None
-        return digest
-
-    def keep_digest(self, upload: str, offset: int, digest: Any) -> None:
-        """Remember the hash of what has come, while the upload is not forgotten."""
-        with self._lock:
-            if self._core is not None and self._core.is_under_way(upload):
-                self._digests[upload] = (offset, digest)
 
     def receipt_of(self, upload: Upload) -> str:
         """Return the token that says what is held."""
@@ -369,7 +381,7 @@ class Bistro:
             self._group_s = 0.8 * self._group_s + 0.2 * (time.monotonic() - began_s)
             self._n_kept = n_added
             for upload in whole:
-                self._digests.pop(upload, None)
+                self._hashes.pop(upload, None)
             if self._core is not None and whole:
                 self._core.handle(messages.Settled(whole))
             self._kept.notify_all()
@@ -380,7 +392,7 @@ class Bistro:
         self._era += 1
         self._n_kept = self._n_added
         self._store.take()
-        self._digests.clear()
+        self._hashes.clear()
         self._core = None
         self._kept.notify_all()
 
@@ -395,11 +407,15 @@ class Bistro:
         try:
             if exchange.method != "POST" or exchange.body_bytes > post.most_bytes:
                 raise RefusedError("a note is to be sent by POST", 405)
+            self.limits.count_address(exchange.address, time.monotonic())
+            # Anybody may promise a note, and send a byte of it now and then.
+            exchange.hold_place(False)
             data, end_s = b"", time.monotonic() + NOTE_S
             while part := exchange.read():
                 data += part
-                if time.monotonic() > end_s:  # anybody may send one, and hold a connection so
+                if time.monotonic() > end_s:
                     raise RefusedError("it comes too slowly", 408)
+            exchange.hold_place(True)
             self.ask(post.read(request, time.time(), data, self.event))
             exchange.answer(200)
         except ProblemError as error:
@@ -430,9 +446,18 @@ class Bistro:
 class Push:
     """The bytes of one request, on their way to the core and into a segment; for one thread."""
 
-    def __init__(self, bistro: Bistro, request: int, upload: str, offset: int, digest: Any) -> None:
+    def __init__(
+        self,
+        bistro: Bistro,
+        request: int,
+        upload: str,
+        offset: int,
+        size: int,
+        hash_: RunningHash,
+    ) -> None:
         self._bistro, self._request, self._upload = bistro, request, upload
-        self._offset, self._digest = offset, digest
+        self._offset, self._size, self._hash = offset, size, hash_
+        self._before: RunningHash | None = None
 
     def add(self, block: bytes | bytearray) -> None:
         """Take the next bytes.
@@ -444,8 +469,11 @@ class Push:
         """
         if not block:
             return
-        self._bistro.tell(messages.Arrived(self._request, time.time(), len(block)), block)
-        self._digest.update(block)
+        with self._hash.lock:
+            self._bistro.tell(messages.Arrived(self._request, time.time(), len(block)), block)
+            if self._before is None:
+                self._before = self._hash.copy()
+            self._hash.follow(self._offset, block)
         self._offset += len(block)
 
     def end(self, *, is_wrong: bool) -> Tell:
@@ -456,11 +484,20 @@ class Push:
         RefusedError
             These are other bytes than those that were promised.
         """
-        ended = messages.WriteEnded(
-            self._request, time.time(), self._digest.digest(), is_wrong=is_wrong
-        )
-        found = self._bistro.ask(ended)
+        with self._hash.lock:
+            sha256 = None
+            if self._offset == self._size and not is_wrong:
+                if self._hash.n_bytes < self._size:
+                    self._bistro.hash_rest(self._upload, self._hash)
+                if self._hash.n_bytes < self._size:
+                    raise RefusedError(TAKEN, CONFLICT)
+                sha256 = self._hash.digest()
+            ended = messages.WriteEnded(self._request, time.time(), sha256, is_wrong=is_wrong)
+            try:
+                found = self._bistro.ask(ended)
+            except RefusedError as error:
+                if error.status == CHECKSUM and self._before is not None:
+                    self._hash.back_to(self._before)
+                raise
         assert found is not None
-        if not is_wrong and not found.upload.is_whole:
-            self._bistro.keep_digest(self._upload, self._offset, self._digest)
         return found

@@ -74,7 +74,8 @@ CREATE TABLE segments (number INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL, clo
 CREATE INDEX held ON segments (number) WHERE NOT is_gone;
 CREATE TABLE batches (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);
 CREATE TABLE released (number INTEGER PRIMARY KEY, since_s REAL NOT NULL);
-CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s REAL NOT NULL);
+CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s REAL NOT NULL,
+    told_s INTEGER NOT NULL);
 """
 OPEN, SERVED = "open", "served"
 COLUMNS = (
@@ -254,12 +255,14 @@ class UploadStore:
             case Forget(upload_id):
                 self._db.rows("DELETE FROM uploads WHERE id = ?", (upload_id,))
                 self._db.rows("UPDATE pieces SET upload = NULL WHERE upload = ?", (upload_id,))
-            case Release(numbers, needed_again, contact_s):
+            case Release(numbers, needed_again, contact_s, told_s):
                 for number in numbers:
                     self._db.rows("INSERT INTO released VALUES (?, ?)", (number, contact_s))
                 for number in needed_again:
                     self._db.rows("DELETE FROM released WHERE number = ?", (number,))
-                self._db.rows("INSERT OR REPLACE INTO contact VALUES (1, ?)", (contact_s,))
+                self._db.rows(
+                    "INSERT OR REPLACE INTO contact VALUES (1, ?, ?)", (contact_s, told_s)
+                )
             case Drop(numbers):
                 for number in numbers:
                     self._db.rows("UPDATE segments SET is_gone = 1 WHERE number = ?", (number,))
@@ -384,9 +387,9 @@ class UploadStore:
             upload.n_pieces = sum(n for _, _, n in found)
         closed = self._db.rows("SELECT number, n_bytes, closed_s FROM segments WHERE NOT is_gone")
         batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
-        contact = self._db.rows("SELECT time_s FROM contact")
+        contact = self._db.rows("SELECT time_s, told_s FROM contact")
         spoilt = self._db.rows(
-            "SELECT ticket, entry, sum(n_bytes) FROM pieces WHERE upload IS NULL "
+            "SELECT ticket, entry, sum(n_bytes), count(*) FROM pieces WHERE upload IS NULL "
             "GROUP BY ticket, entry"
         )
         named = self._db.rows(
@@ -399,7 +402,9 @@ class UploadStore:
             closed={number: (n_bytes, closed_s) for number, n_bytes, closed_s in closed},
             batch=0 if batch is None else batch + 1,
             last_contact_s=contact[0][0] if contact else None,
-            spoilt_bytes={(ticket, entry): n_bytes for ticket, entry, n_bytes in spoilt},
+            told_s=contact[0][1] if contact else 0,
+            spoilt_bytes={(ticket, entry): n_bytes for ticket, entry, n_bytes, _ in spoilt},
+            spoilt_pieces={(ticket, entry): n for ticket, entry, _, n in spoilt},
             released=dict(self._db.rows("SELECT number, since_s FROM released")),
             named=dict(named),
         )
@@ -427,8 +432,8 @@ class UploadStore:
         with self._reading, self._db.errors():
             return self._reader.execute(sql, values).fetchall()
 
-    def bytes_of(self, upload: str) -> Iterator[bytes]:
-        """Yield what is on the disk of an upload, in order.
+    def bytes_of(self, upload: str, start: int = 0) -> Iterator[bytes]:
+        """Yield what is on the disk of an upload, in order, from where a piece of it starts.
 
         Raises
         ------
@@ -437,9 +442,9 @@ class UploadStore:
         """
         sql = (
             "SELECT segment, segment_offset, n_bytes FROM pieces WHERE upload = ? "
-            "ORDER BY upload_offset"
+            "AND upload_offset >= ? ORDER BY upload_offset"
         )
-        rows = self._read(sql, (upload,))
+        rows = self._read(sql, (upload, start))
         with self._db.errors():
             for segment, offset, n_bytes in rows:
                 with self._opened(segment) as file:

@@ -20,6 +20,7 @@ from datacollect.bistro.formats.log.entry import SIZE_STOP
 from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.core import GONE, NO_ROOM
+from datacollect.bistro.upload_server.limits import TOO_MANY
 from datacollect.bistro.upload_server.requests import POSTS
 from datacollect.bistro.upload_server.server import UNSURE
 from datacollect.errors import ProblemError, RefusedError, TransferError
@@ -51,8 +52,9 @@ ALLOWED = allowed(
         *("Upload-Checksum", GIVE_UP_HEADER, "X-HTTP-Method-Override", "X-Requested-With"),
     ),
 )
-# When somebody who was refused for want of room may come again; or as nothing is known yet.
-AGAIN_S, SOON_S = 30, 2
+# When somebody may come again who was refused for want of room; as nothing is known yet; as there
+# were too many.
+AGAIN_S, SOON_S, LATER_S = 30, 2, 5
 # What is written at once.
 BLOCK_BYTES = 256 * 1024
 
@@ -97,9 +99,7 @@ class Tus:
         if method == "POST" and not upload:
             self._create(exchange, request)
         elif method == "HEAD":
-            found = self._bistro.ask(messages.LookAsked(request, upload))
-            assert found is not None
-            self._told(exchange, 200, found.upload, ("Cache-Control", "no-store"))
+            self._told(exchange, 200, self._looked(request, upload), ("Cache-Control", "no-store"))
         elif method == "PATCH":
             if headers.get("content-type") != PUSH_TYPE:
                 raise RefusedError(f"Content-Type must be {PUSH_TYPE}", 415)
@@ -123,7 +123,10 @@ class Tus:
     def _create(self, exchange: Exchange, request: int) -> None:
         headers, now_s = exchange.headers, time.time()
         wish = self._bistro.wish_of(
-            headers.get("upload-metadata", ""), _whole(headers, "upload-length"), now_s
+            headers.get("upload-metadata", ""),
+            _whole(headers, "upload-length"),
+            now_s,
+            exchange.address,
         )
         asked = messages.CreateAsked(
             request, now_s, wish, secrets.token_hex(16), self._bistro.free_bytes()
@@ -136,12 +139,20 @@ class Tus:
         upload = found.upload
         if has_body and not upload.offset:
             upload = self._push(exchange, request, upload.id, 0)
-        elif has_body:
+        elif has_body or upload.offset == upload.wish.size:
             # Somebody else has sent some, or all: of that only what is on the disk is told.
-            looked = self._bistro.ask(messages.LookAsked(request, upload.id))
-            assert looked is not None
-            upload = looked.upload
+            upload = self._looked(request, upload.id)
         self._told(exchange, 201, upload, ("Location", PREFIX + upload.id))
+
+    def _looked(self, request: int, upload: str) -> Upload:
+        """Return an upload as it is; one of which all has come, and nobody was told, ends here."""
+        found = self._bistro.ask(messages.LookAsked(request, upload))
+        assert found is not None
+        if found.upload.offset == found.upload.wish.size and not found.upload.is_whole:
+            found = self._bistro.begin_push(request, upload, found.upload.offset, 0).end(
+                is_wrong=False
+            )
+        return found.upload
 
     def _push(self, exchange: Exchange, request: int, upload: str, offset: int) -> Upload:
         """Take the body of a request for an upload; return the upload as it is then."""
@@ -190,6 +201,8 @@ class Tus:
         tree: dict[str, Any] = {"why": str(error)}
         if error.status == UNSURE:
             headers.append(("Retry-After", str(SOON_S)))
+        if error.status == TOO_MANY:
+            headers.append(("Retry-After", str(LATER_S)))
         if error.status == NO_ROOM:
             bistros = self._bistro.event.bistros
             headers.append(("Retry-After", str(AGAIN_S)))

@@ -9,6 +9,7 @@ import socket
 import time
 
 import pytest
+from instances.interpreter_steps import n_steps
 
 from datacollect.bistro.http import connections, web
 from datacollect.bistro.http.config import Listening
@@ -144,6 +145,41 @@ def test_the_oldest_idle_one_of_whoever_has_most_gives_way(listener, monkeypatch
         near.close()
         far.close()
     assert (listener.places.n_going, listener.places.n_taken) == (0, 5)
+
+
+class Waiting:
+    """A connection that waits since then."""
+
+    def __init__(self, since_s: float) -> None:
+        self.since_s = since_s
+
+
+@pytest.mark.parametrize("n_each", [1, 3])
+def test_who_gives_way_is_found_as_fast_among_many_addresses(n_each):
+    """An attacker with a /48 has 65 536 of them; counted in steps of the interpreter."""
+
+    def asked(n: int) -> tuple[int, float]:
+        idle = connections.Idle()
+        for i in range(n_each * n):
+            idle.add(f"{i % n}", i, Waiting(float(i)))
+        for i in range(n // 2):
+            idle.remove(f"{i}", i)
+
+        def come() -> None:
+            for _ in range(5):
+                idle.remove(f"{n - 1}", n - 1)
+                idle.add(f"{n - 1}", n - 1, Waiting(1e6))
+                assert idle.of_most()
+
+        # What was left behind by changes is put away once.
+        assert idle.of_most()
+        steps = n_steps(come)
+        return steps, next(iter(idle.of_most().values())).since_s
+
+    (few, first_of_few), (many, first_of_many) = asked(20), asked(1000)
+    assert many <= 1.5 * few + 200
+    # Of those that have as many, the one that came first, which nobody has taken out.
+    assert (first_of_few, first_of_many) == (10.0, 500.0)
 
 
 def test_those_that_give_way_and_are_open_still_are_few(listener, monkeypatch):

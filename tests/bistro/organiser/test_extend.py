@@ -173,3 +173,16 @@ def test_changes_that_are_none_are_refused(services, capsys, tmp_path):
     with pytest.raises(ProblemError, match="organiser's"):
         extending.extend("event.toml", "other.key", deadline=LATER)
     assert not list(tmp_path.glob("*.txt"))
+
+
+def test_event_of_an_older_kind_is_not_extended(services, capsys, tmp_path):
+    """Nothing serves it any more: no log would ever publish what is signed."""
+    older = event_bytes().replace(b"datacollect-event/2", b"datacollect-event/1")
+    (tmp_path / "event.toml").write_bytes(older)
+    command = ["event", "extend", "event.toml", "--key", "organiser.key", "--deadline", LATER]
+    assert run(command) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "event.toml: format must be datacollect-event/2, got datacollect-event/1" in said
+    assert "`datacollect event new` makes one of today's" in said
+    assert not any(services.notes.values())
+    assert not list(tmp_path.glob("*.txt"))

@@ -21,6 +21,7 @@ from instances.events import (
 from instances.handing_pages import CONTEXT, served
 from instances.watched_pages import wait_until
 
+from datacollect.bistro.formats.custody.collected import collected_text
 from datacollect.bistro.formats.custody.verdicts import Verdict
 from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.event.file import read_event
@@ -76,15 +77,21 @@ def resigned(found: LogProof) -> LogProof:
     )
 
 
-def collected() -> str:
-    said = Verdict(EVENT.id, ENTRY, "collected").data
-    return proof(entry=said, log=EVENT.verdicts.name, service="verdicts").data.decode()
+def collected(why: str = "", shown: str | None = None) -> str:
+    """The proof that it was collected; of a draft that counts again `why` is the other's entry.
+
+    `shown`: what the line beside it says instead.
+    """
+    said = Verdict(EVENT.id, ENTRY, "collected", why)
+    found = proof(entry=said.data, log=EVENT.verdicts.name, service="verdicts")
+    return collected_text(found, said if shown is None else replace(said, why=shown))
 
 
 def word(key="s0", index=0):
     return acknowledge(LOG, ENTRY, index, DEADLINE_S - 60, key_of(key))
 
 
+OTHER = "ab" * 32
 # Witnesses sign a second apart, the third makes the time: two seconds after the first.
 CASES = {
     "in time": RECEIPT.with_more(proofs=[proof()]),
@@ -103,6 +110,20 @@ CASES = {
     "a word alone": RECEIPT.with_more(acknowledgements=[word()]),
     "another's word": RECEIPT.with_more(acknowledgements=[word("s1")], proofs=[proof()]),
     "collected": replace(RECEIPT.with_more(proofs=[proof()]), collected=collected()),
+    "collected again": replace(RECEIPT.with_more(proofs=[proof()]), collected=collected(OTHER)),
+    "collected again, and what else there was is not said": replace(
+        RECEIPT.with_more(proofs=[proof()]), collected=collected(OTHER, "")
+    ),
+    "collected again, and something else is said": replace(
+        RECEIPT.with_more(proofs=[proof()]), collected=collected(OTHER, "cd" * 32)
+    ),
+    "collected, and something is said beside it": replace(
+        RECEIPT.with_more(proofs=[proof()]), collected=collected("", OTHER)
+    ),
+    "collected, and what nobody reads is said beside it": replace(
+        RECEIPT.with_more(proofs=[proof()]),
+        collected=collected().replace("@v1\n", "@v1\nextra anything\n"),
+    ),
     "another's verdict": replace(
         RECEIPT.with_more(proofs=[proof()]), collected=proof().data.decode()
     ),

@@ -616,6 +616,41 @@ def test_what_the_page_keeps_is_gone_on_with_by_the_command(
     assert told["held_by"] in ("north", "south")
 
 
+@pytest.mark.slow
+def test_bistro_that_has_nothing_for_ever_is_left_for_one_that_takes_the_file(
+    context, world, both_bistros, person
+):
+    tried, taking = [], []
+    statuses = {"POST": 201, "PATCH": 204, "HEAD": 200, "OPTIONS": 204}
+    headers = {
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Allow-Methods": "POST, PATCH, HEAD, DELETE",
+        "Access-Control-Allow-Headers": "*",
+        "Access-Control-Expose-Headers": "Location, Upload-Offset",
+        "Location": "a",
+        "Upload-Offset": "0",
+    }
+
+    def answer(route):
+        """The first that is asked takes all it is sent, and says that it has nothing."""
+        place, method = urlsplit(route.request.url).port, route.request.method
+        if not taking:
+            taking.append(place)
+        if place != taking[0]:
+            route.continue_()
+            return
+        tried.append(method)
+        route.fulfill(status=statuses[method], headers=headers)
+
+    context.route("**/tus/**", answer)
+    page = opened(context, world)
+    hand_in(page, person)
+    wait_for_line(page, HELD)
+    # Five tries.
+    assert tried.count("PATCH") == 5
+    leave(page)
+
+
 # What the destination says ---------------------------------------------------------------------
 
 
@@ -637,10 +672,12 @@ def say_verdict(context, world, word, why=""):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("other", ["", "ab" * 32])
 def test_what_is_collected_is_said_to_be_and_stands_in_the_receipt(
-    context, world, both_bistros, person
+    context, world, both_bistros, person, other
 ):
-    say_verdict(context, world, "collected")
+    """Also of a draft that another has superseded, and that counts again."""
+    say_verdict(context, world, "collected", other)
     page = opened(context, world)
     hand_in(page, person)
     wait_for_line(page, "and collected by")

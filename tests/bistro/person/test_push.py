@@ -11,7 +11,10 @@ from instances.events import key_of
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.person.pushing import (
+    LEAST_GAIN_BYTES,
+    MORE_BYTES,
     MOST_FAILURES,
+    MOST_WAIT_S,
     Begin,
     End,
     Look,
@@ -106,13 +109,99 @@ def test_only_the_bistros_own_word_on_these_bytes_counts(event, receipt):
         assert core.troubles == ["north: its receipt does not count"]
 
 
-def test_bistro_that_never_takes_a_byte_is_given_up(event, receipt):
-    core = pushing(event, receipt, [0])
-    n_steps = 0
-    while core.step is not None:
-        core.take(at(0, 201) if isinstance(core.step, Begin | Look) else Answer(409, b""))
+def gone(step):
+    return Answer(404, b"")
+
+
+def elsewhere(step):
+    return Answer(409, b"")
+
+
+def redirected(step):
+    return Answer(307, b"", None, {"location": "/tus/a"})
+
+
+def put_off(step):
+    return Answer(429, b"", 5.0)
+
+
+def failing(step):
+    return Answer(503, b"", 60.0)
+
+
+def silent(step):
+    return None
+
+
+def at_zero(step):
+    return at(0)
+
+
+def back_and_forth(step):
+    """Where it was sent from, and less, in turn."""
+    return at(0 if step.offset else 10)
+
+
+def byte_by_byte(step):
+    return at(step.offset + 1)
+
+
+@pytest.mark.parametrize("size", [1000, 10**9])
+@pytest.mark.parametrize(
+    "answer_to_send",
+    [gone, elsewhere, redirected, put_off, failing, silent, at_zero, back_and_forth, byte_by_byte],
+)
+def test_bistro_that_takes_nothing_is_given_up_for_the_next_whatever_it_answers(
+    event, receipt, answer_to_send, size
+):
+    core = Pushing(event, receipt, [0, 1], Payload(size, bytes(32)))
+    n_steps, waited_s, offset = 0, 0.0, 0
+    while core.step is not None and core.step.bistro == 0:
+        waited_s += core.wait_s
+        if isinstance(core.step, Send):
+            answer = answer_to_send(core.step)
+            if answer is not None and "upload-offset" in answer.headers:
+                offset = int(answer.headers["upload-offset"])
+        else:
+            answer = at(offset, 201 if isinstance(core.step, Begin) else 200)
+        core.take(answer, sent_bytes=1)
         n_steps += 1
         assert n_steps < 20
+    assert core.step is not None
+    assert waited_s <= MOST_FAILURES * MOST_WAIT_S
+    assert len(core.troubles) == 1
+
+
+def test_bistro_that_takes_a_little_each_time_costs_no_more_than_all_twice(event, receipt):
+    """By its word it has enough more each time; what it is sent has an end."""
+    size = 10**9
+    core = Pushing(event, receipt, [0, 1], Payload(size, bytes(32)))
+    core.take(at(0, 201))
+    sent_bytes = 0
+    while isinstance(core.step, Send):
+        sent_bytes += size - core.step.offset
+        core.take(at(core.step.offset + LEAST_GAIN_BYTES), sent_bytes=size - core.step.offset)
+    assert core.step.bistro == 1
+    assert sent_bytes <= 3 * size + MORE_BYTES
+
+
+def test_connection_that_is_cut_often_and_takes_some_each_time_comes_to_its_end(event, receipt):
+    size = 100 * LEAST_GAIN_BYTES
+    core = Pushing(event, receipt, [0, 1], Payload(size, bytes(32)))
+    core.take(at(0, 201))
+    for n in range(1, 100):
+        core.take(None, "cut", LEAST_GAIN_BYTES)
+        core.take(at(n * LEAST_GAIN_BYTES, 200))
+        assert core.step == Send(0, "/tus/a", n * LEAST_GAIN_BYTES)
+
+
+def test_bistro_that_wants_to_be_left_alone_is_waited_for_within_limits(event, receipt):
+    core = pushing(event, receipt, [0, 1])
+    core.take(Answer(429, b"", 7.0))
+    assert (core.step, core.wait_s) == (Begin(0, len(DATA)), 7.0)
+    core.take(Answer(429, b"", MOST_WAIT_S + 1))
+    assert core.step == Begin(1, len(DATA))
+    assert "asked again in 61 s" in core.troubles[0]
 
 
 def test_forgotten_upload_begins_again(event, receipt):

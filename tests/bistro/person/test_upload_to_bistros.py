@@ -11,6 +11,7 @@ import pyrage
 import pytest
 from instances.bistros import NAMES, rows_with_certificates, run_bistro
 from instances.events import key_of, ticket_of
+from instances.lying_bistro import lying_bistro
 from instances.timestamping import World, until
 
 from datacollect.bistro.formats.assignment.loads import BistroLoad, Loads
@@ -28,7 +29,8 @@ from datacollect.bistro.formats.custody.verdicts import (
 from datacollect.bistro.formats.receipt.receipt import read_receipt
 from datacollect.bistro.formats.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.formats.sealing.sealed import open_sealed
-from datacollect.bistro.person import delivering
+from datacollect.bistro.person import delivering, pushing
+from datacollect.bistro.person.pushing import MOST_FAILURES
 from datacollect.bistro.person.sending import Sender
 from datacollect.bistro.person.verify_receipt import verify_receipt
 from datacollect.commands.main import run
@@ -124,6 +126,25 @@ def test_file_waits_for_a_bistro_and_is_then_held_by_the_one_that_is_there(
     # It is not sent again, though nobody is there any more.
     assert run(ARGUMENTS[:-1]) == 0
     assert "held by south since" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_bytes", [10, 3_000_000])
+def test_bistro_that_has_nothing_for_ever_is_left_for_one_that_takes_the_file(
+    world, person, capsys, monkeypatch, n_bytes
+):
+    monkeypatch.setattr(pushing, "AGAIN_S", 0.01)
+    (person / "a.bin").write_bytes(bytes(n_bytes))
+    files = [world.folder / f"north.{ending}" for ending in ("pem", "key")]
+    with lying_bistro(port_of(world, "north"), *files) as lying:
+        code, told = uploaded(capsys, "--ticket", "my.ticket")
+        assert (code, told["held_by"]) == (1, None)
+        assert "north: takes less than it is sent" in told["troubles"]
+        assert lying.asked == ["POST", *["PATCH"] * MOST_FAILURES]
+        with ExitStack() as held:
+            run_bistro(world, "south", held)
+            code, told = uploaded(capsys)
+            assert (code, told["held_by"]) == (0, "south")
 
 
 @pytest.mark.slow

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from instances.events import owner_key, owner_of
+from instances.interpreter_steps import n_steps
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S
 from datacollect.bistro.formats.custody.verdicts import Covered
@@ -15,15 +17,17 @@ from datacollect.bistro.formats.event.event import Bistro, Event
 from datacollect.bistro.formats.event.statements import give_up_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
+from datacollect.bistro.upload_server import core as accepting
 from datacollect.bistro.upload_server import messages as told
 from datacollect.bistro.upload_server import requests
 from datacollect.bistro.upload_server.core import (
+    AHEAD_S,
     BATCH_AFTER_S,
     EMPTY_S,
     LEAST_CLAIM_BYTES,
+    LEAST_PIECE_BYTES,
     MORE_PIECES,
     MOST_SPOILT,
-    SPARE_BYTES,
     Accepting,
 )
 from datacollect.bistro.upload_server.messages import (
@@ -38,6 +42,7 @@ from datacollect.bistro.upload_server.messages import (
     Release,
     Tell,
 )
+from datacollect.bistro.upload_server.room import SPARE_BYTES
 
 EVENT = Event(
     *(b"e" * 32, "An event", "UTC", 0, 1000, 10, 2000, 3000, "", (), "tickets", "last"),
@@ -292,12 +297,12 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     push(core, "b", 40, 100)
     covered = Covered(EVENT.id, "north", 1, 9, (range(9),), 0)
     note = requests.CoveredSaid(7, 5.0, covered)
-    assert core.handle(note) == [Release((), (), 5.0)]
+    assert core.handle(note) == [Release((), (), 5.0, 0)]
     assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
-    assert core.handle(note) == [Release((), (), 5.0)]  # b goes on in it
+    assert core.handle(note) == [Release((), (), 5.0, 0)]  # b goes on in it
     push(core, "b", 60, 100, offset=40, now_s=11.0)
     core.handle(told.Settled(("a", "b")))
-    assert core.handle(note) == [Release((0,), (), 5.0), Drop((0,))]
+    assert core.handle(note) == [Release((0,), (), 5.0, 0), Drop((0,))]
     assert core.stored_bytes == 60
     other = Covered(EVENT.id, "south", 1, 9, (range(9),), 0)
     assert core.handle(requests.CoveredSaid(7, 5.0, other))[0].status == 403
@@ -326,7 +331,7 @@ def test_who_touches_each_segment_with_a_byte_keeps_none_of_them():
     touched(core, 5)
     assert core.stored_bytes == 5 * 101
     all_of_it = covered_of(*range(9), now_s=100.0)
-    assert core.handle(all_of_it) == [Release((), (), 100.0)]
+    assert core.handle(all_of_it) == [Release((), (), 100.0, 0)]
     carried = core.handle(told.Ticked(100.0, DISK))
     assert carried == [Carry("slow", i, 5, i, 1) for i in range(5)]
     assert core.handle(told.Ticked(100.5, DISK)) == []
@@ -377,7 +382,7 @@ def test_a_word_on_segments_says_nothing_of_batches_that_come_later():
     assert CloseBatch(1, 60.0, 2) in core.handle(told.Ticked(60.0))
     before = Covered(EVENT.id, "north", 1, 1, (range(9),), 1)
     done = core.handle(requests.CoveredSaid(7, 70.0, before))
-    assert done == [Release((0,), (), 70.0), Drop((0,))]
+    assert done == [Release((0,), (), 70.0, 1), Drop((0,))]
     after = replace(before, n_batches=2, time_s=2)
     assert Drop((1,)) in core.handle(requests.CoveredSaid(7, 71.0, after))
 
@@ -416,12 +421,12 @@ def collected(core, n_segments):
 def test_what_was_collected_stays_for_its_time():
     core = core_of(keep_s=100.0)
     collected(core, 2)
-    assert core.handle(covered_of(0)) == [Release((0,), (), 50.0)]
+    assert core.handle(covered_of(0)) == [Release((0,), (), 50.0, 0)]
     # It counts as room, and waits for nobody.
     assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 30.0)
     assert core.free_bytes(DISK) == 900
     # The same word again changes nothing of when it was said first.
-    assert core.handle(covered_of(0, now_s=60.0)) == [Release((), (), 60.0)]
+    assert core.handle(covered_of(0, now_s=60.0)) == [Release((), (), 60.0, 0)]
     assert core.handle(told.Ticked(149.0)) == []
     assert core.handle(told.Ticked(150.0)) == [Drop((0,))]
     assert (core.stored_bytes, core.released_bytes) == (100, 0)
@@ -463,12 +468,63 @@ def test_destination_that_has_lost_its_disk_needs_again_what_it_had_covered():
     core = core_of(keep_s=100.0)
     collected(core, 2)
     core.handle(covered_of(0, 1, time_s=40))
-    # A note that is older than the last takes nothing back.
-    assert core.handle(covered_of(time_s=39)) == [Release((), (), 50.0)]
-    assert core.handle(covered_of(1, time_s=60)) == [Release((), (0,), 50.0)]
+    assert core.handle(covered_of(1, time_s=60)) == [Release((), (0,), 50.0, 60)]
+    # A word that is older than the last lets nothing go, nor takes anything back.
+    for older in (covered_of(0, 1, time_s=40), covered_of(time_s=59)):
+        (refused,) = core.handle(older)
+        assert refused.status == 409
     assert (core.stored_bytes, core.released_bytes, core.oldest_s) == (100, 100, 10.0)
     assert core.handle(told.Ticked(150.0)) == [Drop((1,))]
-    assert core.handle(covered_of(0, time_s=70, now_s=160.0))[0] == Release((0,), (), 160.0)
+    assert core.handle(covered_of(0, time_s=70, now_s=160.0))[0] == Release((0,), (), 160.0, 70)
+
+
+def test_word_of_times_to_come_does_not_silence_the_next_ones():
+    core = core_of(keep_s=100.0)
+    collected(core, 1)
+    (refused,) = core.handle(covered_of(0, time_s=60 + int(AHEAD_S), now_s=50.0))
+    assert (refused.status, core.last_contact_s) == (409, None)
+    assert core.handle(covered_of(0, time_s=50, now_s=50.0)) == [Release((0,), (), 50.0, 50)]
+
+
+def busy(n):
+    """A bistro with so many uploads being pushed, segments of each kind, and no more room."""
+    kept = Kept(
+        segment=2 * n,
+        closed={i: (100, float(i)) for i in range(2 * n)},
+        released=dict.fromkeys(range(n), 0.0),
+        spoilt_bytes={(i.to_bytes(16, "big"), bytes(32)): 5 for i in range(n)},
+    )
+    core = Accepting(EVENT, "north", 300 * n + 210, EXPIRE_S, kept, Nothing(), 1e9)
+    for i in range(n):
+        create(core, wish_of(salt=i, ticket=i), f"u{i}")
+        core.handle(told.WriteAsked(i, f"u{i}", 0, 100))
+        core.handle(told.Arrived(i, 0.0, 10 if i else 9))
+    return core
+
+
+WISHES = [wish_of(salt=10**9 + i, ticket=10**9 + i) for i in range(4)]
+MEASURED = {
+    "a block": lambda core: core.handle(told.Arrived(7, 1.0, 20)),
+    "a push that begins": lambda core: core.handle(told.WriteAsked(10**9, "u7", 10, 9)),
+    "a look": lambda core: core.handle(told.LookAsked(10**9, "u7")),
+    "one that is given up": lambda core: end(core, "u7", salt=7),
+    "one that begins": lambda core: create(core, WISHES[0], "v0", request=10**9),
+    "one that has no room": lambda core: [
+        create(core, each, "v", now_s=EMPTY_S, request=10**9)
+        for each in (replace(WISHES[1], size=10**9), replace(WISHES[2], size=10**9))
+    ],
+    "how it is": lambda core: (core.oldest_s, core.free_bytes(DISK)),
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_what_anybody_may_ask_for_costs_as_much_however_many_there_are(name):
+    """Counted in steps of the interpreter, which no other load of the machine changes."""
+    few, many = busy(20), busy(500)
+    for core in (few, many):
+        assert core.oldest_s == float(len(core._room.released))  # looked for once
+    few_steps, many_steps = (n_steps(lambda c=core: MEASURED[name](c)) for core in (few, many))
+    assert many_steps <= 1.5 * few_steps + 100
 
 
 STEPS = st.lists(
@@ -616,6 +672,54 @@ def test_pieces_are_not_arbitrarily_small():
         assert isinstance(push(core, "a", 1, offset + 1, offset)[-1], Tell)
     (refused,) = core.handle(told.WriteAsked(9, "a", MORE_PIECES, 1))
     assert refused.status == 403
+
+
+def in_pieces(core, n, wish, *, is_wrong):
+    """Push so many bytes one by one, and give them up, or have their checksums be wrong."""
+    if isinstance(create(core, wish, "p")[-1], Refuse):
+        return False
+    for offset in range(n):
+        at = 0 if is_wrong else offset
+        core.handle(told.WriteAsked(9, "p", at, 1))
+        core.handle(told.Arrived(9, 0.0, 1))
+        core.handle(told.WriteEnded(9, 0.0, b"", is_wrong=is_wrong))
+    end(core, "p")
+    return True
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_pieces_that_are_given_up_are_not_endless_either(is_wrong):
+    """Each takes a row and a place in an index, however small it is."""
+    core, wish = core_of(10**9), wish_of(b"x" * 10**6)
+    most = MORE_PIECES + 10**6 // LEAST_PIECE_BYTES
+    n_cycles = 0
+    while in_pieces(core, most, wish, is_wrong=is_wrong):
+        n_cycles += 1
+        assert n_cycles <= MOST_SPOILT + 1
+    assert n_cycles == MOST_SPOILT + 1
+    assert kinds(create(core, wish_of(salt=1), "b"))[-1] is Tell
+    # What a start knows of it counts as well.
+    spoilt = {wish.budget: 10}, {wish.budget: MOST_SPOILT * most + 1}
+    kept = Kept(spoilt_bytes=spoilt[0], spoilt_pieces=spoilt[1])
+    again = Accepting(EVENT, "north", 10**9, EXPIRE_S, kept, Nothing())
+    assert create(again, wish, "p")[-1].status == 403
+
+
+def test_of_too_many_that_are_under_way_who_was_silent_longest_gives_way(monkeypatch):
+    monkeypatch.setattr(accepting, "MOST_UNDER_WAY", 3)
+    core = core_of(10**9)
+    for i in range(3):
+        create(core, wish_of(salt=i, ticket=i + 1), f"u{i}", now_s=float(i))
+    push(core, "u0", 10, 10, now_s=3.0)
+    done = create(core, wish_of(salt=3, ticket=4), "u3", now_s=EMPTY_S)
+    assert Forget("u0") not in done
+    assert kinds(done)[-1] is Tell
+    done = create(core, wish_of(salt=4, ticket=5), "u4", now_s=EMPTY_S + 1.0)
+    assert Forget("u1") in done
+    done = create(core, wish_of(salt=5, ticket=6), "u5", now_s=EMPTY_S + 2.0)
+    assert Forget("u2") in done
+    done = create(core, wish_of(salt=6, ticket=7), "u6", now_s=EMPTY_S + 3.0)
+    assert Forget("u0") in done
 
 
 def test_what_is_unfinished_ends_with_the_time_of_collecting():

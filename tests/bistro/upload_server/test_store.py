@@ -154,13 +154,13 @@ def test_what_was_promised_outlives_a_kill_at_every_step(tmp_path, event):
 def test_what_was_collected_is_known_as_such_after_a_restart(tmp_path, event):
     with closing(opened(tmp_path, event)) as store:
         work(store, event, {})
-        store.add(Release((0, 1), (), 7.0))
-        store.add(Release((), (1,), 9.0))
+        store.add(Release((0, 1), (), 7.0, 6))
+        store.add(Release((), (1,), 9.0, 8))
         store.commit(store.take())
     with closing(opened(tmp_path, event)) as again:
         kept = again.kept(1000.0)
         assert kept.released == {0: 7.0}
-        assert kept.last_contact_s == 9.0
+        assert (kept.last_contact_s, kept.told_s) == (9.0, 8)
         again.add(Drop((0,)))
         again.commit(again.take())
         kept = again.kept(1001.0)
@@ -195,4 +195,6 @@ def test_what_was_sent_and_given_up_is_known_after_a_restart(tmp_path, event):
             store.add(action, data if isinstance(action, Append) else b"")
         store.commit(store.take())
     with closing(opened(tmp_path / "up", event)) as again:
-        assert again.kept(1.0).spoilt_bytes == {(b"t" * 16, wish.commitment.entry): 100}
+        kept = again.kept(1.0)
+        assert kept.spoilt_bytes == {(b"t" * 16, wish.commitment.entry): 100}
+        assert kept.spoilt_pieces == {(b"t" * 16, wish.commitment.entry): 1}

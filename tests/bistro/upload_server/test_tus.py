@@ -115,9 +115,12 @@ def test_interrupted_push_goes_on_where_it_was_cut(event, north):
         ("Content-Type", PUSH),
         ("Upload-Offset", "0"),
         ("Content-Length", str(len(DATA))),
+        ("Expect", "100-continue"),
     ):
         connection.putheader(name, value)
-    connection.endheaders(DATA[:70_000])
+    connection.endheaders()
+    assert connection.sock.recv(100).startswith(b"HTTP/1.1 100 ")  # it has begun
+    connection.send(DATA[:70_000])
     offset = -1
     while offset < 1:  # what was cut before it came is not there
         time.sleep(0.05)
@@ -299,6 +302,30 @@ def test_destination_says_what_may_go(event, north, tmp_path):
         time.sleep(0.2)
     assert client.facts()["last_contact_s"] is not None
     assert not [*(tmp_path / "north-uploads/served/segments").iterdir()]
+
+
+def test_older_word_that_comes_again_lets_nothing_go_also_after_a_restart(event, tmp_path):
+    """Who has heard it repeats it, once the destination has lost its disk and needs all again."""
+    key, now_s = key_of("verdicts"), int(time.time())
+
+    def note(time_s, *segments):
+        return Covered(event.id, "north", 1, 9, segments, time_s).signed(event, key).data
+
+    before, since = note(now_s - 10, range(9)), note(now_s)
+    with running_bistro(tmp_path, keep_s=0.0) as (client, _):
+        assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
+        assert client.ask("POST", "/covered", since)[0] == 200
+        client.close()
+    # Its segment is closed by the start: by the older word it would go at once.
+    for _ in range(2):
+        with running_bistro(tmp_path, keep_s=0.0) as (client, _):
+            contact_s = client.facts()["last_contact_s"]
+            assert client.ask("POST", "/covered", before)[0] == 409
+            assert client.facts()["last_contact_s"] == contact_s
+            assert client.facts()["stored_bytes"] == len(DATA)
+            assert client.ask("POST", "/covered", since)[0] == 200
+            client.close()
+    assert held(tmp_path, event)
 
 
 @pytest.mark.slow

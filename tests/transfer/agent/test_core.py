@@ -295,6 +295,25 @@ def test_whoever_promises_a_body_and_sends_none_gives_way_as_well(tmp_path):
     assert closed_for(agent, 4, "192.0.2.2", 20.0) == 1
 
 
+def test_whoever_sends_a_byte_now_and_then_gives_way_where_nothing_speaks_for_him(tmp_path):
+    """He grows no younger by it; once all has come, he holds his place."""
+    agent = core(tmp_path, sessions=2, sessions_per_address=2, new_per_s=1e6)
+    for number in (1, 2):
+        at_work(agent, number, f"192.0.2.{number}")
+        agent.handle(events.PlaceHeld(at(0), number, False))
+        agent.handle(events.Passed(at(5), number, 1, 0))
+    agent.handle(events.PlaceHeld(at(5), 1, True))
+    assert closed_for(agent, 3, "192.0.2.3", 5.0) == 2
+    # The next request holds it again from its beginning.
+    agent.handle(events.PlaceHeld(at(5), 1, False))
+    agent.handle(events.Sent(at(5), 1, 0))
+    agent.handle(events.HandedOver(at(6), 1))
+    agent.handle(events.Ended(at(6), 2, ""))
+    agent.handle(events.Ended(at(6), 3, ""))
+    at_work(agent, 4, "192.0.2.4", 6.0)
+    assert closed_for(agent, 5, "192.0.2.5", 8.0) is None
+
+
 def test_those_that_give_way_and_do_not_end_are_few(tmp_path):
     agent = core(tmp_path, sessions=500, sessions_per_address=500, new_per_s=1e6)
     assert [accepted(agent, i, "192.0.2.1") for i in range(500)] == [None] * 500

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.event.statements import is_by_key, push_statement
@@ -72,6 +72,13 @@ class Wish:
         return self.sha256 != self.commitment.ciphertext_sha256
 
 
+class SignedWish(NamedTuple):
+    """An upload for which all have signed, and a proof that nobody has looked at."""
+
+    wish: Wish
+    proof: LogProof
+
+
 class LateError(RefusedError):
     """A proof is of after the deadline, as far as that is known here."""
 
@@ -94,7 +101,21 @@ class Admission:
         self._checkpoints: dict[bytes, ProvedTime] = {}
 
     def wish_of(self, metadata: str, size: int, now_s: float) -> Wish:
-        """Return what may begin.
+        """Return what may begin: `signed_wish`, of which the proof counts.
+
+        Raises
+        ------
+        LateError
+            It was not in time, and nothing else is wrong with its proof.
+        RefusedError
+            It may not; the status says why.
+        """
+        signed = self.signed_wish(metadata, size, now_s)
+        self.require_in_time(signed)
+        return signed.wish
+
+    def signed_wish(self, metadata: str, size: int, now_s: float) -> SignedWish:
+        """Return what may begin if its proof counts, which costs most to see.
 
         Parameters
         ----------
@@ -109,8 +130,6 @@ class Admission:
 
         Raises
         ------
-        LateError
-            It was not in time, and nothing else is wrong with its proof.
         RefusedError
             It may not; the status says why.
         """
@@ -137,8 +156,7 @@ class Admission:
         said = push_statement(event.id, self._bistro_key, commitment.entry, sha256, size, number)
         signature = self._owners(values, commitment.owner, said)
         holder = self._holders(values, ticket, said)
-        self._require_in_time(proof, commitment.entry)
-        return Wish(commitment, size, sha256, signature, number, holder)
+        return SignedWish(Wish(commitment, size, sha256, signature, number, holder), proof)
 
     def _owners(self, values: Mapping[str, bytes], owner: bytes | None, said: bytes) -> bytes:
         """Return the owner's signature, without which nothing more is looked at."""
@@ -151,7 +169,9 @@ class Admission:
             )
         return signature
 
-    def _require_in_time(self, proof: LogProof, entry: bytes) -> None:
+    def require_in_time(self, signed: SignedWish) -> None:
+        """Raise `RefusedError` where a proof does not count, `LateError` where it came late."""
+        proof, entry = signed.proof, signed.wish.commitment.entry
         found = self._time(proof)
         if found.time_s is None:
             raise RefusedError(f"the proof does not count: {found.why_not}", 403)

@@ -7,7 +7,14 @@ import { amendmentsOf, verdictOn } from "./services.js";
 import { markOf } from "./marks.js";
 import { prove } from "./proving.js";
 import { push } from "./pushing.js";
-import { collectedTime, emptyReceipt, holderOf, readVerdict, receiptTime } from "./receipt.js";
+import {
+  collectedText,
+  collectedTime,
+  emptyReceipt,
+  holderOf,
+  readVerdict,
+  receiptTime,
+} from "./receipt.js";
 import { handInStatement, publicOf, sign } from "./statements.js";
 import { sleep } from "./waiting.js";
 
@@ -292,7 +299,9 @@ export class Handing {
         if (found && (found.word !== item.verdict?.word || found.why !== item.verdict.why)) {
           const { proof, ...verdict } = found;
           item.verdict = verdict;
-          if (verdict.word === "collected") item.receipt.collected = proof;
+          if (verdict.word === "collected") {
+            item.receipt.collected = collectedText(proof, verdict.why);
+          }
           if (verdict.why === DOES_NOT_OPEN && !item.anew) item.state = "lost";
           await save(item);
           continue;

@@ -3,11 +3,14 @@ import { Upload } from "tus-js-client";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { hex, joined, unhex, utf8 } from "./bytes.js";
 import { entryOf } from "./commitment.js";
+import { Gain } from "./gain.js";
 import { holderOf } from "./receipt.js";
 import { giveUpStatement, signText } from "./statements.js";
 import { metadataText } from "./wish.js";
 
 const RETRY_MS = [0, 1000, 2000, 4000, 8000];
+// Besides what fails at the server: another offset, somebody else at work, too many requests.
+const AGAIN = [409, 423, 429];
 // A bistro that takes no byte and says nothing for so long is left for the next one.
 const STALL_MS = 60_000;
 // So much goes with the request that begins: a refusal of more would come too late.
@@ -38,15 +41,17 @@ async function giveUp(url, item, event) {
 function toOne(bistro, item, ciphertext, event, save, progressed) {
   const url = `${bistro.url}/tus/`;
   const metadata = metadataText(item, event, bistro);
+  const gain = new Gain(ciphertext.size, RETRY_MS.length);
   let watch;
   const pushed = new Promise((resolve, reject) => {
     let token = null;
+    const leave = (words) => {
+      upload.abort();
+      reject(new Error(words));
+    };
     const alive = () => {
       clearTimeout(watch);
-      watch = setTimeout(() => {
-        upload.abort();
-        reject(new Error("does not answer"));
-      }, STALL_MS);
+      watch = setTimeout(() => leave("does not answer"), STALL_MS);
     };
     const upload = new Upload(ciphertext, {
       endpoint: url,
@@ -60,6 +65,7 @@ function toOne(bistro, item, ciphertext, event, save, progressed) {
       storeFingerprintForResuming: false,
       onProgress: (sent) => {
         alive();
+        gain.sentUpTo(sent);
         progressed(bistro.name, sent / Math.max(ciphertext.size, 1));
       },
       onUploadUrlAvailable: () => {
@@ -70,12 +76,20 @@ function toOne(bistro, item, ciphertext, event, save, progressed) {
         });
       },
       onShouldRetry: ({ originalResponse }) => {
+        gain.failed();
         const status = originalResponse?.getStatus() ?? 0;
-        return status < 400 || status === 409 || status === 423 || (status >= 500 && status !== 507);
+        const isAgain = AGAIN.includes(status) || (status >= 500 && status !== 507);
+        return !gain.isOver && (status < 400 || isAgain);
       },
-      onAfterResponse: (_, response) => {
+      onAfterResponse: (request, response) => {
         alive();
         token = response.getHeader("Datacollect-Receipt") ?? token;
+        const offset = Number(response.getHeader("Upload-Offset") ?? NaN);
+        if (response.getStatus() >= 300 || Number.isNaN(offset)) return;
+        gain.has(offset);
+        // It was sent all that was left.
+        if (request.getMethod() === "PATCH" && offset < ciphertext.size) gain.failed();
+        if (gain.isOver) leave("takes less than it is sent");
       },
       onSuccess: () => (token ? resolve(token) : reject(new Error("has all and signs nothing"))),
       onError: ({ originalResponse, message }) => {

@@ -1,5 +1,5 @@
 // Receipts: what proves, without any network, what was handed in and by when.
-import { base64, textOf, unhex, utf8 } from "./bytes.js";
+import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
 import { entryOf } from "./commitment.js";
 import { amended, latest } from "./event.js";
 import { isSigned, tokenPayload, unverifiedPayload } from "./notes.js";
@@ -88,10 +88,24 @@ export function readVerdict(answer, entry, event) {
   return { word, why, time: found.time, proof };
 }
 
+const PROOF = "c2sp.org/tlog-proof@v1\n";
+const EXTRA = /^c2sp\.org\/tlog-proof@v1\nextra ([^\n]*)\n/;
+
+// What a receipt keeps of the proof that an entry was collected. `why`: the entry that had superseded
+// it where it counts again, which stands in the line of a proof that is for whoever uses it.
+export function collectedText(proof, why) {
+  const rest = proof.replace(EXTRA, PROOF).slice(PROOF.length);
+  return `${PROOF}${why ? `extra ${base64.encode(unhex(why))}\n` : ""}${rest}`;
+}
+
 export function collectedTime(proof, entry, event) {
   if (!proof || !event.verdicts) return undefined;
-  const said = utf8(`datacollect-verdict/1\n${event.id}\n${entry}\ncollected\n`);
   try {
+    const why = hex(base64.decode(EXTRA.exec(proof)?.[1] ?? ""));
+    const word = why ? `collected: ${why}` : "collected";
+    const said = utf8(`datacollect-verdict/1\n${event.id}\n${entry}\n${word}\n`);
+    // One text for one meaning.
+    if (collectedText(proof, why) !== proof) return undefined;
     return timeIn(event.verdicts.log, readProof(proof), said, event).time;
   } catch {
     return undefined;

@@ -125,7 +125,8 @@ class AgentCore:
             Phase.RELAYING: ((events.Passed,), self._moved),
             Phase.TLS: (
                 (
-                    *(events.RequestRead, events.HandedOver, events.Malformed, events.BodyRead),
+                    *(events.RequestRead, events.HandedOver, events.PlaceHeld),
+                    *(events.Malformed, events.BodyRead),
                     *(events.Passed, events.Sent),
                 ),
                 self._tls,
@@ -319,17 +320,23 @@ class AgentCore:
         event: (
             events.RequestRead
             | events.HandedOver
+            | events.PlaceHeld
             | events.Malformed
             | events.BodyRead
             | events.Passed
             | events.Sent
         ),
     ) -> list[Action]:
+        if isinstance(event, events.Passed) and not session.holds_place:
+            return []  # a byte now and then makes nobody younger
         session.active_s = event.now.monotonic_s
         if isinstance(event, events.Passed):
             return []
         if isinstance(event, events.HandedOver):
-            session.busy = session.is_handed_over = True
+            session.busy = session.is_handed_over = session.holds_place = True
+            return []
+        if isinstance(event, events.PlaceHeld):
+            session.holds_place = event.holds
             return []
         if isinstance(event, events.Malformed):
             facts = {**session.facts(), "status": event.status, "why": event.why}

@@ -110,6 +110,15 @@ class HandedOver:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceHeld:
+    """A handler has said whether what it does holds the connection's place against others."""
+
+    now: ClockReading
+    session: int
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Malformed:
     """Malformed request over TLS; it is being refused."""
 
@@ -187,6 +196,7 @@ Event: TypeAlias = (
     | Passed
     | RequestRead
     | HandedOver
+    | PlaceHeld
     | Malformed
     | BodyRead
     | Sent

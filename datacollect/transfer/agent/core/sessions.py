@@ -64,6 +64,8 @@ class AgentSession:
         The request whose body is being read.
     is_handed_over : bool
         Whether a handler of the agent's has answered it: it needs no ticket.
+    holds_place : bool
+        Whether the handler that answers has not said that others may have the place meanwhile.
     gives_way : bool
         Whether it was told to end because another needed its place.
     """
@@ -85,6 +87,7 @@ class AgentSession:
     set_aside_bytes: int = 0
     asked: RequestRead | None = None
     is_handed_over: bool = False
+    holds_place: bool = True
     gives_way: bool = False
 
     def may_give_way(self, now_s: float) -> bool:
@@ -93,7 +96,7 @@ class AgentSession:
             self.place is Admission.INSIDE
             and self.ticket is None
             and self.phase in (Phase.FIRST_BYTE, Phase.HEAD, Phase.TLS)
-            and (not self.busy or now_s - self.active_s >= SILENT_S)
+            and (not self.busy or not self.holds_place or now_s - self.active_s >= SILENT_S)
         )
 
     def enter(self, phase: Phase, now_s: float) -> None:

@@ -32,6 +32,10 @@ class Exchange(Protocol):
     body_bytes: int
 
     @property
+    def address(self) -> str:
+        """Whom it is counted for, see `origin_of`; empty where nobody knows."""
+
+    @property
     def beside_collectors(self) -> bool:
         """Whether somebody collects at this host, or through it, now."""
 
@@ -52,6 +56,13 @@ class Exchange(Protocol):
         self, status: int, headers: Sequence[tuple[str, str]] = (), body: bytes = b""
     ) -> None:
         """Answer, once; where the body was not read to its end, the session ends."""
+
+    def hold_place(self, holds: bool) -> None:
+        """Say whether the connection's place is held against others where places are short.
+
+        It is from the beginning. Who waits for the body of somebody for whom nothing speaks should
+        say that it is not, until it has come.
+        """
 
     def cut(self, why: str) -> None:
         """End the connection; what waits for it fails."""

@@ -15,6 +15,7 @@ import blake3
 import h11
 
 from datacollect.errors import RefusedError, TransferError
+from datacollect.net.addresses import origin_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.http_heads import MOST_HEAD_BYTES
 from datacollect.net.tcp_info import tcp_info
@@ -81,6 +82,11 @@ class _Handed:
         self._deadline = Deadline(STALL_S)
 
     @property
+    def address(self) -> str:
+        """Whom it is counted for."""
+        return self._session.address
+
+    @property
     def beside_collectors(self) -> bool:
         """Whether somebody collects at this host, or through it, now."""
         return self._session.beside_collectors
@@ -105,6 +111,10 @@ class _Handed:
     ) -> None:
         """Answer, once."""
         self._session.answer_handed(status, headers, body, last=self._left_bytes > 0)
+
+    def hold_place(self, holds: bool) -> None:
+        """Say whether the connection's place is held against others."""
+        self._session.hold_place(holds)
 
     def cut(self, why: str) -> None:
         """End the connection."""
@@ -149,6 +159,14 @@ class TlsSession:
         self._failures: dict[str, str] = {}  # see `SegmentReader`
         self._all_headers: dict[str, str] = {}  # of the request under way
         self.at_end: dict[str, Callable[[], None]] = {}  # by name
+
+    @property
+    def address(self) -> str:
+        """Whom the session is counted for; empty where it has just ended."""
+        try:
+            return origin_of(str((self._tls or self._plain).getpeername()[0]))
+        except OSError:
+            return ""
 
     @property
     def beside_collectors(self) -> bool:
@@ -327,6 +345,10 @@ class TlsSession:
         """Have a handler answer; what it raises ends the session."""
         self._shell.tell(events.HandedOver(self._shell.now(), self._number))
         handler(_Handed(self, asked, self._all_headers))
+
+    def hold_place(self, holds: bool) -> None:
+        """Say whether what a handler does holds the place against others."""
+        self._shell.tell(events.PlaceHeld(self._shell.now(), self._number, holds))
 
     def next_of_body(self, deadline: Deadline) -> bytes:
         """Return what comes next of a request's body; empty: its end."""
