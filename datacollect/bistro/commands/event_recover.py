@@ -64,7 +64,7 @@ def recover(
         if as_json:
             emit_json({**asdict(found), "log": _tree(found.log)})
         else:
-            _show(found.log)
+            _show(found.log, SUCCESSOR)
             _show_register(found)
         return 0 if found.log.goes_on else 1
     assert service is not None
@@ -74,7 +74,7 @@ def recover(
     if as_json:
         emit_json({"log": _tree(log)})
     else:
-        _show(log)
+        _show(log, OTHER_SERVICE)
         note_text("what was handed in with each ticket is not known any more: quotas begin anew")
     return 0 if log.goes_on else 1
 
@@ -94,7 +94,15 @@ def _tree(log: Rebuilt) -> dict[str, Any]:
     return {**asdict(log), "goes_on": log.goes_on, "is_dead": log.is_dead}
 
 
-def _show(log: Rebuilt) -> None:
+# What is left where a log is dead, and no other mirror is to be had.
+OTHER_SERVICE = "or people go on with another service"
+SUCCESSOR = (
+    "or make a key for another log with `datacollect keys new`, have the organiser name it with "
+    "`datacollect event extend --verdicts`, and run this again with that key"
+)
+
+
+def _show(log: Rebuilt, remedy: str) -> None:
     emit_text(
         f"{log.log}: {log.size:,} entries; {log.n_before:,} were here, {log.n_filled:,} come from "
         "receipts"
@@ -106,7 +114,7 @@ def _show(log: Rebuilt) -> None:
     elif log.is_dead:
         emit_text(
             "it never goes on: too many witnesses have signed what nobody holds. Name another "
-            "mirror; what it has proved stands, and it can be read"
+            f"mirror; {remedy}. What it has proved stands, and it can be read"
         )
     else:
         emit_text(f"whether it goes on is not known: {log.quorum} witnesses must sign; ask again")
@@ -114,6 +122,10 @@ def _show(log: Rebuilt) -> None:
 
 def _show_register(found: Recovered) -> None:
     emit_text(f"{found.n_said:,} entries had a verdict, {found.n_proved:,} are proved by receipts")
+    if found.n_taken_over:
+        emit_text(f"it begins with {found.n_taken_over:,} entries of the log before it")
+    if found.n_to_say_again:
+        emit_text(f"{found.n_to_say_again:,} verdicts are not in it: they are logged again")
     if found.n_beside:
         emit_text(f"{found.n_beside:,} stand by these proofs alone: the log does not hold them")
     emit_text(

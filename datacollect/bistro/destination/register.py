@@ -670,6 +670,30 @@ class Register:
                     ((each.entry, each.word, each.why) for each in some),
                 )
 
+    def log_again(self, last: Mapping[bytes, Verdict]) -> int:
+        """Have verdicts logged again that the log does not hold; return how many.
+
+        Parameters
+        ----------
+        last : mapping of bytes to Verdict
+            The last word of the log on each entry.
+        """
+        n, after = 0, b""
+        while page := self._db.rows(
+            "SELECT entry, word, why FROM entries WHERE is_logged = 1 AND entry > ? ORDER BY entry "
+            "LIMIT ?",
+            (after, MOST_AT_ONCE),
+        ):
+            after = page[-1][0]
+            absent = [row[0] for row in page if last.get(row[0]) != Verdict(self._event.id, *row)]
+            with self._db.transaction():
+                self._db.many(
+                    "UPDATE entries SET is_logged = 0 WHERE entry = ?",
+                    ((entry,) for entry in absent),
+                )
+            n += len(absent)
+        return n
+
     def judge_said(self, *, is_final: bool) -> None:
         """Let stand what was said before of entries that were not judged again.
 

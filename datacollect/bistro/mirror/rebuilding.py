@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.auditor.log_reading import Asks
     from datacollect.bistro.formats.event.event import Event, Witness
+    from datacollect.bistro.formats.log.checkpoints import Checkpoint
     from datacollect.bistro.formats.log.notes import NoteSignature
     from datacollect.bistro.formats.log.proofs import LogProof
     from datacollect.bistro.formats.log.tree import Nodes
@@ -150,7 +151,7 @@ def rebuild(
     with ExitStack() as stack:
         held = Held(folder)
         store = stack.enter_context(closing(LogStore(held, log.text)))
-        scratch = stack.enter_context(_scratch(folder.parent))
+        scratch = stack.enter_context(scratch_beside(folder))
         n_before, copy = store.kept().n_entries, LogCopy(Path(scratch), log, event)
         pushed = gather(copy, event, mirrors) if mirrors else None
         n_filled = fill(copy, proofs or {}, event)
@@ -169,11 +170,12 @@ def rebuild(
     )
 
 
-def _scratch(beside: Path) -> tempfile.TemporaryDirectory[str]:
+def scratch_beside(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Return a folder beside another, which goes when it is left."""
     try:
-        return tempfile.TemporaryDirectory(prefix=".recover-", dir=beside)
+        return tempfile.TemporaryDirectory(prefix=".recover-", dir=folder.parent)
     except OSError as error:
-        raise not_written(beside, error) from error
+        raise not_written(folder.parent, error) from error
 
 
 @dataclass(frozen=True)
@@ -285,7 +287,7 @@ def write_log(
         The folder holds other entries.
     """
     beyond = () if pushed is None else pushed.leaves
-    _write_entries(chain(copy.leaves(), beyond), store)
+    write_entries(chain(copy.leaves(), beyond), store)
     growing, leaves = Growing(Edge(), []), copy.leaves()
     sizes = copy.sizes()
     while some := [*islice(sizes, MOST_HEADS)]:
@@ -298,10 +300,15 @@ def write_log(
     if pushed is not None and growing.edge.size < pushed.head.checkpoint.size:
         for leaf in pushed.leaves:
             growing.append(leaf)
-        signed = sign_checkpoint(pushed.head.checkpoint, key)
-        head_of_all = StoreHead(growing.edge.size, signed.data, tuple(growing.taken()))
-        store.store_tiles(head_of_all)
-        store.store_head(head_of_all)
+        write_head(growing, pushed.head.checkpoint, key, store)
+
+
+def write_head(growing: Growing, checkpoint: Checkpoint, key: PrivateKey, store: LogStore) -> None:
+    """Write the checkpoint of a tree that no witness has signed yet, and what tiles are new."""
+    signed = sign_checkpoint(checkpoint, key)
+    head = StoreHead(growing.edge.size, signed.data, tuple(growing.taken()))
+    store.store_tiles(head)
+    store.store_head(head)
 
 
 def _heads(head: SignedCheckpoint, event: Event, key: PrivateKey) -> tuple[StoreHead, Publish]:
@@ -312,7 +319,14 @@ def _heads(head: SignedCheckpoint, event: Event, key: PrivateKey) -> tuple[Store
     return StoreHead(size, own.data, ()), Publish(size, head.note.data, time_s)
 
 
-def _write_entries(leaves: Iterator[bytes], store: LogStore) -> None:
+def write_entries(leaves: Iterator[bytes], store: LogStore) -> None:
+    """Write entries into a log's folder, whose beginning they go on with.
+
+    Raises
+    ------
+    ProblemError
+        The folder holds other entries.
+    """
     at, n_held = 0, store.kept().n_entries
     while some := [*islice(leaves, MOST_ROWS)]:
         held = store.entries(at, at + len(some))

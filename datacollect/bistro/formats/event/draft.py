@@ -68,10 +68,10 @@ def complete(
     tree.setdefault("quorum", default_quorum(len(_rows(tree, "witnesses"))))
     for i, row in enumerate(_rows(tree, "services")):
         if "key" in row:
-            _give_log(row, f"services[{i}]", random_bytes)
+            give_log(row, f"services[{i}]", random_bytes)
     verdicts = tree.get("verdicts")
     if isinstance(verdicts, dict) and "key" in verdicts:
-        _give_log(verdicts, "verdicts", random_bytes)
+        give_log(verdicts, "verdicts", random_bytes)
     for row, key in _named_files(tree):
         row[key] = certificates.get(row[key], row[key])
     tree = {key: as_text(value) for key, value in tree.items()}
@@ -113,7 +113,14 @@ def _rows(tree: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def _give_log(row: dict[str, Any], place: str, random_bytes: Callable[[int], bytes]) -> None:
+def give_log(row: dict[str, Any], place: str, random_bytes: Callable[[int], bytes]) -> None:
+    """Give a row the verifier key of a fresh log in the place of the public `key` that it names.
+
+    Raises
+    ------
+    ProblemError
+        Its `url` or `key` is none.
+    """
     url = Url().read(row.get("url", ""), f"{place}.url")
     key = PublicKey().read(row.pop("key"), f"{place}.key")
     # Fresh for each event: the log of one event must never be taken for that of another.

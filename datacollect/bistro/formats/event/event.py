@@ -48,6 +48,22 @@ class Authority:
 
 
 @dataclass(frozen=True)
+class EndedLog:
+    """A log of verdicts that an amendment has ended by naming another.
+
+    Attributes
+    ----------
+    log : VerifierKey
+    ended_s : int or None
+        By when that amendment stood in a log of the event, seconds since 1970; None: not known
+        here.
+    """
+
+    log: VerifierKey
+    ended_s: int | None
+
+
+@dataclass(frozen=True)
 class Event:
     """An event, amendments included where it was `amended`.
 
@@ -69,12 +85,15 @@ class Event:
     commitments_per_ticket : int
     services, witnesses, bistros, authorities : tuples
     verdicts : VerifierKey or None
+        The log of verdicts that is written now.
     verdicts_url : str or None
         Where the log of verdicts is read; None: people cannot ask it.
     revoked : frozenset of bytes
         Hashes of tickets that count no more.
     version : int
         Of its format: 1 is only read, nothing is handed in any more.
+    ended_verdicts : tuple of EndedLog
+        Logs of verdicts before it, the oldest first: what they had proved by then stands.
     """
 
     id: bytes
@@ -100,6 +119,7 @@ class Event:
     revoked: frozenset[bytes] = frozenset()
     verdicts_url: str | None = None
     version: int = 2
+    ended_verdicts: tuple[EndedLog, ...] = ()
 
     @property
     def is_signed_for(self) -> bool:
