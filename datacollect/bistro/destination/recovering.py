@@ -25,15 +25,14 @@ from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import verdict_time
-from datacollect.bistro.formats.receipt.receipt import MOST_BYTES, read_receipt
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.http.published import Saved, amendments_of
 from datacollect.bistro.log_service.store import LogStore
 from datacollect.bistro.mirror.mirror import require_mirrors
 from datacollect.bistro.mirror.rebuilding import rebuild
+from datacollect.bistro.mirror.receipts import receipts_in
 from datacollect.bistro.mirror.succeeding import begin, entries_of_ended, holding
-from datacollect.bistro.person.items import RECEIPT_SUFFIX
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.tls import web_context
@@ -190,25 +189,18 @@ def _proofs(
     folder: Path | None, event: Event, report: Callable[[str], None]
 ) -> Iterator[tuple[bytes, LogProof]]:
     """Yield the verdicts that receipts prove, as their log has them, each with its proof."""
-    if folder is None:
-        return
-    if not folder.is_dir():
-        raise ProblemError(f"{document_name(folder)}: no such folder; name that of the receipts")
-    for path in sorted(folder.rglob(f"*{RECEIPT_SUFFIX}")):
+    for name, receipt in () if folder is None else receipts_in(folder, report):
+        if receipt.collected is None:
+            continue
         try:
-            if path.stat().st_size > MOST_BYTES:
-                raise ProblemError(f"{document_name(path)}: is too long for a receipt")
-            receipt = read_receipt(read_bytes(path), document_name(path))
-            if receipt.collected is None:
-                continue
-            proof = LogProof.parse(receipt.collected.encode(), document_name(path))
-        except (OSError, ProblemError) as error:
+            proof = LogProof.parse(receipt.collected.encode(), name)
+        except ProblemError as error:
             report(str(error))
             continue
         verdict = collected_verdict(receipt.collected, event.id, receipt.entry)
         why_not = verdict_time(proof, verdict.data, event).why_not
         if why_not:
-            report(f"{document_name(path)}: does not prove that it was collected: {why_not}")
+            report(f"{name}: does not prove that it was collected: {why_not}")
         else:
             yield verdict.data, proof
 

@@ -20,6 +20,7 @@ from datacollect.bistro.formats.event import strength
 from datacollect.bistro.formats.log.checkpoints import (
     MOST_CHECKPOINT_BYTES,
     SIZE_STOP,
+    Checkpoint,
     SignedCheckpoint,
     cosigned_times,
     sign_checkpoint,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.auditor.log_reading import Asks
     from datacollect.bistro.formats.event.event import Event, Witness
-    from datacollect.bistro.formats.log.checkpoints import Checkpoint
     from datacollect.bistro.formats.log.notes import NoteSignature
     from datacollect.bistro.formats.log.proofs import LogProof
     from datacollect.bistro.formats.log.tree import Nodes
@@ -86,7 +86,7 @@ class Rebuilt:
     size : int
         That it holds now.
     n_filled : int
-        Of these, entries that no mirror has, from proofs that people hold.
+        Of these, entries that no mirror has, from what people hold.
     witnesses : tuple of WitnessSaid
     quorum, n_believed : int
         So many witnesses make it count; where so many miss entries it takes nothing more.
@@ -120,6 +120,7 @@ def rebuild(
     mirrors: Sequence[str],
     proofs: Mapping[bytes, LogProof] | None = None,
     tls: ssl.SSLContext | None = None,
+    words: Mapping[int, bytes] | None = None,
 ) -> Rebuilt:
     """Make the folder of a log again from mirrors, or bring an older copy of it up to date.
 
@@ -136,6 +137,8 @@ def rebuild(
         By entry: what people hold, verified. Entries that no mirror has are taken from there.
     tls : ssl.SSLContext, optional
         By which witnesses are verified.
+    words : mapping of int to bytes, optional
+        Entries that the log has acknowledged to people, by their places.
 
     Raises
     ------
@@ -155,6 +158,7 @@ def rebuild(
         n_before, copy = store.kept().n_entries, LogCopy(Path(scratch), log, event)
         pushed = gather(copy, event, mirrors) if mirrors else None
         n_filled = fill(copy, proofs or {}, event)
+        pushed, n_by_words = acknowledged(copy, pushed, words or {}, key)
         write_log(copy, event, key, store, pushed)
         if store.kept().head is None:
             raise ProblemError(f"{folder}: holds no checkpoint; name a mirror with --from")
@@ -163,7 +167,7 @@ def rebuild(
         log.name,
         n_before,
         max(copy.size, n_before, 0 if pushed is None else pushed.head.checkpoint.size),
-        n_filled,
+        n_filled + n_by_words,
         said,
         event.quorum,
         strength.n_believed(event),
@@ -184,6 +188,11 @@ class Pushed:
 
     head: SignedCheckpoint
     leaves: tuple[bytes, ...]
+
+    def beyond(self, size: int) -> tuple[bytes, ...]:
+        """Return the entries behind so many of the log."""
+        first = self.head.checkpoint.size - len(self.leaves)
+        return self.leaves[max(size - first, 0) :]
 
 
 def gather(copy: LogCopy, event: Event, mirrors: Sequence[str]) -> Pushed | None:
@@ -270,6 +279,28 @@ def fill(copy: LogCopy, proofs: Mapping[bytes, LogProof], event: Event) -> int:
     return copy.size - first
 
 
+def acknowledged(
+    copy: LogCopy, pushed: Pushed | None, words: Mapping[int, bytes], key: PrivateKey
+) -> tuple[Pushed | None, int]:
+    """Add entries that the log has acknowledged behind all that is held, as far as none is missing.
+
+    Whether witnesses have signed just these, they say themselves. Returns how many there are, too.
+    """
+    leaves = [] if pushed is None else [*pushed.beyond(copy.size)]
+    n_held = max(copy.size, 0) + len(leaves)
+    n = 0
+    while n_held + n in words:
+        leaves.append(words[n_held + n])
+        n += 1
+    if not n:
+        return pushed, 0
+    growing = Growing(*copy.edge())
+    for leaf in leaves:
+        growing.append(leaf)
+    head = Checkpoint(copy.log.name, growing.edge.size, growing.edge.root())
+    return Pushed(SignedCheckpoint(head, sign_checkpoint(head, key)), tuple(leaves)), n
+
+
 def write_log(
     copy: LogCopy,
     event: Event,
@@ -286,7 +317,7 @@ def write_log(
     ProblemError
         The folder holds other entries.
     """
-    beyond = () if pushed is None else pushed.leaves
+    beyond = () if pushed is None else pushed.beyond(copy.size)
     write_entries(chain(copy.leaves(), beyond), store)
     growing, leaves = Growing(Edge(), []), copy.leaves()
     sizes = copy.sizes()
@@ -298,7 +329,7 @@ def write_log(
         store.store_tiles(StoreHead(growing.edge.size, b"", tuple(growing.taken())))
         store.restore(_heads(head, event, key) for head in heads)
     if pushed is not None and growing.edge.size < pushed.head.checkpoint.size:
-        for leaf in pushed.leaves:
+        for leaf in beyond:
             growing.append(leaf)
         write_head(growing, pushed.head.checkpoint, key, store)
 
