@@ -179,7 +179,7 @@ def extend(
     if done.amendments is not None:
         note(f"for who verifies receipts: {done.amendments}")
     if done.logs:
-        note("for the files of the witnesses, who start again; then `datacollect event recover`:")
+        note("for the files of the witnesses, who start again:")
         emit(f"logs = {toml_text(list(done.logs))}")
     return done.exit_code
 

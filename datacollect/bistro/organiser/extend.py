@@ -128,10 +128,10 @@ def extend(
     """
     found = read_event(read_bytes(event), document_name(event))
     changes = _changes(deadline, revoke, bistros)
-    if not changes and verdicts is None:
-        raise ProblemError("say what changes: --deadline, --revoke, --bistros or --verdicts")
     if verdicts_url is not None and verdicts is None:
         raise ProblemError("--verdicts-url is of a new log of verdicts; give its key by --verdicts")
+    if not changes and verdicts is None:
+        raise ProblemError("say what changes: --deadline, --revoke, --bistros or --verdicts")
     private = read_private_key(key)
     saved = Saved(found, event, Path(event).parent)
     tls = web_context()

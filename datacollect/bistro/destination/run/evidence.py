@@ -30,10 +30,6 @@ FRESH_FOR_S = 3600
 MOST_NAMED = 100
 
 RUN = "`datacollect event run` goes on"
-WITH_ITS_LOG = (
-    f"{RUN} once witnesses sign; where they never do, `datacollect event recover` says so, and "
-    "what is left"
-)
 UPLOAD_AGAIN = "ask its person to run `datacollect upload` again, until files are collected no more"
 SEND_AGAIN = "ask its person to run `datacollect upload --elsewhere`"
 FROM_COPY = (
@@ -383,7 +379,7 @@ def _judged(unlogged: _Tally, moved: _Tally) -> list[Lack]:
             f"{counted(unlogged.n, 'verdict')}: not in the log of verdicts that enough witnesses "
             "have signed"
         )
-        found.append(unlogged.lack("not published", "the destination", text, WITH_ITS_LOG))
+        found.append(unlogged.lack("not published", "the destination", text, RUN))
     if moved.n:
         text = (
             f"{counted(moved.n, 'entry', 'entries')}: refused as late, and in time since the "
