@@ -16,7 +16,7 @@ from datacollect.bistro.formats.event.amendments import (
     read_amendment,
     sign_amendment,
 )
-from datacollect.bistro.formats.event.draft import give_log
+from datacollect.bistro.formats.event.draft import fresh_log
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.kinds import Url
 from datacollect.bistro.formats.event.tickets import Ticket, token_hash
@@ -175,15 +175,15 @@ def _successor(
     key: str, url: str | None, event: Event, earlier: Sequence[Amendment]
 ) -> dict[str, str]:
     """Return the table of a log of verdicts; of a key that has one already, that one."""
-    before = amended(event, earlier).verdicts_url
-    key = PublicKey().read(key, "--verdicts")
-    where = Url().read(url or before or "", "--verdicts-url")
+    now, key = amended(event, earlier), PublicKey().read(key, "--verdicts")
+    where = now.verdicts_url if url is None else Url().read(url, "--verdicts-url")
+    table = {} if where is None else {"url": where}
     for each in earlier:
         if each.verdicts is not None and (each.verdicts.key, each.verdicts_url) == (key, where):
-            return {"log": each.verdicts.text, "url": where}
-    row = {"key": key, "url": where}
-    give_log(row, "--verdicts", os.urandom)
-    return row
+            return {"log": each.verdicts.text, **table}
+    origin = "" if now.verdicts is None else now.verdicts.name
+    host = where.split("/")[2] if where is not None else origin.partition("/")[0] or "verdicts"
+    return {"log": fresh_log(host, key, os.urandom).text, **table}
 
 
 def _changes(

@@ -20,6 +20,8 @@ from datacollect.net.kinds import PublicKey
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from datacollect.bistro.formats.log.notes import VerifierKey
+
 ORIGIN_BYTES = 8
 TIMES = ("opens", "deadline", "collect_until", "keep_until")
 
@@ -68,10 +70,10 @@ def complete(
     tree.setdefault("quorum", default_quorum(len(_rows(tree, "witnesses"))))
     for i, row in enumerate(_rows(tree, "services")):
         if "key" in row:
-            give_log(row, f"services[{i}]", random_bytes)
+            _give_log(row, f"services[{i}]", random_bytes)
     verdicts = tree.get("verdicts")
     if isinstance(verdicts, dict) and "key" in verdicts:
-        give_log(verdicts, "verdicts", random_bytes)
+        _give_log(verdicts, "verdicts", random_bytes)
     for row, key in _named_files(tree):
         row[key] = certificates.get(row[key], row[key])
     tree = {key: as_text(value) for key, value in tree.items()}
@@ -113,16 +115,15 @@ def _rows(tree: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def give_log(row: dict[str, Any], place: str, random_bytes: Callable[[int], bytes]) -> None:
-    """Give a row the verifier key of a fresh log in the place of the public `key` that it names.
-
-    Raises
-    ------
-    ProblemError
-        Its `url` or `key` is none.
-    """
+def _give_log(row: dict[str, Any], place: str, random_bytes: Callable[[int], bytes]) -> None:
     url = Url().read(row.get("url", ""), f"{place}.url")
     key = PublicKey().read(row.pop("key"), f"{place}.key")
-    # Fresh for each event: the log of one event must never be taken for that of another.
-    host = url.split("/")[2]
-    row["log"] = log_key(f"{host}/{random_bytes(ORIGIN_BYTES).hex()}", key).text
+    row["log"] = fresh_log(url.split("/")[2], key, random_bytes).text
+
+
+def fresh_log(host: str, key: str, random_bytes: Callable[[int], bytes]) -> VerifierKey:
+    """Return the verifier key of a log with an origin of its own, below a host's name.
+
+    The log of one event must never be taken for that of another.
+    """
+    return log_key(f"{host}/{random_bytes(ORIGIN_BYTES).hex()}", key)
