@@ -24,7 +24,10 @@ NUMBERS = re.compile(
     r"|BytesPerS|Price)\b"
 )
 # Results, which nobody builds by hand; what is said of a problem's parts.
-RESULTS = {"Comparison", "Explanation", "Parcel", "Pulled", "Report", "Run", "Schedule", "Verdicts"}
+RESULTS = {
+    *("Advisory", "Comparison", "Explanation", "Parcel", "Pulled", "Report", "Run", "Schedule"),
+    "Verdicts",
+}
 
 HOSTS = ("S", "K", "D")
 RATES = [[0, 5.0, 7.0], [0, 0, 6.0], [0, 0, 0]]

@@ -58,6 +58,7 @@ def _verdicts() -> dc.Verdicts:
 
 
 MADE = {
+    "Advisory": lambda: dc.advise(PROBLEM),
     "Bottleneck": lambda: PLAN.bottleneck,
     "Comparison": lambda: dc.compare(PROBLEM),
     "Experiment": lambda: dc.Experiment.from_dict(EXPERIMENT, scenario=SCENARIO),
@@ -86,6 +87,7 @@ MADE = {
 }
 # The line of each whose class writes one.
 LINES = {
+    "Advisory": "<Advisory: take direct; direct 2 s, relays 2 s>",
     "Comparison": "<Comparison: direct 2 s, best-path 2 s, coordinated 2 s, lower bound 2 s>",
     "Experiment": "<Experiment 'rates': 37 settings in 1 treatment, fluid, at most 2 seeds each>",
     "NewLinks": "<NewLinks: 40 links, 1 period>",
@@ -102,7 +104,7 @@ LINES = {
 # What ends a cell of a notebook, and shows itself there.
 SHOWN = (
     *("Problem", "Schedule", "Explanation", "Comparison", "Run", "Pulled", "Report"),
-    *("Progress", "Scenario", "Experiment"),
+    *("Progress", "Scenario", "Experiment", "Advisory"),
 )
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from datacollect.bistro.destination.register import KeptFile
+    from datacollect.bistro.destination.losses import KeptFile
     from datacollect.bistro.formats.custody.verdicts import Verdict
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.mirror.rebuilding import Rebuilt
@@ -141,12 +141,12 @@ def recover_destination(
         verdict = read_verdict(entry, event.id)
         last.setdefault(verdict.entry, verdict)
     with closing(Register(config.register, now, Place.of(config.folder))) as register:
-        n_forgotten = register.forget_absent(
+        n_forgotten = register.losses.forget_absent(
             lambda file, kept: _is_here(config.folder, file, kept),
             lambda bistro, n: (config.folder / "segments" / bistro / segment_name(n)).exists(),
         )
-        register.take_said(last.values())
-        n_again = register.log_again(last)
+        register.losses.take_said(last.values())
+        n_again = register.losses.log_again(last)
     return Recovered(log, len(proofs), len(beside), n_forgotten, len(last), n_taken_over, n_again)
 
 

@@ -75,8 +75,8 @@ class Amendment:
         The log of verdicts that succeeds the one before.
     verdicts_url : str or None
         Where that is read.
-    time_s : int or None
-        By when it stood in a log of the event, seconds since 1970; None: not known here.
+    published_s : int or None
+        By when a log had published it; None: nobody has looked.
     """
 
     number: int
@@ -86,7 +86,7 @@ class Amendment:
     entry: bytes
     verdicts: VerifierKey | None = None
     verdicts_url: str | None = None
-    time_s: int | None = None
+    published_s: int | None = None
 
 
 def sign_amendment(event: Event, changes: dict[str, Any], number: int, key: PrivateKey) -> bytes:
@@ -175,8 +175,10 @@ def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
     The latest deadline counts, and of logs of verdicts that of the highest number.
     """
     for each in sorted(amendments, key=lambda each: (each.number, each.entry)):
+        since = () if each.published_s is None else ((h, each.published_s) for h in each.revoked)
         event = replace(
             event,
+            revoked_since=event.revoked_since.union(since),
             deadline_s=max(event.deadline_s, each.deadline_s or 0),
             revoked=event.revoked | each.revoked,
             bistros=event.bistros + each.bistros,
@@ -186,7 +188,7 @@ def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
                 event,
                 verdicts=each.verdicts,
                 verdicts_url=each.verdicts_url,
-                ended_verdicts=(*event.ended_verdicts, EndedLog(event.verdicts, each.time_s)),
+                ended_verdicts=(*event.ended_verdicts, EndedLog(event.verdicts, each.published_s)),
             )
     return event
 

@@ -162,9 +162,9 @@ def published(
             )
         else:
             before = found.get(amendment.entry)
-            if before is not None and before.time_s is not None:
-                times.append(before.time_s)
-            found[amendment.entry] = replace(amendment, time_s=min(times))
+            if before is not None and before.published_s is not None:
+                times.append(before.published_s)
+            found[amendment.entry] = replace(amendment, published_s=min(times))
     return list(found.values())
 
 

@@ -65,7 +65,7 @@ def naming(number: int, log: VerifierKey):
     """Return the amendment of a number that names a log of verdicts; it stood there by then."""
     table = {"log": log.text, "url": f"https://verdicts{number}.example"}
     note = sign_amendment(COLLECTED, {"verdicts": table}, number, ORGANISER)
-    return replace(read_amendment(note, COLLECTED), time_s=1000 * number)
+    return replace(read_amendment(note, COLLECTED), published_s=1000 * number)
 
 
 def test_logs_of_verdicts_succeed_each_other_in_the_order_of_their_amendments():
