@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events misbehaving explore mutants agent collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -112,6 +112,9 @@ faults: $(VENV)/.installed-test ## fail the n-th call of pulls, handing in, coll
 	$(BIN)/python tests/faults/bistro_run.py
 	$(BIN)/python tests/faults/destination_run.py
 	$(BIN)/python tests/faults/measure_run.py
+
+attacked-events: $(VENV)/.installed-test ## 10 000 simulated events with cheats beside honest people; goes on, an hour
+	PYTHONPATH=tests $(BIN)/python tests/bistro/simulation/test_attacked_event.py build/attacked-events.json
 
 # Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
 MISBEHAVING ?=

@@ -1,12 +1,14 @@
-"""An event from its draft to proofs of what became of every file, on this machine: three minutes.
+"""An event from its draft to proofs of what became of every file, on this machine: four minutes.
 
     python experiments/bistro_demo.py FOLDER
 
-Two services; four witnesses, of whom one dies and one backdates by an hour; three bistros on
+Two services, of which one acknowledges entries that it never logs, and uses the tickets that it
+hears at the other; four witnesses, of whom one dies and one backdates by an hour; three bistros on
 limited links, of which one is killed and comes back, and one drops a person's row from what it has
-signed; a destination that collects while people still push; 200 people, five of them in Chromium,
-some of whom are late. One has lost its sealed file, one never sends it, one finds no service. No
-root, no other host.
+signed; a destination that collects while people still push, and whose disk is lost midway: its log
+of verdicts is made again from a mirror, and its files are fetched once more; 200 people, five of
+them in Chromium, some of whom are late. One has lost its sealed file, one sends it only once the
+destination misses it, one finds no service. No root, no other host.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections import Counter
@@ -30,32 +33,52 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import page_people
-from timestamp_demo import Parties, begun, free_ports, shown
+from timestamp_demo import DATACOLLECT, Parties, begun, free_ports, shown
 
 import datacollect as dc
 from datacollect.bistro.formats.custody.batches import read_batch, sign_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.custody.segments import batch_name
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.formats.receipt.receipt import read_receipt
+from datacollect.bistro.formats.log.acknowledgement import acknowledge
+from datacollect.bistro.formats.log.commit import MOST_COMMIT_BYTES, read_commit
+from datacollect.bistro.formats.receipt.receipt import acknowledgements_body, read_receipt
+from datacollect.bistro.http.config import Listening
+from datacollect.bistro.http.exchange import JSON_TYPE, TEXT_TYPE, Reply
+from datacollect.bistro.http.web import WebServer, body_of, bound_socket
+from datacollect.net.http_asking import Asker
 from datacollect.net.keys import new_private_key, read_private_key, write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from aiohttp.web import BaseRequest
+
 N_PEOPLE, N_LATE = 200, 12
 # So many of them in a browser, on the event's page.
 N_BROWSERS = 5
-# By their numbers: who loses what was sealed, never sends it, finds no service.
+# By their numbers: who loses what was sealed, sends it at the end only, finds no service.
 N_IN_TIME = N_PEOPLE - N_LATE - 3
 LOST, SILENT, AWAY = N_IN_TIME, N_IN_TIME + 1, N_PEOPLE - 1
 AT_ONCE = 6
 # By name: what the bistro's link carries, bytes per second.
 LINKS = {"north": 4e6, "south": 2e6, "west": 1e6}
 LIAR, KILLED = "west", "north"
-DEADLINE_AFTER_S, COLLECTED_AFTER_S = 75, 60
+# Of the entries that it is asked to log, the lying service drops one of so many.
+ONE_OF = 4
+DEADLINE_AFTER_S, COLLECTED_AFTER_S = 90, 120
 MOST_BYTES = 200_000
+WIDTH = 78
+
+
+def say(text: str) -> None:
+    """Tell what happens, and when, in the event."""
+    first = f"{time.monotonic() - BEGAN_S:4.0f} s  "
+    print(textwrap.fill(first + text, WIDTH, subsequent_indent=" " * len(first)), flush=True)
+
+
+BEGAN_S = time.monotonic()
 
 
 class Link:
@@ -107,6 +130,65 @@ class Link:
                 await writer.drain()
         finally:
             writer.close()
+
+
+class LyingService:
+    """A service that drops entries that it acknowledges, and tries their tickets elsewhere.
+
+    Parameters
+    ----------
+    parties : Parties
+        Of whom it is the second service; its log is kept by an honest one behind it.
+    """
+
+    def __init__(self, parties: Parties) -> None:
+        self._log = read_event((parties.folder / "event.toml").read_bytes()).services[1].log
+        self._key = parties.service_keys[1]
+        self._other = f"http://127.0.0.1:{parties.service_ports[0]}"
+        self._outer_port, inner_port = parties.service_ports[1], free_ports(1)[0]
+        parties.service_ports[1] = inner_port
+        self._inner = f"http://127.0.0.1:{inner_port}"
+        self.n_asked, self.n_dropped, self.n_used_elsewhere = 0, 0, 0
+
+    @property
+    def name(self) -> str:
+        """The origin of its log."""
+        return self._log.name
+
+    def run(self) -> None:
+        """Serve, in a thread of its own."""
+
+        async def serve() -> None:
+            listening = Listening(("127.0.0.1", self._outer_port), None)
+            await WebServer(listening, self._handle).start(bound_socket(listening))
+            await asyncio.Event().wait()
+
+        asyncio.run(serve())
+
+    async def _handle(self, request: BaseRequest) -> Reply:
+        body = await body_of(request, MOST_COMMIT_BYTES) if request.method == "POST" else None
+        if request.path == "/commit" and body is not None:
+            self.n_asked += 1
+            if self.n_asked % ONE_OF == 0:
+                return await asyncio.to_thread(self._drop, body)
+        return await asyncio.to_thread(self._pass_on, request.path, body)
+
+    def _drop(self, body: bytes) -> Reply:
+        entry = read_commit(body).entries[0]
+        with Asker(self._other) as asker:
+            # What it has heard, word for word: another entry it cannot sign for.
+            taken = asker.post("/commit", body, JSON_TYPE).status == 200
+        self.n_used_elsewhere += taken
+        self.n_dropped += 1
+        word = acknowledge(self._log.name, entry, 0, int(time.time()), self._key)
+        return Reply(200, acknowledgements_body([word], is_list=False), JSON_TYPE)
+
+    def _pass_on(self, path: str, body: bytes | None) -> Reply:
+        with Asker(self._inner) as asker:
+            answer = asker.get(path) if body is None else asker.post(path, body, TEXT_TYPE)
+        content_type = answer.headers.get("content-type", TEXT_TYPE)
+        again_s = None if answer.retry_after_s is None else int(answer.retry_after_s)
+        return Reply(answer.status, answer.body, content_type, again_s)
 
 
 @dataclass
@@ -218,7 +300,7 @@ class People:
         """Have people hand in on the event's page, in Chromium; by `upload` where there is none."""
         numbers = [*numbers]
         if page_people.chromium_path() is None:
-            print("no Chromium here: they hand in by upload", flush=True)
+            say("no Chromium here: they hand in by upload")
             self.hand_in(numbers)
             return
         tickets = [self.folder / "tickets" / f"p{number}.ticket" for number in numbers]
@@ -252,65 +334,119 @@ class People:
         )
 
 
-def write_destination(folder: Path, port: int) -> None:
-    """Write the destination's file, and what it knows of links."""
-    links = "".join(
-        f'[[links]]\nfrom = "{name}"\nto = "D"\nbandwidth_bytes_per_s = {rate}\n'
-        for name, rate in LINKS.items()
-    )
-    (folder / "network.toml").write_text(
-        'format = "datacollect-collection/1"\ndestination = "D"\nkey = "collector.key"\n'
-        f"limits = {{ patience_s = 5 }}\n{links}"
-    )
-    (folder / "destination.toml").write_text(
-        'format = "datacollect-destination/1"\nkey = "verdicts.key"\ncollection = "network.toml"\n'
-        'identities = ["destination.identity"]\ntickets = "tickets"\nfolder = "collected"\n'
-        f'receipts = "people"\nlisten = "127.0.0.1:{port}"\nmethod = "coordinated"\nevery_s = 2\n'
-    )
+class Destination:
+    """Who collects: its files, its process, and the disk that it loses.
+
+    Parameters
+    ----------
+    folder : Path
+    port : int
+        At which it serves its log of verdicts.
+    """
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.url = folder, f"http://127.0.0.1:{port}"
+        links = "".join(
+            f'[[links]]\nfrom = "{name}"\nto = "D"\nbandwidth_bytes_per_s = {rate}\n'
+            for name, rate in LINKS.items()
+        )
+        (folder / "network.toml").write_text(
+            'format = "datacollect-collection/1"\ndestination = "D"\nkey = "collector.key"\n'
+            f"limits = {{ patience_s = 5 }}\n{links}"
+        )
+        (folder / "destination.toml").write_text(
+            'format = "datacollect-destination/1"\nkey = "verdicts.key"\n'
+            'collection = "network.toml"\nidentities = ["destination.identity"]\n'
+            'tickets = "tickets"\nfolder = "collected"\nreceipts = "people"\n'
+            f'listen = "127.0.0.1:{port}"\nmethod = "coordinated"\nevery_s = 2\n'
+            'mirrors = ["mirror"]\n'
+        )
+        (folder / "mirror").mkdir()
+
+    def begin(self) -> None:
+        """Start it, again too."""
+        run = ("event", "run", "event.toml", "--destination", "destination.toml")
+        self.running = begun(*run, folder=self.folder)
+
+    def standing(self) -> dict[str, Any]:
+        """Return how far the event is, as it says."""
+        path = self.folder / "collected/status.json"
+        empty: dict[str, Any] = {"collected": 0, "missing": {}, "n_verdicts": 0}
+        return json.loads(path.read_text()) if path.exists() else empty
+
+    def wait_for(self, wanted: int, *, is_all_read: bool = False) -> dict[str, Any]:
+        """Wait until so much is collected, or for so long; return how far the event is."""
+        until_s = time.monotonic() + COLLECTED_AFTER_S
+        while True:
+            found = self.standing()
+            is_there = found["collected"] >= wanted and found["n_verdicts"] >= wanted
+            is_read = not is_all_read or self.lacks_nothing_but_honesty()
+            if (is_there and is_read) or time.monotonic() > until_s:
+                return found
+            time.sleep(1)
+
+    def lacks_nothing_but_honesty(self) -> bool:
+        """Whether `event status` names nothing that is missing, but for who has lied."""
+        done = subprocess.run(
+            [DATACOLLECT, "event", "status", "destination.toml", "--json"],
+            cwd=self.folder,
+            check=False,
+            stdout=subprocess.PIPE,
+        )
+        return {each["kind"] for each in json.loads(done.stdout)["lacking"]} <= {"lie"}
+
+    def lose_disk(self) -> None:
+        """Kill it, and delete all that it had; make it again from the mirror."""
+        before = self.standing()
+        n_files = sum(path.is_file() for path in (self.folder / "collected/files").rglob("*"))
+        self.running.kill()
+        self.running.wait()
+        shutil.rmtree(self.folder / "collected")
+        say(
+            f"the destination's disk is lost: {n_files} files, its register, its log of "
+            f"{before['n_verdicts']} verdicts"
+        )
+        recover = ("event", "recover", "event.toml", "--destination", "destination.toml")
+        shown(*recover, "--from", "mirror", folder=self.folder)
+        self.begin()
 
 
 def hold(
-    folder: Path, deadline: datetime, bistros: Bistros, witness: subprocess.Popen[str]
+    folder: Path,
+    deadline: datetime,
+    bistros: Bistros,
+    witness: subprocess.Popen[str],
+    destination: Destination,
 ) -> tuple[People, str]:
     """Let people hand in, before and after the deadline; return them and whom the liar dropped."""
     people = People(folder)
     away = people.without_network(AWAY)
     half = N_IN_TIME // 2
-    print(f"{half} people hand in, {N_BROWSERS} in browsers", flush=True)
+    say(f"{half} people hand in, {N_BROWSERS} of them in browsers")
     with ThreadPoolExecutor(1) as beside:
         browsers = beside.submit(people.hand_in_by_browser, range(N_BROWSERS))
         people.hand_in(range(N_BROWSERS, half))
         browsers.result()
-    print(f"a witness dies, and {KILLED} is killed", flush=True)
+    say(f"a witness dies, and bistro {KILLED} is killed; {N_IN_TIME - half} more hand in")
     witness.kill()
     bistros.running[KILLED].kill()
     bistros.running[KILLED].wait()
-    print(f"{N_IN_TIME - half} more hand in meanwhile", flush=True)
-    people.hand_in(range(half, N_IN_TIME))
+    with ThreadPoolExecutor(1) as beside:
+        more = beside.submit(people.hand_in, range(half, N_IN_TIME))
+        destination.lose_disk()
+        more.result()
     people.hand_in([LOST, SILENT], commit_only=True)
     people.lose_sealed_file(LOST)
     bistros.begin(KILLED)
     wait_s = deadline.timestamp() + 3 - time.time()
-    print(f"the deadline passes in {max(wait_s, 0):.0f} s; {N_LATE} people are late", flush=True)
+    say(f"the deadline passes in {max(wait_s, 0):.0f} s; {N_LATE} people are late")
     time.sleep(max(wait_s, 0))
     people.hand_in([LOST])
     people.hand_in(range(SILENT + 1, AWAY))
     dropped = bistros.drop_a_row(folder / "people")
-    print(f"{LIAR} signs a batch anew, without the row of {dropped}", flush=True)
+    say(f"bistro {LIAR} signs a batch anew, without the row of {dropped}")
     people.outcomes[f"p{AWAY}"] = away.communicate()[0].decode().strip()
     return people, dropped
-
-
-def standing_at_the_end(folder: Path, wanted: int, within_s: float) -> dict[str, Any]:
-    """Wait until so much is collected, or for so long; return how far the event is."""
-    until_s = time.monotonic() + within_s
-    while True:
-        path = folder / "collected/status.json"
-        found = json.loads(path.read_text()) if path.exists() else {"collected": 0}
-        is_all = found["collected"] >= wanted and found["missing"]
-        if is_all or time.monotonic() > until_s:
-            return found
-        time.sleep(1)
 
 
 def verified(folder: Path) -> Counter[str]:
@@ -335,59 +471,54 @@ def main() -> None:
     folder = parser.parse_args().folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    began_s = time.monotonic()
     parties, bistros = Parties(folder), Bistros.made(folder)
     verdicts, collector = parties.key("verdicts"), parties.key("collector")
-    port = free_ports(1)[0]
+    destination = Destination(folder, free_ports(1)[0])
     deadline = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=DEADLINE_AFTER_S)
     parties.write_draft(
         deadline,
-        f'[verdicts]\nkey = "{verdicts.public}"\nurl = "http://127.0.0.1:{port}"\n'
-        + bistros.draft(),
+        f'[verdicts]\nkey = "{verdicts.public}"\nurl = "{destination.url}"\n' + bistros.draft(),
     )
-    shown(
-        *("event", "new", "draft.toml", "-o", "event.toml"),
-        *("--identity", "destination.identity", "--identity", "kept-offline.identity"),
-        folder=folder,
-    )
+    new = ("event", "new", "draft.toml", "-o", "event.toml")
+    shown(*new, "--identity", "destination.identity", folder=folder, last=0)
     names = "\n".join(["person", *(f"p{i}" for i in range(N_PEOPLE))])
     (folder / "people.csv").write_text(f"{names}\n")
-    shown(
-        *("event", "tickets", "event.toml", "--people", "people.csv"),
-        *("--key", "organiser.key", "-o", "tickets"),
-        folder=folder,
-    )
+    tickets = ("event", "tickets", "event.toml", "--people", "people.csv")
+    shown(*tickets, "--key", "organiser.key", "-o", "tickets", folder=folder, last=0)
     (folder / "people").mkdir()
-    write_destination(folder, port)
+    liar = LyingService(parties)
     witnesses, services = parties.start()
+    threading.Thread(target=liar.run, daemon=True).start()
     children = [*witnesses, *services]
     try:
         bistros.start(collector.public)
-        run = begun(
-            *("event", "run", "event.toml", "--destination", "destination.toml"), folder=folder
-        )
-        children.append(run)
-        people, dropped = hold(folder, deadline, bistros, witnesses[0])
+        destination.begin()
+        children.append(begun("event", "mirror", "event.toml", "--into", "mirror", folder=folder))
+        people, dropped = hold(folder, deadline, bistros, witnesses[0], destination)
         in_time = sum(each.startswith("in time") for each in people.outcomes.values())
-        standing_at_the_end(folder, in_time - 1, COLLECTED_AFTER_S)
-        # Who asks once more learns what became of it, but for who keeps silent.
-        people.hand_in(i for i in range(N_PEOPLE - 1) if i != SILENT)
-        shown("event", "status", "destination.toml", folder=folder, codes=(0, 1))
-        audit = ("audit", "event.toml", "--verdicts", f"http://127.0.0.1:{port}")
+        destination.wait_for(in_time - 1)
+        missing = (folder / "collected/missing.csv").read_text().splitlines()[1:]
+        say(f"{len(missing)} entry is missing: p{SILENT} has not sent it; it is told, and sends")
+        people.hand_in([SILENT])
+        destination.wait_for(in_time, is_all_read=True)
+        # Who asks once more learns what became of it.
+        people.hand_in(range(N_PEOPLE - 1))
+        shown("event", "status", "destination.toml", "--verify", folder=folder, codes=(1,), last=5)
         sources = ("--batches", "collected/segments", "--receipts", "people")
-        shown(*audit, *sources, folder=folder, codes=(0, 1))
+        audit = ("audit", "event.toml", "--verdicts", destination.url, *sources)
+        shown(*audit, folder=folder, codes=(1,), last=7)
         audited = dc.audit_event(
             folder / "event.toml",
-            verdicts=f"http://127.0.0.1:{port}",
+            verdicts=destination.url,
             batches=folder / "collected/segments",
             receipts=folder / "people",
         )
-        standing = json.loads((folder / "collected/status.json").read_text())
-        run.send_signal(signal.SIGTERM)
-        print(f"the destination ends with {run.wait()}", flush=True)
+        standing = destination.standing()
+        destination.running.send_signal(signal.SIGTERM)
+        destination.running.wait()
         offline = verified(folder)
     finally:
-        for child in [*children, *bistros.running.values()]:
+        for child in [*children, *bistros.running.values(), destination.running]:
             child.kill()
     print()
     assert audited.custody is not None
@@ -399,25 +530,25 @@ def main() -> None:
         ("collected", standing["collected"], counts["collected"]),
         ("missing", n_missing, counts["missing"]),
         ("late", "not sent", counts["late"]),
-        (
-            "who lied",
-            ", ".join(sorted({lie["who"] for lie in standing["lies"]})),
-            ", ".join(sorted({lie.who for lie in audited.evidence})),
-        ),
     ]
     for row in rows:
         print("{:14}{!s:>14}{!s:>14}".format(*row))
     outcomes = Counter(each.partition(",")[0] for each in people.outcomes.values())
+    accused = {lie.who for lie in audited.evidence}
     for what, said in (
-        ("what people were told", str(dict(outcomes))),
-        ("verified offline by the event's file alone", str(dict(offline))),
+        ("who lied, by evidence", ", ".join(sorted(accused))),
+        (f"{liar.name.partition('/')[0]} dropped", f"{liar.n_dropped} of {liar.n_asked}"),
+        ("tickets that it used elsewhere", liar.n_used_elsewhere),
         ("whose row was dropped", f"{dropped}, by {LIAR}"),
-        ("seconds in all", f"{time.monotonic() - began_s:.0f}"),
+        ("what people were told", ", ".join(f"{n} {said}" for said, n in outcomes.items())),
+        ("verified offline", ", ".join(f"{n} {said}" for said, n in offline.items())),
+        ("seconds in all", f"{time.monotonic() - BEGAN_S:.0f}"),
     ):
-        print(f"{what:46} {said}")
+        print(f"{what:32} {said}")
     if (
-        {lie.who for lie in audited.evidence} != {LIAR}
-        or counts["collected"] != in_time - 1
+        accused != {LIAR, liar.name}
+        or liar.n_used_elsewhere
+        or not counts["collected"] == offline["collected"] == in_time
         or any(str(ours) != str(theirs) for _, ours, theirs in rows[1:4])
     ):
         sys.exit("the audit does not say what has happened")

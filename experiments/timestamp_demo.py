@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import textwrap
 import threading
 import time
 from collections import Counter
@@ -54,15 +55,29 @@ LAG_S = 2
 BACKDATED_S = 3600.0
 
 
-def shown(*arguments: str, folder: Path, codes: tuple[int, ...] = (0,)) -> str:
-    """Run a command of ours, showing it; return what it prints."""
-    print(f"$ datacollect {' '.join(arguments)}", flush=True)
+def shown(
+    *arguments: str, folder: Path, codes: tuple[int, ...] = (0,), last: int | None = None
+) -> str:
+    """Run a command of ours, showing it; return what it prints.
+
+    With `last`, no more than so many of its last lines are shown, unless it fails.
+    """
+    line = f"$ datacollect {' '.join(arguments)}"
+    print(textwrap.fill(line, 78, subsequent_indent="    "), flush=True)
     done = subprocess.run(
-        [DATACOLLECT, *arguments], cwd=folder, check=False, stdout=subprocess.PIPE, text=True
+        [DATACOLLECT, *arguments],
+        cwd=folder,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=None if last is None else subprocess.STDOUT,
+        text=True,
     )
-    print(done.stdout, end="", flush=True)
     if done.returncode not in codes:
-        sys.exit(f"ended with {done.returncode}")
+        sys.exit(f"{done.stdout}ended with {done.returncode}")
+    lines = done.stdout.splitlines(keepends=True)
+    print(
+        "".join(lines if last is None else lines[max(len(lines) - last, 0) :]), end="", flush=True
+    )
     return done.stdout
 
 

@@ -44,7 +44,7 @@ from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.sizes import STRETCH, sizes_data
 from datacollect.bistro.formats.log.tiles import Edge, Tile, TileReader, bundle_of, tiles_of
 from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root
-from datacollect.bistro.formats.receipt.receipt import amendments_data
+from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, amendments_data
 from datacollect.bistro.log_service.proving import proof_of
 from datacollect.net.http_asking import Answer
 
@@ -117,7 +117,12 @@ class Answering:
             sizes = [n for n in self.sizes() if first <= n < first + STRETCH]
             return Answer(200, sizes_data(sizes)) if sizes else Answer(404, b"")
         if name == "amendments":
-            return Answer(200, amendments_data(self.event.id, []))
+            rows = [
+                PublishedAmendment(entry, tuple(filter(None, [self.proof(entry)])))
+                for entry in self.entries
+                if entry.startswith(b'format = "datacollect-amendment/')
+            ]
+            return Answer(200, amendments_data(self.event.id, rows))
         if name == "proof":
             found = self.proof(bytes.fromhex(rest))
             return Answer(404, b"") if found is None else Answer(200, found.data)

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 LISTS = {each: [] for each in ("acknowledgements", "proofs", "tokens", "bistro_receipts")}
 PARTS = ("event", "salt", "ciphertext_sha256", "content_p", "owner")
-AMENDMENT = {"format", "event", "number", "deadline", "revoked", "bistros"}
+AMENDMENT = {"format", "event", "number", "deadline", "revoked", "bistros", "verdicts"}
 Verdict = tuple[str, int | None, int | None]
 
 
@@ -39,13 +39,14 @@ def verdict(event_file: bytes, receipt_file: bytes, amendments: bytes | None) ->
     event = event_of(event_file)
     try:
         receipt = receipt_of(read_json(receipt_file), event)
-        latest_s = deadline_of(amendments and read_json(amendments), event) + event.get("lag_s", 10)
+        event = amended(amendments and read_json(amendments), event)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("it has not the form of the page") from error
     entry = entry_of(receipt)
     times = [time_of(proof_of(text), entry, event["logs"], event) for text in receipt["proofs"]]
     time_s, collected_s = min(times, default=inf), collected_of(receipt["collected"], entry, event)
-    outcome = "not proved" if time_s == inf else "in time" if time_s <= latest_s else "late"
+    is_late = time_s > event["deadline_s"] + event.get("lag_s", 10)
+    outcome = "not proved" if time_s == inf else "late" if is_late else "in time"
     return outcome, *(None if each == inf else int(each) for each in (time_s, collected_s))
 
 
@@ -59,7 +60,8 @@ def event_of(data: bytes) -> dict[str, Any]:
     event["witnesses"] = keys_of(each["vkey"] for each in event["witnesses"])
     kind = event["format"], event.get("admission", "tickets")
     event["marks"] = kind == ("datacollect-event/2", "tickets") and "verdicts" in event
-    return event | {"verdicts": keys_of([event["verdicts"]["log"]] if "verdicts" in event else [])}
+    named = [event["verdicts"]["log"]] if "verdicts" in event else []
+    return event | {"verdicts": [(keys_of([log]), inf) for log in named]}
 
 
 def receipt_of(told: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
@@ -88,9 +90,10 @@ def receipt_of(told: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
     return receipt
 
 
-def deadline_of(told: dict[str, Any] | None, event: dict[str, Any]) -> int:
-    """Return the latest deadline: the event's, or one of an amendment that a log proves."""
-    texts, rows = [event["deadline"]], [] if told is None else told["amendments"]
+def amended(told: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+    """Return the event with the latest deadline, and all logs of verdicts, each with its end."""
+    counting: dict[tuple[int, bytes], tuple[dict[str, Any], float]] = {}
+    rows = [] if told is None else told["amendments"]
     form = {"format": "datacollect-amendments/1", "event": event["id"], "amendments": [*rows]}
     must(told is None or told == form)
     for row in rows:
@@ -102,8 +105,17 @@ def deadline_of(told: dict[str, Any] | None, event: dict[str, Any]) -> int:
         must(row == {"note": row["note"], "proofs": [*row["proofs"]]} and len(signatures) == 1)
         leaf, proofs = row["note"].encode(), [proof_of(each) for each in row["proofs"]]
         times = [time_of(proof, leaf, event["logs"], event) for proof in proofs]
-        texts += [said["deadline"]] if "deadline" in said and min(times, default=inf) < inf else []
-    return int(max(datetime.fromisoformat(str(text)) for text in texts).timestamp())
+        _, known_s = counting.get((said["number"], leaf), (said, inf))
+        if (time_s := min([known_s, *times])) < inf:
+            counting[said["number"], leaf] = said, time_s
+    texts, verdicts = [event["deadline"]], event["verdicts"]
+    for _, (said, time_s) in sorted(counting.items(), key=lambda each: each[0]):
+        texts += [said["deadline"]] if "deadline" in said else []
+        if "verdicts" in said and verdicts:
+            named = keys_of([said["verdicts"]["log"]])
+            verdicts = [*verdicts[:-1], (verdicts[-1][0], time_s), (named, inf)]
+    deadline = max(datetime.fromisoformat(str(text)) for text in texts)
+    return event | {"deadline_s": int(deadline.timestamp()), "verdicts": verdicts}
 
 
 def entry_of(receipt: dict[str, Any]) -> bytes:
@@ -132,7 +144,9 @@ def collected_of(text: str | None, entry: bytes, event: dict[str, Any]) -> float
         extra = re.match(r"[^\n]*\nextra (.*)\n", text or "")
         again = f": {from_base64(extra[1], 32).hex()}" if extra else ""
         said = f"datacollect-verdict/1\n{event['id']}\n{entry.hex()}\ncollected{again}\n"
-        return time_of(proof_of(text or ""), said.encode(), event["verdicts"], event)
+        proof = proof_of(text or "")
+        times = [(time_of(proof, said.encode(), log, event), s) for log, s in event["verdicts"]]
+        return min((time_s for time_s, end_s in times if time_s <= end_s), default=inf)
     except ValueError:
         return inf
 

@@ -415,7 +415,7 @@ EXAMPLES = [
         page("event page e.toml -o out", "event page f.toml -o other"),
     ),
     Example(
-        "say what changes: --deadline, --revoke or --bistros",
+        "say what changes: --deadline, --revoke, --bistros or --verdicts",
         extended(),
         until("published by nowhere yet", extended("--revoke " + "ab" * 32)),
     ),

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.bistro.auditor.batch_reading import BatchHead, chain, read
-from datacollect.bistro.auditor.findings import HOLDS_OTHER, Dispute, Finding, finding, united
+from datacollect.bistro.auditor.findings import (
+    DESTINATION,
+    HOLDS_OTHER,
+    Dispute,
+    Finding,
+    finding,
+    united,
+)
 from datacollect.bistro.auditor.tables import HELD, LOGGED, NEVER_S, Spool
 from datacollect.bistro.auditor.tally import MOST_MISSING, Rules, tally
-from datacollect.bistro.auditor.verdict_reading import VerdictsRead, read_verdicts
+from datacollect.bistro.auditor.verdict_reading import VerdictsRead, proved_by_ended, read_verdicts
 from datacollect.bistro.auditor.workers import n_processes_for, workers_of
 from datacollect.bistro.formats.custody.batches import MOST_BATCH_BYTES
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt, read_bistro_receipt
@@ -24,6 +32,7 @@ from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.tree import tree_root
 from datacollect.bistro.formats.receipt.counted_time import kth_smallest
+from datacollect.bistro.formats.receipt.evidence import forks_among
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name
 
@@ -388,19 +397,23 @@ def _verdicts(
     is_over: bool,
 ) -> VerdictsRead | None:
     """Read the log of verdicts; None, with the trouble noted, where that cannot be done."""
-    held = []
+    held, receipts = [], [*receipts]
     for receipt in receipts:
-        if receipt.collected is not None and event.verdicts is not None:
-            try:
+        if receipt.collected is not None:
+            with suppress(ProblemError):
                 proof = LogProof.parse(receipt.collected.encode(), "the word on a receipt")
-            except ProblemError:
-                continue
-            if proof.signed.is_of(event.verdicts):
                 held.append(proof.signed)
+    for ended in event.ended_verdicts:
+        # Nobody shows that log any more: what it has signed is held together alone.
+        forks = forks_among(ended.log, held, event)
+        found.lies += [
+            replace(lie, who=DESTINATION) if lie.who == ended.log.name else lie for lie in forks
+        ]
     try:
         read = read_verdicts(where, event, held, spool.append, is_over=is_over)
     except DatacollectError as error:
         found.troubles.append(f"the log of verdicts could not be read: {error}")
         return None
+    spool.append("said", proved_by_ended(event, receipts))
     found.lies += read.lies
     return read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from datacollect.bistro.auditor.findings import DESTINATION
 from datacollect.bistro.auditor.log_reading import head_of, read_tree
 from datacollect.bistro.auditor.tables import DISPLACED, SAID
 from datacollect.bistro.auditor.tally import COLLECTED_CODE, REFUSED_CODE, SUPERSEDED_CODE
+from datacollect.bistro.formats.custody.collected import collected_verdict
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     REFUSED,
@@ -23,6 +24,8 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 from datacollect.bistro.formats.event.event import Service
 from datacollect.bistro.formats.log.checkpoints import cosigned_times
+from datacollect.bistro.formats.log.proofs import LogProof
+from datacollect.bistro.formats.receipt.counted_time import verdict_time
 from datacollect.bistro.formats.receipt.evidence import Lie, two_heads
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from datacollect.bistro.auditor.log_reading import Asks
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.log.checkpoints import SignedCheckpoint
+    from datacollect.bistro.formats.receipt.receipt import Receipt
 
     # Takes the name of a table and rows of it.
     Take = Callable[[str, np.ndarray], None]
@@ -137,12 +141,36 @@ def read_verdicts(
     return VerdictsRead(where, log.size, n_witnesses, tuple(lies))
 
 
+def proved_by_ended(event: Event, receipts: Iterable[Receipt]) -> np.ndarray:
+    """Return rows of `SAID` of what logs that have ended had proved to be collected, by receipts.
+
+    Parameters
+    ----------
+    event : Event
+        With its amendments.
+    receipts : iterable of Receipt
+    """
+    found = []
+    for receipt in receipts if event.ended_verdicts else ():
+        if receipt.collected is None:
+            continue
+        with suppress(ProblemError):
+            proof = LogProof.parse(receipt.collected.encode())
+            said = collected_verdict(receipt.collected, event.id, receipt.entry)
+            is_ended = event.verdicts is None or not proof.signed.is_of(event.verdicts)
+            if is_ended and verdict_time(proof, said.data, event).time_s is not None:
+                found.append((receipt.entry, 0, COLLECTED_CODE, 0))
+    return np.array(found, SAID)
+
+
 class _Rows:
     """Verdicts as rows, told many at a time."""
 
     def __init__(self, event: Event, take: Take) -> None:
         assert event.verdicts is not None
         self._event, self._take, self._log = event.id, take, event.verdicts.name
+        # What logs that have ended had proved was said before all that stands here.
+        self._first = 1 if event.ended_verdicts else 0
         self._said: list[tuple[bytes, int, int, int]] = []
         self._displaced: list[tuple[bytes, bytes, int]] = []
         self._n_others, self._first_other = 0, ""
@@ -185,10 +213,11 @@ class _Rows:
             return
         assert verdict.word == SUPERSEDED
         self._add(verdict.entry, index, SUPERSEDED_CODE, 0)
-        self._displaced.append((bytes.fromhex(verdict.why), verdict.entry, index))
+        by = bytes.fromhex(verdict.why)
+        self._displaced.append((by, verdict.entry, self._first + index))
 
     def _add(self, entry: bytes, index: int, word: int, why: int) -> None:
-        self._said.append((entry, index, word, why))
+        self._said.append((entry, self._first + index, word, why))
         if len(self._said) >= N_TOGETHER:
             self.tell()
 

@@ -127,16 +127,39 @@ def extend(
         str | None,
         typer.Option("--bistros", metavar="FILE", help="TOML with more [[bistros]]."),
     ] = None,
+    verdicts: Annotated[
+        str | None,
+        typer.Option(
+            "--verdicts",
+            metavar="KEY",
+            help="Public key of a log that succeeds a log of verdicts which never goes on.",
+        ),
+    ] = None,
+    verdicts_url: Annotated[
+        str | None,
+        typer.Option(
+            "--verdicts-url", metavar="URL", help="Where that is read, if elsewhere than before."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Move the deadline later, revoke tickets, add bistros, for everybody to see.
+    """Move the deadline later, revoke tickets, add bistros, replace a log of verdicts, openly.
 
     Exit 0: all logs have published it; 1: some have, and it counts; 3: none has. Run again it goes
     on.
     """
     from datacollect.bistro.organiser.extend import extend as amend
+    from datacollect.files.documents import toml_text
 
-    done = amend(event_file, key, deadline=deadline, revoke=revoke or (), bistros=bistros)
+    done = amend(
+        event_file,
+        key,
+        deadline=deadline,
+        revoke=revoke or (),
+        bistros=bistros,
+        verdicts=verdicts,
+        verdicts_url=verdicts_url,
+    )
     if as_json:
         emit_json(
             {
@@ -145,6 +168,7 @@ def extend(
                 "published": list(done.published),
                 "troubles": done.troubles,
                 "amendments": done.amendments,
+                "logs": list(done.logs),
             }
         )
         return done.exit_code
@@ -154,6 +178,9 @@ def extend(
         note_text(f"{url}: {why}")
     if done.amendments is not None:
         note(f"for who verifies receipts: {done.amendments}")
+    if done.logs:
+        note("for the files of the witnesses, who start again:")
+        emit(f"logs = {toml_text(list(done.logs))}")
     return done.exit_code
 
 

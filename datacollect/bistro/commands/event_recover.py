@@ -41,7 +41,7 @@ def recover(
         typer.Option(
             "--receipts",
             metavar="DIR",
-            help="Receipts of people, whose proofs show verdicts that no mirror has.",
+            help="Receipts of people, which show entries that no mirror has.",
         ),
     ] = None,
     as_json: Json = False,
@@ -64,37 +64,62 @@ def recover(
         if as_json:
             emit_json({**asdict(found), "log": _tree(found.log)})
         else:
-            _show(found.log)
+            _show(found.log, SUCCESSOR)
             _show_register(found)
         return 0 if found.log.goes_on else 1
     assert service is not None
-    if receipts is not None:
-        raise ProblemError("--receipts is for --destination: they prove verdicts")
-    log = _service(event_file, service, mirrors or ())
+    log = _service(event_file, service, mirrors or (), receipts)
     if as_json:
         emit_json({"log": _tree(log)})
     else:
-        _show(log)
-        note_text("what was handed in with each ticket is not known any more: quotas begin anew")
+        _show(log, OTHER_SERVICE)
+        note_text(
+            "what was handed in with each ticket is not known any more: the service's quotas begin "
+            "anew"
+        )
     return 0 if log.goes_on else 1
 
 
-def _service(event_file: str, service_file: str, mirrors: list[str] | tuple[str, ...]) -> Rebuilt:
+def _service(
+    event_file: str,
+    service_file: str,
+    mirrors: list[str] | tuple[str, ...],
+    receipts: str | None,
+) -> Rebuilt:
     from datacollect.bistro.http.config import ServiceConfig
+    from datacollect.bistro.log_service.core import log_of
     from datacollect.bistro.mirror.rebuilding import rebuild
+    from datacollect.bistro.mirror.receipts import ShownEntries, shown_entries
     from datacollect.files.documents import read_bytes
 
     config = ServiceConfig.from_file(service_file)
     if config.event_data != read_bytes(event_file):
         raise ProblemError(f"{service_file}: is of another event than {event_file}")
-    return rebuild(config.event, config.key, config.folder, mirrors)
+    shown = ShownEntries()
+    if receipts is not None:
+        log = log_of(config.event, config.key)
+        shown = shown_entries(log, config.event, receipts, note_text)
+    return rebuild(
+        *(config.event, config.key, config.folder, mirrors, shown.proofs), words=shown.words
+    )
 
 
 def _tree(log: Rebuilt) -> dict[str, Any]:
     return {**asdict(log), "goes_on": log.goes_on, "is_dead": log.is_dead}
 
 
-def _show(log: Rebuilt) -> None:
+# What is left where a log is dead, and no other mirror is to be had.
+OTHER_SERVICE = (
+    "or name with --receipts a folder of receipts of those who handed in last; else people go on "
+    "with another service"
+)
+SUCCESSOR = (
+    "or make a key for another log with `datacollect keys new`, have the organiser name it with "
+    "`datacollect event extend --verdicts`, and run this again with that key"
+)
+
+
+def _show(log: Rebuilt, remedy: str) -> None:
     emit_text(
         f"{log.log}: {log.size:,} entries; {log.n_before:,} were here, {log.n_filled:,} come from "
         "receipts"
@@ -106,7 +131,7 @@ def _show(log: Rebuilt) -> None:
     elif log.is_dead:
         emit_text(
             "it never goes on: too many witnesses have signed what nobody holds. Name another "
-            "mirror; what it has proved stands, and it can be read"
+            f"mirror; {remedy}. What it has proved stands, and it can be read"
         )
     else:
         emit_text(f"whether it goes on is not known: {log.quorum} witnesses must sign; ask again")
@@ -114,6 +139,10 @@ def _show(log: Rebuilt) -> None:
 
 def _show_register(found: Recovered) -> None:
     emit_text(f"{found.n_said:,} entries had a verdict, {found.n_proved:,} are proved by receipts")
+    if found.n_taken_over:
+        emit_text(f"it begins with {found.n_taken_over:,} entries of the log before it")
+    if found.n_to_say_again:
+        emit_text(f"{found.n_to_say_again:,} verdicts are not in it: they are logged again")
     if found.n_beside:
         emit_text(f"{found.n_beside:,} stand by these proofs alone: the log does not hold them")
     emit_text(

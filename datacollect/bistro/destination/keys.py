@@ -1,4 +1,4 @@
-"""Tickets of an event: by their keys the destination knows whose something is, and until when."""
+"""Keys that a destination goes by: its own, and those of tickets, which say whose all is."""
 
 from __future__ import annotations
 
@@ -16,6 +16,34 @@ if TYPE_CHECKING:
 
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.event.tickets import Admitted
+    from datacollect.bistro.http.config import DestinationConfig
+
+
+def require_key(event: Event, config: DestinationConfig, name: str) -> None:
+    """Raise `ProblemError` where a destination has another key than the log of verdicts.
+
+    Parameters
+    ----------
+    event : Event
+        With its amendments: the log may have been succeeded.
+    config : DestinationConfig
+    name : str
+        Of its file.
+    """
+    assert event.verdicts is not None
+    if config.key.public == event.verdicts.key:
+        return
+    if any(config.key.public == ended.log.key for ended in event.ended_verdicts):
+        raise ProblemError(
+            f"{name}: key is that of a log of verdicts that has ended: an amendment has named "
+            f"{event.verdicts.text}; take the file of its private key, and run `datacollect event "
+            "recover` before `event run`"
+        )
+    raise ProblemError(
+        f"{name}: key must be that of the event's log of verdicts, {event.verdicts.text}; take the "
+        "file of its private key. Where an amendment has named another log, no service that "
+        "answers says so: run this again once one does"
+    )
 
 
 def read_tickets(folder: str | PathLike[str], event: Event) -> dict[str, Admitted]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, REFUSED, SUPERSEDED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.bistro.destination.databases import RegisterDatabase
     from datacollect.bistro.formats.custody.verdicts import Verdict
@@ -105,6 +105,30 @@ class Losses:
                     ((each.entry, each.word, each.why) for each in some),
                 )
 
+    def log_again(self, last: Mapping[bytes, Verdict]) -> int:
+        """Have verdicts logged again that the log does not hold; return how many.
+
+        Parameters
+        ----------
+        last : mapping of bytes to Verdict
+            The last word of the log on each entry.
+        """
+        n, after = 0, b""
+        while page := self._db.rows(
+            "SELECT entry, word, why FROM entries WHERE is_logged = 1 AND entry > ? ORDER BY entry "
+            "LIMIT ?",
+            (after, MOST_AT_ONCE),
+        ):
+            after = page[-1][0]
+            absent = [row[0] for row in page if _words(last.get(row[0])) != row[1:]]
+            with self._db.transaction():
+                self._db.many(
+                    "UPDATE entries SET is_logged = 0 WHERE entry = ?",
+                    ((entry,) for entry in absent),
+                )
+            n += len(absent)
+        return n
+
     def judge_said(self, *, is_final: bool) -> None:
         """Let stand what was said before of entries that were not judged again.
 
@@ -150,3 +174,7 @@ class Losses:
 
     def _is_collected(self, entry: bytes) -> bool:
         return self._db.rows("SELECT word FROM entries WHERE entry = ?", (entry,)) == [(COLLECTED,)]
+
+
+def _words(verdict: Verdict | None) -> tuple[str, str] | None:
+    return None if verdict is None else (verdict.word, verdict.why)

@@ -11,6 +11,7 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.event.marks import MarkKey
+    from datacollect.bistro.http.config import DestinationConfig
     from datacollect.net.keys import PrivateKey
 
 
@@ -34,3 +35,30 @@ class MarkKeys:
             return None if ticket_key is None else mark_key(self.event, self.key, ticket_key)
         except ProblemError:
             return None
+
+
+def mark_keys(event: Event, config: DestinationConfig, name: str) -> MarkKeys | None:
+    """Return what makes marks; None: entries have none, or the key for them is lost.
+
+    Parameters
+    ----------
+    event : Event
+        As its file says, without amendments.
+    config : DestinationConfig
+    name : str
+        Of the destination's file.
+
+    Raises
+    ------
+    ProblemError
+        Another key is given than the one by which people mark their entries.
+    """
+    if not event.has_marks or event.verdicts is None or config.mark_key is None:
+        return None
+    if config.mark_key.public != event.verdicts.key:
+        raise ProblemError(
+            f"{name}: mark_key must be the key of the first log of verdicts, "
+            f"{event.verdicts.text}, by which people mark their entries; take the file of its private key, or, where "
+            'nobody has it any more, write mark_key = "lost"'
+        )
+    return MarkKeys(event, config.mark_key)

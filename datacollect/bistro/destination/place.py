@@ -1,4 +1,4 @@
-"""Where files lie that were collected: the machine and the folder, by which others find them."""
+"""Where files of a destination lie: the machine and the folder, by which others find them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,30 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.log.notes import VerifierKey
+
+VERDICTS = "verdicts"
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+
+
+def verdicts_folder(folder: Path, log: VerifierKey, event: Event) -> Path:
+    """Return where a destination keeps a log of verdicts: one that succeeds another lies apart.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the destination.
+    log : VerifierKey
+        Of the event: the one that is written now, or one that has ended.
+    event : Event
+        With its amendments.
+    """
+    is_first = log == (event.ended_verdicts[0].log if event.ended_verdicts else event.verdicts)
+    return folder / (VERDICTS if is_first else f"{VERDICTS}-{log.name.rpartition('/')[2]}")
 
 
 @dataclass(frozen=True, order=True)

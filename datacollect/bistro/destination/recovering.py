@@ -1,6 +1,7 @@
 """A destination after its disk was lost, or restored from an old copy: what is made again of it.
 
 The log of verdicts is made again from mirrors, and from the receipts of people that hold proofs of
+it; where that log is dead and an amendment names another, the new one begins with what is known of
 it. The register forgets what does not lie here and remembers what the log said of it; then the
 next `event run` fetches it from bistros again, as far as they still hold it, and names the rest.
 """
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.destination.place import Place
+from datacollect.bistro.destination.keys import require_key
+from datacollect.bistro.destination.place import Place, verdicts_folder
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.kept_files import fault_of
 from datacollect.bistro.folder import Held
@@ -22,27 +24,27 @@ from datacollect.bistro.formats.custody.verdicts import read_verdict
 from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.log.proofs import LogProof
-from datacollect.bistro.formats.receipt.counted_time import time_in
-from datacollect.bistro.formats.receipt.receipt import MOST_BYTES, read_receipt
+from datacollect.bistro.formats.receipt.counted_time import verdict_time
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.http.config import DestinationConfig
 from datacollect.bistro.http.published import Saved, amendments_of
 from datacollect.bistro.log_service.store import LogStore
+from datacollect.bistro.mirror.mirror import require_mirrors
 from datacollect.bistro.mirror.rebuilding import rebuild
-from datacollect.bistro.person.items import RECEIPT_SUFFIX
+from datacollect.bistro.mirror.receipts import receipts_in
+from datacollect.bistro.mirror.succeeding import begin, entries_of_ended, holding
 from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name, read_bytes
 from datacollect.net.tls import web_context
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from datacollect.bistro.destination.losses import KeptFile
     from datacollect.bistro.formats.custody.verdicts import Verdict
     from datacollect.bistro.formats.event.event import Event
-    from datacollect.bistro.formats.log.notes import VerifierKey
     from datacollect.bistro.mirror.rebuilding import Rebuilt
 
 # Entries of the log of verdicts that are read together.
@@ -65,6 +67,10 @@ class Recovered:
         Entries of the register whose files do not lie here: they are fetched again.
     n_said : int
         Entries on which there was a verdict.
+    n_taken_over : int
+        With how many entries of the log before it the log was begun by this call.
+    n_to_say_again : int
+        Verdicts that the register knows and the log does not hold: they are logged again.
     """
 
     log: Rebuilt
@@ -72,6 +78,8 @@ class Recovered:
     n_beside: int
     n_forgotten: int
     n_said: int
+    n_taken_over: int = 0
+    n_to_say_again: int = 0
 
 
 def recover_destination(
@@ -106,30 +114,59 @@ def recover_destination(
     config = DestinationConfig.from_file(destination_file)
     name = document_name(event_file)
     event = read_event(read_bytes(event_file), name)
-    if event.verdicts is None or event.verdicts.key != config.key.public:
-        raise ProblemError(
-            f"{document_name(destination_file)}: key must be that of the event's log of verdicts; "
-            "without it nobody can go on with that log"
-        )
+    if event.verdicts is None:
+        raise ProblemError(f"{name}: has no [verdicts]: nothing of it is collected")
+    require_mirrors(mirrors)
     tls = web_context()
-    folder = Path(receipts) if receipts is not None else config.receipts
-    proofs = dict(_proofs(folder, event, event.verdicts, report))
     config.folder.mkdir(parents=True, exist_ok=True)
-    log = rebuild(event, config.key, config.folder / "verdicts", mirrors, proofs, tls)
-    with closing(LogStore(Held(config.folder / "verdicts"), event.verdicts.text)) as store:
+    now = _amended(event, Path(event_file), config, tls, report)
+    require_key(now, config, document_name(destination_file))
+    assert now.verdicts is not None
+    folder = Path(receipts) if receipts is not None else config.receipts
+    proofs = dict(_proofs(folder, now, report))
+    place = verdicts_folder(config.folder, now.verdicts, now)
+    n_taken_over, held_by = 0, mirrors
+    if now.ended_verdicts:
+        held_by = holding(now.verdicts, mirrors)
+        if not place.is_dir() and not held_by:
+            said = _said_before(now, config.folder, mirrors, proofs, report)
+            begin(now, config.key, place, said)
+            n_taken_over = len(said)
+    of_log = {entry: proof for entry, proof in proofs.items() if proof.signed.is_of(now.verdicts)}
+    log = rebuild(now, config.key, place, held_by, of_log, tls)
+    with closing(LogStore(Held(place), now.verdicts.text)) as store:
         last = _last_words(store, event)
         beside = [entry for entry in proofs if store.index_of(entry) is None]
     for entry in beside:
         verdict = read_verdict(entry, event.id)
         last.setdefault(verdict.entry, verdict)
-    now = _amended(event, Path(event_file), config, tls, report)
     with closing(Register(config.register, now, Place.of(config.folder))) as register:
         n_forgotten = register.losses.forget_absent(
             lambda file, kept: _is_here(config.folder, file, kept),
             lambda bistro, n: (config.folder / "segments" / bistro / segment_name(n)).exists(),
         )
         register.losses.take_said(last.values())
-    return Recovered(log, len(proofs), len(beside), n_forgotten, len(last))
+        n_again = register.losses.log_again(last)
+    return Recovered(log, len(proofs), len(beside), n_forgotten, len(last), n_taken_over, n_again)
+
+
+def _said_before(
+    event: Event,
+    folder: Path,
+    mirrors: Sequence[str],
+    proofs: Mapping[bytes, LogProof],
+    report: Callable[[str], None],
+) -> list[bytes]:
+    """Return what the log before the event's log of verdicts has said, as far as anybody knows."""
+    ended = event.ended_verdicts[-1].log
+    try:
+        said = entries_of_ended(event, ended, verdicts_folder(folder, ended, event), mirrors)
+    except ProblemError as error:
+        if not proofs:
+            raise
+        report(f"{error}; what receipts prove is all that is known of it")
+        said = []
+    return [*said, *sorted(proofs, key=lambda entry: proofs[entry].index)]
 
 
 def _is_here(folder: Path, file: str, kept: KeptFile | None) -> bool:
@@ -149,28 +186,21 @@ def _last_words(store: LogStore, event: Event) -> dict[bytes, Verdict]:
 
 
 def _proofs(
-    folder: Path | None, event: Event, log: VerifierKey, report: Callable[[str], None]
+    folder: Path | None, event: Event, report: Callable[[str], None]
 ) -> Iterator[tuple[bytes, LogProof]]:
-    """Yield the verdicts that receipts prove, as the log has them, each with its proof."""
-    if folder is None:
-        return
-    if not folder.is_dir():
-        raise ProblemError(f"{document_name(folder)}: no such folder; name that of the receipts")
-    for path in sorted(folder.rglob(f"*{RECEIPT_SUFFIX}")):
+    """Yield the verdicts that receipts prove, as their log has them, each with its proof."""
+    for name, receipt in () if folder is None else receipts_in(folder, report):
+        if receipt.collected is None:
+            continue
         try:
-            if path.stat().st_size > MOST_BYTES:
-                raise ProblemError(f"{document_name(path)}: is too long for a receipt")
-            receipt = read_receipt(read_bytes(path), document_name(path))
-            if receipt.collected is None:
-                continue
-            proof = LogProof.parse(receipt.collected.encode(), document_name(path))
-        except (OSError, ProblemError) as error:
+            proof = LogProof.parse(receipt.collected.encode(), name)
+        except ProblemError as error:
             report(str(error))
             continue
         verdict = collected_verdict(receipt.collected, event.id, receipt.entry)
-        why_not = time_in(log, proof, verdict.data, event).why_not
+        why_not = verdict_time(proof, verdict.data, event).why_not
         if why_not:
-            report(f"{document_name(path)}: does not prove that it was collected: {why_not}")
+            report(f"{name}: does not prove that it was collected: {why_not}")
         else:
             yield verdict.data, proof
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
 
+# What stands for a key that nobody has any more.
+LOST_KEY = "lost"
+
+
 @dataclass(frozen=True)
 class Listening:
     """Where a server listens, and by which certificate; `tls` None: plain HTTP."""
@@ -107,6 +111,8 @@ class DestinationConfig:
     ----------
     key : PrivateKey
         Of the log of verdicts.
+    mark_key : PrivateKey or None
+        Of the one that the event's file names; None: it is lost.
     collector : Path or None
     identities : tuple of Path
     tickets : Path or None
@@ -126,6 +132,7 @@ class DestinationConfig:
     """
 
     key: PrivateKey
+    mark_key: PrivateKey | None
     collector: Path | None
     identities: tuple[Path, ...]
     tickets: Path | None
@@ -198,8 +205,10 @@ def _destination(values: dict[str, Any], folder: Path) -> DestinationConfig:
     if values["listen"] is None and values["tls"] is not None:
         raise ProblemError("tls is of who listens; add listen, or leave tls out")
     into = folder / values["folder"]
+    key, marks = values["key"], values["mark_key"] or values["key"]
     return DestinationConfig(
-        key=read_private_key(folder / values["key"]),
+        key=read_private_key(folder / key),
+        mark_key=None if marks == LOST_KEY else read_private_key(folder / marks),
         collector=path("collector"),
         identities=tuple(folder / each for each in values["identities"]),
         tickets=path("tickets"),

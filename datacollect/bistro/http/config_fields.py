@@ -128,6 +128,12 @@ DESTINATION = Document(
             required=True,
         ),
         Field(
+            "mark_key",
+            Text(),
+            "File of the private key of the log of verdicts that the event's own file names, by "
+            'which people mark entries; "lost": nobody has it any more. Left out: key.',
+        ),
+        Field(
             "collector",
             Text(),
             "File of the collector's private key, which the bistros' agents know; left out: that "

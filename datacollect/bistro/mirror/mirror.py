@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.auditor.verdict_reading import Folder
 from datacollect.bistro.folder import Held
+from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.event import Service
 from datacollect.bistro.formats.event.file import read_event
-from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
+from datacollect.bistro.formats.receipt.receipt import read_amendments
+from datacollect.bistro.formats.receipt.verify import published
+from datacollect.bistro.http.published import united
+from datacollect.bistro.log_service.log_copy import AMENDMENTS, LogCopy, folder_name
 from datacollect.bistro.mirror.copying import LogCopying
 from datacollect.errors import DatacollectError, ProblemError
 from datacollect.files.documents import document_name, read_bytes, written_durably
-from datacollect.net.fan_out import fan_out
+from datacollect.net.fan_out import Outcome, fan_out
 from datacollect.net.http_asking import Asker
 
 if TYPE_CHECKING:
@@ -117,7 +121,7 @@ class Mirror:
     ) -> None:
         require_mirrors(others)
         data = read_bytes(event_file)
-        self.event = read_event(data, document_name(event_file))
+        self._original = read_event(data, document_name(event_file))
         self.folder, self._others, self._report = Path(folder), others, report
         with suppress(OSError):  # which is said below
             # For others to read: what is held alone is for its owner.
@@ -126,15 +130,43 @@ class Mirror:
         self._end = threading.Event()
         try:
             _take_event(self.folder, data)
-            # A log of verdicts that nobody can ask is read from other mirrors alone.
-            self._logs = [each for each in logs_of(self.event) if each.url or others]
-            self._standing = {
-                each.log.name: CopyStanding(each.log.name, folder_name(each.log))
-                for each in self._logs
-            }
+            self._standing: dict[str, CopyStanding] = {}
+            self._held_amendments: list[bytes] = []
+            self.event = self._original
         except BaseException:
             self._held.close()
             raise
+
+    def _amended(self) -> Event:
+        """Return the event as the amendments that are held here have left it."""
+        held, rows = [], []
+        # What is damaged is named by whoever copies that log.
+        for each in self._original.services:
+            with suppress(OSError):
+                held.append((self.folder / folder_name(each.log) / AMENDMENTS).read_bytes())
+        if held == self._held_amendments:
+            return self.event
+        self._held_amendments = held
+        with suppress(ProblemError):
+            rows = [read_amendments(data, self._original.id, AMENDMENTS) for data in held]
+        with suppress(ProblemError):
+            return amended(self._original, published(self._original, united(rows), []))
+        return self._original
+
+    def _new_logs(self) -> list[Service]:
+        """Return the logs that were not copied before: an amendment may have named one."""
+        self.event = self._amended()
+        # First those that tell which log of verdicts is the one now. One that nobody can ask is
+        # read from other mirrors alone.
+        all_logs = logs_of(self.event) if self._standing else self._original.services
+        found = [
+            each
+            for each in all_logs
+            if (each.url or self._others) and each.log.name not in self._standing
+        ]
+        for each in found:
+            self._standing[each.log.name] = CopyStanding(each.log.name, folder_name(each.log))
+        return found
 
     def close(self) -> None:
         """Let others have the folder; what is under way is gone on with another time."""
@@ -143,26 +175,25 @@ class Mirror:
 
     def copy_once(self) -> MirrorStanding:
         """Take what all sources have now; return how the mirror is then."""
-        names = [service.log.name for service in self._logs]
-        outcomes = fan_out(names, lambda name: self._copy(name, is_once=True), ONCE_S)
-        for name in names:
-            outcome = outcomes.get(name)
-            if outcome is None:
-                self._trouble(name, HERE, f"its sources have not ended within {ONCE_S:g} s")
-            else:
-                outcome.result()
+        while services := {each.log.name: each for each in self._new_logs()}:
+            outcomes = self._copied_once(services)
+            for name in services:
+                outcome = outcomes.get(name)
+                if outcome is None:
+                    self._trouble(name, HERE, f"its sources have not ended within {ONCE_S:g} s")
+                else:
+                    outcome.result()
         return self._written()
+
+    def _copied_once(self, services: dict[str, Service]) -> dict[str, Outcome[None]]:
+        return fan_out(services, lambda name: self._copy(services[name], is_once=True), ONCE_S)
 
     def copy_on(self) -> None:
         """Take what is new, again and again, until who calls is interrupted."""
-        threads = [
-            threading.Thread(target=self._copy, args=(service.log.name,), daemon=True)
-            for service in self._logs
-        ]
-        for thread in threads:
-            thread.start()
         before, at_s = None, 0.0
         while True:
+            for service in self._new_logs():
+                threading.Thread(target=self._copy, args=(service,), daemon=True).start()
             now = {**self._standing}
             if now != before and (
                 time.monotonic() >= at_s + WRITTEN_S or _is_news(before or {}, now)
@@ -171,19 +202,25 @@ class Mirror:
                 before, at_s = now, time.monotonic()
             time.sleep(EVERY_S)
 
-    def _copy(self, name: str, *, is_once: bool = False) -> None:
+    def _copy(self, service: Service, *, is_once: bool = False) -> None:
         """Copy a log from all its sources, in turn."""
-        service = next(each for each in self._logs if each.log.name == name)
-        place = folder_name(service.log)
-        sources = [(service.url, False)] if service.url else []
-        sources += [(f"{other.rstrip('/')}/{place}", True) for other in self._others]
+        name, place = service.log.name, folder_name(service.log)
+        own = [(service.url, False)] if service.url else []
+        others = [(f"{other.rstrip('/')}/{place}", True) for other in self._others]
         copy: LogCopy | None = None
         with ExitStack() as stack:
-            askers = {url: stack.enter_context(asker_of(url)) for url, _ in sources}
+            askers = {url: stack.enter_context(asker_of(url)) for url, _ in own + others}
             copyings: dict[str, LogCopying] = {}
             while not self._end.is_set():
                 with self._naming(name, HERE):
                     copy = copy or self._opened(service, stack)
+                # Where a log was read that has ended, the one that succeeds it may be by now.
+                has_ended = service.log in (each.log for each in self.event.ended_verdicts)
+                sources = others if has_ended else own + others
+                if has_ended and not others:
+                    # What was copied of it stays in its folder.
+                    self._standing.pop(name, None)
+                    return
                 for url, is_mirror in sources if copy is not None else ():
                     copying = copyings.setdefault(url, LogCopying(copy, self.event, is_mirror))
                     with self._naming(name, url):
@@ -241,8 +278,8 @@ class Mirror:
 
 
 def logs_of(event: Event) -> list[Service]:
-    """Return all logs of an event, and where each is read; that of verdicts may be nowhere."""
-    logs = [*event.services]
+    """Return all logs of an event, and where each is read; those of verdicts may be nowhere."""
+    logs = [*event.services, *(Service("", each.log) for each in event.ended_verdicts)]
     if event.verdicts is not None:
         logs.append(Service(event.verdicts_url or "", event.verdicts))
     return logs

@@ -20,6 +20,7 @@ from datacollect.bistro.formats.event import strength
 from datacollect.bistro.formats.log.checkpoints import (
     MOST_CHECKPOINT_BYTES,
     SIZE_STOP,
+    Checkpoint,
     SignedCheckpoint,
     cosigned_times,
     sign_checkpoint,
@@ -85,7 +86,7 @@ class Rebuilt:
     size : int
         That it holds now.
     n_filled : int
-        Of these, entries that no mirror has, from proofs that people hold.
+        Of these, entries that no mirror has, from what people hold.
     witnesses : tuple of WitnessSaid
     quorum, n_believed : int
         So many witnesses make it count; where so many miss entries it takes nothing more.
@@ -119,6 +120,7 @@ def rebuild(
     mirrors: Sequence[str],
     proofs: Mapping[bytes, LogProof] | None = None,
     tls: ssl.SSLContext | None = None,
+    words: Mapping[int, bytes] | None = None,
 ) -> Rebuilt:
     """Make the folder of a log again from mirrors, or bring an older copy of it up to date.
 
@@ -135,6 +137,8 @@ def rebuild(
         By entry: what people hold, verified. Entries that no mirror has are taken from there.
     tls : ssl.SSLContext, optional
         By which witnesses are verified.
+    words : mapping of int to bytes, optional
+        Entries that the log has acknowledged to people, by their places.
 
     Raises
     ------
@@ -150,10 +154,11 @@ def rebuild(
     with ExitStack() as stack:
         held = Held(folder)
         store = stack.enter_context(closing(LogStore(held, log.text)))
-        scratch = stack.enter_context(_scratch(folder.parent))
+        scratch = stack.enter_context(scratch_beside(folder))
         n_before, copy = store.kept().n_entries, LogCopy(Path(scratch), log, event)
         pushed = gather(copy, event, mirrors) if mirrors else None
         n_filled = fill(copy, proofs or {}, event)
+        pushed, n_by_words = acknowledged(copy, pushed, words or {}, key)
         write_log(copy, event, key, store, pushed)
         if store.kept().head is None:
             raise ProblemError(f"{folder}: holds no checkpoint; name a mirror with --from")
@@ -162,18 +167,19 @@ def rebuild(
         log.name,
         n_before,
         max(copy.size, n_before, 0 if pushed is None else pushed.head.checkpoint.size),
-        n_filled,
+        n_filled + n_by_words,
         said,
         event.quorum,
         strength.n_believed(event),
     )
 
 
-def _scratch(beside: Path) -> tempfile.TemporaryDirectory[str]:
+def scratch_beside(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Return a folder beside another, which goes when it is left."""
     try:
-        return tempfile.TemporaryDirectory(prefix=".recover-", dir=beside)
+        return tempfile.TemporaryDirectory(prefix=".recover-", dir=folder.parent)
     except OSError as error:
-        raise not_written(beside, error) from error
+        raise not_written(folder.parent, error) from error
 
 
 @dataclass(frozen=True)
@@ -182,6 +188,11 @@ class Pushed:
 
     head: SignedCheckpoint
     leaves: tuple[bytes, ...]
+
+    def beyond(self, size: int) -> tuple[bytes, ...]:
+        """Return the entries behind so many of the log."""
+        first = self.head.checkpoint.size - len(self.leaves)
+        return self.leaves[max(size - first, 0) :]
 
 
 def gather(copy: LogCopy, event: Event, mirrors: Sequence[str]) -> Pushed | None:
@@ -268,6 +279,28 @@ def fill(copy: LogCopy, proofs: Mapping[bytes, LogProof], event: Event) -> int:
     return copy.size - first
 
 
+def acknowledged(
+    copy: LogCopy, pushed: Pushed | None, words: Mapping[int, bytes], key: PrivateKey
+) -> tuple[Pushed | None, int]:
+    """Add entries that the log has acknowledged behind all that is held, as far as none is missing.
+
+    Whether witnesses have signed just these, they say themselves. Returns how many there are, too.
+    """
+    leaves = [] if pushed is None else [*pushed.beyond(copy.size)]
+    n_held = max(copy.size, 0) + len(leaves)
+    n = 0
+    while n_held + n in words:
+        leaves.append(words[n_held + n])
+        n += 1
+    if not n:
+        return pushed, 0
+    growing = Growing(*copy.edge())
+    for leaf in leaves:
+        growing.append(leaf)
+    head = Checkpoint(copy.log.name, growing.edge.size, growing.edge.root())
+    return Pushed(SignedCheckpoint(head, sign_checkpoint(head, key)), tuple(leaves)), n
+
+
 def write_log(
     copy: LogCopy,
     event: Event,
@@ -284,8 +317,8 @@ def write_log(
     ProblemError
         The folder holds other entries.
     """
-    beyond = () if pushed is None else pushed.leaves
-    _write_entries(chain(copy.leaves(), beyond), store)
+    beyond = () if pushed is None else pushed.beyond(copy.size)
+    write_entries(chain(copy.leaves(), beyond), store)
     growing, leaves = Growing(Edge(), []), copy.leaves()
     sizes = copy.sizes()
     while some := [*islice(sizes, MOST_HEADS)]:
@@ -296,12 +329,17 @@ def write_log(
         store.store_tiles(StoreHead(growing.edge.size, b"", tuple(growing.taken())))
         store.restore(_heads(head, event, key) for head in heads)
     if pushed is not None and growing.edge.size < pushed.head.checkpoint.size:
-        for leaf in pushed.leaves:
+        for leaf in beyond:
             growing.append(leaf)
-        signed = sign_checkpoint(pushed.head.checkpoint, key)
-        head_of_all = StoreHead(growing.edge.size, signed.data, tuple(growing.taken()))
-        store.store_tiles(head_of_all)
-        store.store_head(head_of_all)
+        write_head(growing, pushed.head.checkpoint, key, store)
+
+
+def write_head(growing: Growing, checkpoint: Checkpoint, key: PrivateKey, store: LogStore) -> None:
+    """Write the checkpoint of a tree that no witness has signed yet, and what tiles are new."""
+    signed = sign_checkpoint(checkpoint, key)
+    head = StoreHead(growing.edge.size, signed.data, tuple(growing.taken()))
+    store.store_tiles(head)
+    store.store_head(head)
 
 
 def _heads(head: SignedCheckpoint, event: Event, key: PrivateKey) -> tuple[StoreHead, Publish]:
@@ -312,7 +350,14 @@ def _heads(head: SignedCheckpoint, event: Event, key: PrivateKey) -> tuple[Store
     return StoreHead(size, own.data, ()), Publish(size, head.note.data, time_s)
 
 
-def _write_entries(leaves: Iterator[bytes], store: LogStore) -> None:
+def write_entries(leaves: Iterator[bytes], store: LogStore) -> None:
+    """Write entries into a log's folder, whose beginning they go on with.
+
+    Raises
+    ------
+    ProblemError
+        The folder holds other entries.
+    """
     at, n_held = 0, store.kept().n_entries
     while some := [*islice(leaves, MOST_ROWS)]:
         held = store.entries(at, at + len(some))

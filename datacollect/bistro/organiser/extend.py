@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from datacollect.bistro.formats.event.amendments import (
     read_amendment,
     sign_amendment,
 )
+from datacollect.bistro.formats.event.draft import fresh_log
 from datacollect.bistro.formats.event.file import read_event, require_current
+from datacollect.bistro.formats.event.kinds import Url
 from datacollect.bistro.formats.event.tickets import Ticket, token_hash
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.http.published import Found, Saved, amendments_of
@@ -31,6 +34,7 @@ from datacollect.files.kinds import shown
 from datacollect.net.fan_out import fan_out
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import read_private_key
+from datacollect.net.kinds import PublicKey
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tls import web_context
 
@@ -66,6 +70,8 @@ class Extended:
         What is the matter with the others, by URL.
     amendments : str or None
         The file of all amendments and their proofs, for who verifies receipts.
+    logs : tuple of str
+        Where the log of verdicts was succeeded: what the files of witnesses must name now.
     """
 
     number: int
@@ -73,6 +79,7 @@ class Extended:
     published: tuple[str, ...]
     troubles: dict[str, str]
     amendments: str | None
+    logs: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -89,6 +96,8 @@ def extend(
     deadline: str | None = None,
     revoke: Sequence[str] = (),
     bistros: str | PathLike[str] | None = None,
+    verdicts: str | None = None,
+    verdicts_url: str | None = None,
 ) -> Extended:
     """Change an event afterwards, for everybody to see; started again it goes on.
 
@@ -105,6 +114,10 @@ def extend(
         Files of tickets, or the hashes of their tokens as ``tickets.csv`` has them.
     bistros : path-like, optional
         TOML with more ``[[bistros]]``.
+    verdicts : str, optional
+        Public key of the log that succeeds the log of verdicts, which cannot go on.
+    verdicts_url : str, optional
+        Where that is read; by default where the one before was.
 
     Raises
     ------
@@ -117,12 +130,18 @@ def extend(
     found = read_event(read_bytes(event), document_name(event))
     require_current(found, document_name(event))
     changes = _changes(deadline, revoke, bistros)
+    if verdicts_url is not None and verdicts is None:
+        raise ProblemError("--verdicts-url is of a new log of verdicts; give its key by --verdicts")
+    if not changes and verdicts is None:
+        raise ProblemError("say what changes: --deadline, --revoke, --bistros or --verdicts")
     private = read_private_key(key)
     saved = Saved(found, event, Path(event).parent)
     tls = web_context()
     urls = [each.url for each in found.services]
     known = amendments_of(found, urls, tls)
     earlier = _earlier(Path(event), found, known)
+    if verdicts is not None:
+        changes["verdicts"] = _successor(verdicts, verdicts_url, found, earlier)
     again = next((each for each in earlier if _says(each, changes)), None)
     if again is None:
         if missing := missing_numbers(earlier):
@@ -147,7 +166,26 @@ def extend(
         amendments = str(saved.path)
     late = "has not published it yet; run the same command again"
     rest = {url: troubles.get(url, late) for url in urls if url not in published}
-    return Extended(number, str(note_file), tuple(published), rest, amendments)
+    logs: tuple[str, ...] = ()
+    if verdicts is not None:
+        now = amended(found, [*earlier, read_amendment(note, found)])
+        logs = tuple(each.text for each in now.log_keys)
+    return Extended(number, str(note_file), tuple(published), rest, amendments, logs)
+
+
+def _successor(
+    key: str, url: str | None, event: Event, earlier: Sequence[Amendment]
+) -> dict[str, str]:
+    """Return the table of a log of verdicts; of a key that has one already, that one."""
+    now, key = amended(event, earlier), PublicKey().read(key, "--verdicts")
+    where = now.verdicts_url if url is None else Url().read(url, "--verdicts-url")
+    table = {} if where is None else {"url": where}
+    for each in earlier:
+        if each.verdicts is not None and (each.verdicts.key, each.verdicts_url) == (key, where):
+            return {"log": each.verdicts.text, **table}
+    origin = "" if now.verdicts is None else now.verdicts.name
+    host = where.split("/")[2] if where is not None else origin.partition("/")[0] or "verdicts"
+    return {"log": fresh_log(host, key, os.urandom).text, **table}
 
 
 def _changes(
@@ -164,8 +202,6 @@ def _changes(
         if tree.keys() != {"bistros"}:
             raise ProblemError(f"{name}: must hold [[bistros]] and nothing else")
         changes["bistros"] = tree["bistros"]
-    if not changes:
-        raise ProblemError("say what changes: --deadline, --revoke or --bistros")
     return changes
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.bistro.formats.custody.verdicts import read_verdict
 from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.bistro.formats.log.proofs import MOST_PROOF_BYTES, LogProof
-from datacollect.bistro.formats.receipt.counted_time import time_in
+from datacollect.bistro.formats.receipt.counted_time import verdict_time
 from datacollect.errors import ProblemError, TransferError
 from datacollect.net.safe_text import safe_text
 
@@ -75,9 +75,8 @@ def read_told(data: bytes, event: Event, entry: bytes, place: str) -> Told | Non
         raise ProblemError(f"{place}: the verdict is on another entry, {verdict.entry.hex()[:16]}…")
     if given is None:
         return None
-    assert event.verdicts is not None
     proof = LogProof.parse(given.encode(errors="replace"), place)
-    found = time_in(event.verdicts, proof, said, event)
+    found = verdict_time(proof, said, event)
     if found.time_s is None:
         raise ProblemError(f"{place}: the verdict does not count: {found.why_not}")
     return Told(verdict, found.time_s, proof)

@@ -10,6 +10,7 @@ import pytest
 from conftest import NO_DASK
 from instances.custody import (
     CHANGES,
+    SignedLog,
     batch_of,
     commitment_of,
     custody_event,
@@ -35,7 +36,9 @@ from datacollect.bistro.formats.custody.verdicts import (
     SUPERSEDED,
     Verdict,
 )
+from datacollect.bistro.formats.event.amendments import sign_amendment
 from datacollect.bistro.formats.event.file import read_event
+from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.commands.main import run
 from datacollect.net.http_asking import Answer
@@ -71,6 +74,8 @@ class Case:
         self.verdicts = [said(a), said(b, REFUSED, DOES_NOT_OPEN), said(c)]
         self.verdicts.append(said(d, SUPERSEDED, a.entry.hex()))
         self.receipts = {}
+        # By default of the verdicts.
+        self.verdict_log = None
         self.is_over = True
         entries = [each.entry for each in self.commitments]
         self.logs = [
@@ -83,7 +88,8 @@ class Case:
         """Write all that an auditor is given; answer for the services from memory."""
         (self.folder / "event.toml").write_bytes(self.event_data)
         write_batches(self.folder / "batches", self.batches)
-        verdict_log(self.event, self.verdicts).write(self.folder / "verdicts")
+        log = self.verdict_log or verdict_log(self.event, self.verdicts)
+        log.write(self.folder / "verdicts")
         for name, receipt in self.receipts.items():
             (self.folder / "receipts").mkdir(exist_ok=True)
             (self.folder / "receipts" / f"{name}.receipt.json").write_bytes(receipt.data)
@@ -606,3 +612,63 @@ def test_the_command_refuses_what_makes_no_sense(case, capsys, options, message)
     (case.folder / "empty").mkdir()
     assert run(["audit", "event.toml", *options]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+# A log of verdicts that was succeeded -----------------------------------------------------------
+
+
+def succeeded(case, *verdicts):
+    """Have an amendment end the log of verdicts in time; the log that succeeds it says these."""
+    named = log_key("verdicts2.example/00000000000000aa", key_of("dest2").public)
+    note = sign_amendment(EVENT, {"verdicts": {"log": named.text}}, 1, key_of("organiser"))
+    entries = [each.entry for each in case.commitments]
+    heads = [(5, IN_TIME_S), (6, LATE_S), (7, ENDED_S)]
+    case.logs[0] = service_log(EVENT, 0, [*entries, note], heads)
+    data = [each.data for each in verdicts]
+    log = SignedLog(EVENT, named, "dest2", data, [(len(data), EVENT.collect_until_s)])
+    case.verdict_log = log
+
+
+def shown(case, name, commitment, verdict, at_s):
+    """Let somebody show what the first log has proved of an entry at a time."""
+    log = SignedLog(EVENT, EVENT.verdicts, "dest", [verdict.data], [(1, at_s)])
+    receipt = replace(receipt_of(commitment), collected=log.proof(verdict.data).data.decode())
+    case.receipts[name] = with_proof(case, receipt)
+
+
+ENDED_S = LATE_S + 1000
+
+
+def test_what_an_ended_log_had_proved_stands_in_the_audit(case):
+    """D, of which the successor knows nothing, was collected by the first log."""
+    succeeded(case, *case.verdicts[:3])
+    shown(case, "d", D, said(D), ENDED_S)
+    found = case.audit()
+    assert not found.evidence
+    assert found.custody.counts["collected"] == 3
+    assert case.audit().custody.counts["missing"] == 1
+
+
+def test_what_it_says_after_its_end_does_not_count(case):
+    succeeded(case, *case.verdicts[:3])
+    shown(case, "d", D, said(D), ENDED_S + 1)
+    found = case.audit()
+    assert not found.evidence
+    assert found.custody.counts["collected"] == 2
+    assert found.custody.counts["missing"] == 2
+
+
+def test_successor_that_refuses_what_was_collected_is_evidence(case):
+    succeeded(case, said(D, REFUSED, DOES_NOT_OPEN), *case.verdicts[:3])
+    shown(case, "d", D, said(D), ENDED_S)
+    (lie,) = case.audit().evidence
+    assert lie.who == "destination"
+    assert lie.text.startswith("It has said 1 entry collected, and then refused.")
+
+
+def test_ended_log_that_has_signed_two_trees_is_evidence(case):
+    succeeded(case, *case.verdicts[:3])
+    shown(case, "d", D, said(D), ENDED_S)
+    shown(case, "a", A, said(A), ENDED_S)
+    accused = {lie.who for lie in case.audit().evidence}
+    assert accused == {"destination", *(each.name for each in EVENT.witness_keys)}

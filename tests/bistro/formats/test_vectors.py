@@ -56,10 +56,12 @@ from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
     cosign,
+    log_key,
     sign_checkpoint,
     witness_key,
 )
 from datacollect.bistro.formats.log.entry import Commitment, content_digest, header_bytes
+from datacollect.bistro.formats.log.notes import VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.tree import inclusion_proof, leaf_hash, tree_root
 from datacollect.bistro.formats.receipt.receipt import (
@@ -80,8 +82,10 @@ EVENT_FILE = event_bytes(**CHANGES)
 EVENT = read_event(EVENT_FILE)
 NORTH = EVENT.bistros[0]
 LOG, VERDICTS = EVENT.services[0].log, EVENT.verdicts
+# The log of verdicts that an amendment names.
+SUCCESSOR = log_key("verdicts2.example/00000000000000aa", key_of("dest2").public)
 # Whose keys they are; seeds are told, so that anybody can sign the same.
-WHO = ("organiser", "s0", "s1", "dest", "north", "owner", *witness_names())
+WHO = ("organiser", "s0", "s1", "dest", "dest2", "north", "owner", *witness_names())
 TICKET = ticket_of(EVENT)
 OWNER = key_of("owner")
 SALT, SECRET = bytes(range(32)), bytes(range(32, 64))
@@ -279,6 +283,7 @@ def in_logs() -> dict[str, Any]:
             quorum=EVENT.quorum,
         ),
         "amendments": amendments(),
+        "successor": successor(),
     }
 
 
@@ -290,6 +295,30 @@ def amendments() -> dict[str, Any]:
     proof = log.proof(note, dict.fromkeys(witness_names(), DEADLINE_S + 60))
     file = amendments_data(EVENT.id, [PublishedAmendment(note, (proof,))])
     value = {"file": file.decode(), "deadline_s": DEADLINE_S + 86_400}
+    return vector(value, by="organiser", note=note.decode())
+
+
+def successor() -> dict[str, Any]:
+    """Return an amendment that ends the log of verdicts, and what both logs prove then.
+
+    The first log had said of the entry that it was collected when the amendment was published, and
+    goes on: it says so of another checkpoint an hour later.
+    """
+    assert VERDICTS is not None
+    named = {"log": SUCCESSOR.text, "url": "https://verdicts2.example"}
+    note = sign_amendment(EVENT, {"verdicts": named}, 1, key_of("organiser"))
+    log, ended_s = SmallLog(EVENT, 1, [ENTRY, note]), DEADLINE_S + 3600
+    proof = log.proof(note, dict.fromkeys(witness_names(), ended_s))
+    verdict = Verdict(EVENT.id, ENTRY, COLLECTED)
+    value = {
+        "file": amendments_data(EVENT.id, [PublishedAmendment(note, (proof,))]).decode(),
+        "ended_s": ended_s,
+        "before": collected_text(verdict_proof(verdict, VERDICTS, "dest", ended_s - 2), verdict),
+        "before_time_s": ended_s,
+        "too_late": collected_text(verdict_proof(verdict, VERDICTS, "dest", ended_s - 1), verdict),
+        "by_it": collected_text(verdict_proof(verdict, SUCCESSOR, "dest2", ended_s + 8), verdict),
+        "by_it_time_s": ended_s + 10,
+    }
     return vector(value, by="organiser", note=note.decode())
 
 
@@ -379,14 +408,19 @@ def of_verdicts() -> dict[str, Any]:
 def collected(verdict: Verdict) -> dict[str, Any]:
     """Return the proof that stands in a receipt, and its time."""
     assert VERDICTS is not None
-    log = SmallLog(EVENT, 0, [b"a" * 200, verdict.data])
-    checkpoint = Checkpoint(VERDICTS.name, 2, tree_root(2, log.node))
-    note = sign_checkpoint(checkpoint, key_of("dest"))
-    lines = [cosign(note.text, DEADLINE_S + i, w, key_of(w)) for i, w in enumerate(witness_names())]
-    whole = SignedCheckpoint(checkpoint, note.with_more(*lines))
-    proof = LogProof(1, (leaf_hash(b"a" * 200),), whole)
+    proof = verdict_proof(verdict, VERDICTS, "dest", DEADLINE_S)
     value = {"text": collected_text(proof, verdict), "time_s": DEADLINE_S + 2}
     return vector(value, verdict=verdict.data.decode())
+
+
+def verdict_proof(verdict: Verdict, key: VerifierKey, who: str, first_s: int) -> LogProof:
+    """Return the proof of a verdict; witnesses sign one second after the other."""
+    log = SmallLog(EVENT, 0, [b"a" * 200, verdict.data])
+    checkpoint = Checkpoint(key.name, 2, tree_root(2, log.node))
+    note = sign_checkpoint(checkpoint, key_of(who))
+    lines = [cosign(note.text, first_s + i, w, key_of(w)) for i, w in enumerate(witness_names())]
+    whole = SignedCheckpoint(checkpoint, note.with_more(*lines))
+    return LogProof(1, (leaf_hash(b"a" * 200),), whole)
 
 
 def of_people() -> dict[str, Any]:
@@ -602,6 +636,30 @@ def test_what_was_collected_is_proved(vectors, name):
     assert verify(EVENT_FILE, receipt).collected_s == value["time_s"]
 
 
+@pytest.mark.parametrize(
+    ("name", "time", "time_without"),
+    [
+        ("before", "before_time_s", "before_time_s"),
+        ("too_late", None, "ended_s"),
+        ("by_it", "by_it_time_s", None),
+    ],
+)
+def test_succeeded_log_proves_what_it_had_proved(vectors, name, time, time_without):
+    """Nobody who has not seen the amendment knows of either that it does, or does not, count."""
+    event_file = vectors["event"]["inputs"]["file"].encode()
+    value = vectors["successor"]["value"]
+    receipt = Receipt(COMMITMENT, collected=value[name])
+    later = 1 if name == "too_late" else 0
+    wanted = {
+        value["file"].encode(): time and value[time],
+        None: time_without and value[time_without] + later,
+    }
+    for given, collected_s in wanted.items():
+        assert judge.verdict(event_file, receipt.data, given)[2] == collected_s
+        published = None if given is None else read_amendments(given, EVENT.id)
+        assert verify(event_file, receipt, amendments=published).collected_s == collected_s
+
+
 @pytest.mark.parametrize("name", ["receipt", "late_receipt"])
 def test_receipts_prove_what_is_said(vectors, name):
     event_file = vectors["event"]["inputs"]["file"].encode()
@@ -676,6 +734,7 @@ def test_nothing_has_no_judge():
     others = {
         *("about", "keys", "acknowledgement", "checkpoint", "cosignature_line", "tree", "proof"),
         *("ticket_token", "bistro_receipt_token", "collected", "collected_again", "amendments"),
+        "successor",
         *("receipt", "late_receipt", "batch", "covered_note", "keep_tail"),
     }
     assert made().keys() == others | BY_THE_PAGE.keys() | LINES_BY_THE_PAGE.keys()

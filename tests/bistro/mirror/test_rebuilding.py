@@ -8,13 +8,14 @@ from contextlib import closing
 from hashlib import sha256
 
 import pytest
-from instances.custody import SignedLog, custody_event, service_log, verdict_log
+from instances.custody import SignedLog, commitment_of, custody_event, service_log, verdict_log
 from instances.events import key_of
 from instances.timestamping import World, until
 
 from datacollect.bistro.folder import Held
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
 from datacollect.bistro.formats.receipt.counted_time import checkpoint_time
+from datacollect.bistro.formats.receipt.receipt import Receipt, read_acknowledgement
 from datacollect.bistro.log_service.log_copy import LogCopy, folder_name
 from datacollect.bistro.log_service.proving import proof_of
 from datacollect.bistro.log_service.store import LogStore
@@ -278,9 +279,44 @@ def test_entries_that_witnesses_signed_and_nobody_holds_are_named(world, capsys,
             world.require_proves(service, entry, proof)
 
 
+@pytest.mark.slow
+def test_people_whose_entries_nobody_else_has_bring_a_dead_log_back(world, capsys):
+    """Of three entries two witnesses have signed; each person has the service's word alone."""
+    service, proofs = world.services[0], proofs_of(world, 40)
+    for i in (2, 3):
+        world.stop_witness(i)
+    receipts = world.folder / "receipts"
+    receipts.mkdir()
+    for name in "abc":
+        commitment = commitment_of(world.event, name)
+        answer = world.commit(service, commitment.entry)
+        word = read_acknowledgement(answer.body, world.event.services[0].log.name)
+        file = receipts / f"{name}.receipt.json"
+        file.write_bytes(Receipt(commitment, acknowledgements=(word,)).data)
+    until(lambda: all(signed(world, i, 43) for i in (0, 1)), "a signature")
+    world.kill(service)
+    shutil.rmtree(service.folder)
+    world.start_witnesses(2, 3)
+    code, found = recovered(world, capsys)
+    assert (code, found["log"]["is_dead"]) == (1, True)
+    # One of them is missing: what stands behind it has no place.
+    (receipts / "b.receipt.json").rename(world.folder / "b")
+    code, found = recovered(world, capsys, "--receipts", str(receipts))
+    assert (code, found["log"]["size"], found["log"]["n_filled"]) == (1, 41, 1)
+    (world.folder / "b").rename(receipts / "b.receipt.json")
+    code, found = recovered(world, capsys, "--receipts", str(receipts))
+    assert (code, found["log"]["size"], found["log"]["n_filled"]) == (0, 43, 3)
+    assert {each["outcome"] for each in found["log"]["witnesses"]} == {SIGNS}
+    require_goes_on(world, 43, proofs)
+
+
 def signed_42(world, i: int) -> bool:
+    return signed(world, i, 42)
+
+
+def signed(world, i: int, size: int) -> bool:
     _, store = world._witnesses[i]
-    return any(seen.size == 42 for seen in store.seen().values())
+    return any(seen.size == size for seen in store.seen().values())
 
 
 @pytest.mark.slow
@@ -293,8 +329,8 @@ def test_what_cannot_be_recovered_says_what_to_do(world, capsys, tmp_path):
     assert run([*one, "--from", str(tmp_path / "mirror")]) == 2
     assert "another process is at work there; end it first" in capsys.readouterr().err
     world.kill(service)
-    assert run([*one, "--receipts", "."]) == 2
-    assert "they prove verdicts" in capsys.readouterr().err
+    assert run([*one, "--receipts", "none"]) == 2
+    assert "none: no such folder; name that of the receipts" in capsys.readouterr().err
     # Nothing was lost: nothing is needed.
     assert run(one) == 0
     assert "it goes on: start it" in capsys.readouterr().out

@@ -136,6 +136,18 @@ async function valued(vectors) {
     return [name, { lines: textOf(bytes), signature: statements.signText(seed, bytes) }];
   });
   const found = (name) => verdictOf(readReceipt(utf8(inputs[name].file)), event, [], undefined);
+  const { value: named } = vectors.successor;
+  const { amendments } = JSON.parse(named.file);
+  const proved = (text) => {
+    const told = { ...readReceipt(utf8(inputs.receipt.file)), collected: text };
+    return verdictOf(told, event, amendments, undefined).collected ?? null;
+  };
+  const succeeded = {
+    ...named,
+    before_time_s: proved(named.before),
+    too_late_time_s: proved(named.too_late),
+    by_it_time_s: proved(named.by_it),
+  };
   const times = ({ time, collected }) => ({ time_s: time, collected_s: collected ?? null });
   return {
     keys: each(vectors.keys, ({ seed }) => publicText(unhex(statements.publicOf(seed)))),
@@ -148,6 +160,7 @@ async function valued(vectors) {
     ...Object.fromEntries(signed),
     receipt: times(found("receipt")),
     late_receipt: times(found("late_receipt")),
+    successor: succeeded,
   };
 }
 
@@ -303,12 +316,14 @@ def test_the_values_of_the_page_of_bytes_are_the_scripts():
     vectors.pop("about")
     keys = vectors["keys"]
     found = by_the_script({"vectors": vectors})["vectors"]
+    # What the log that has ended says later counts no more.
+    assert found["successor"].pop("too_late_time_s") is None
     assert found.pop("keys") == {name: each["key"] for name, each in keys.items()}
     for name in ("receipt", "late_receipt"):
         value = vectors[name]["value"]
         assert found.pop(name) == {each: value[each] for each in ("time_s", "collected_s")}
     assert found == {name: vectors[name]["value"] for name in found}
-    assert len(found) == 11
+    assert len(found) == 12
 
 
 @pytest.mark.slow

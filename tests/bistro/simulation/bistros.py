@@ -75,7 +75,7 @@ class Bistro:
         self.listed = EVENT.bistros[number]
         self.name, self.key = self.listed.name, key_of(self.listed.name)
         self.folder = folder / self.name
-        self.most_bytes = world.random.choice((10**9, 10**9, 3000))
+        self.most_bytes = world.random.choice(world.rooms)
         self.core: Accepting | None = None
         self.n_crashes = self._n_requests = 0
         self._start()
@@ -186,7 +186,7 @@ class Bistro:
     # Pushes -------------------------------------------------------------------------------------
 
     def tus(self, step: Step, metadata: str, size: int, data: bytes, reply: Reply) -> None:
-        """Answer a step of a push; `data`: all that comes with it."""
+        """Answer a step of a push; `data`: all that comes with it, of giving up its signature."""
         if self.core is None:
             return
         self._n_requests += 1
@@ -198,7 +198,7 @@ class Bistro:
                 answer = self._told(messages.LookAsked(request, _id(step.path)))
                 self._once_kept(lambda: reply(self._answer(200, answer)))
             elif isinstance(step, End):
-                answer = self._told(messages.EndAsked(request, _id(step.path)))
+                answer = self._told(messages.EndAsked(request, _id(step.path), data))
                 self._once_kept(lambda: reply(self._answer(204, answer)))
             else:
                 self._write(request, _id(step.path), step.offset, data, 204, reply)

@@ -51,19 +51,18 @@ class WholeEvent:
     """An event that has been carried out."""
 
     def __init__(self, seed: int, folder: Path) -> None:
-        world = self.world = World(seed, HEALED_S, may_duplicate=True)
-        random = world.random
+        world = self.world = self._made_world(seed)
         self.folder = folder
         self.victims: set[bytes] = set()
         self.early_drops: list[tuple[str, bytes]] = []
-        kind = random.choice(LIARS) if random.random() < 0.3 else None
+        kind = self._lying_service()
         self.witnesses = make_witnesses(world, may_fork=kind in (Forker, Restored))
-        self.people = [Person(world, i) for i in range(random.randint(2, 6))]
-        self.harmed = {each.name for each in self.people if random.random() < 0.5}
+        self.people = [Person(world, i) for i in range(self._n_people())]
+        self.harmed = self._those_who_are_harmed()
         self.services = [Service(world, 0, self.witnesses)]
         self.services.append(self._second_service(kind))
         self.parties = Parties(self.services, self._bistros())
-        make = random.choice(LYING_COLLECTORS) if random.random() < 0.35 else Collector
+        make = self._kind_of_collector()
         keys = {each.ticket_id: each.ticket.key.public for each in self.people}
         self.collector: Collector = make(
             *(world, self.parties, self.witnesses, keys, folder, self.victims)
@@ -71,13 +70,8 @@ class WholeEvent:
         self.parties.collector = self.collector
         self.files = [file for person in self.people for file in self._drafts(person)]
         self.copies: list[HandIn] = []
-        if random.random() < 0.4:
-            thief, victim = random.sample(self.people, 2)
-            self._copy(thief, victim.handed_in[0])
-        self.stranger = None
-        if random.random() < 0.4:
-            self.stranger = Stranger(world, self.parties, random.choice(self.files))
-        self._part()
+        self.stranger: Stranger | None = None
+        self._come_others()
 
     def run(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
@@ -95,6 +89,33 @@ class WholeEvent:
             bistro.end()
 
     # Who takes part -----------------------------------------------------------------------------
+
+    def _made_world(self, seed: int) -> World:
+        return World(seed, HEALED_S, may_duplicate=True)
+
+    def _lying_service(self) -> type | None:
+        random = self.world.random
+        return random.choice(LIARS) if random.random() < 0.3 else None
+
+    def _n_people(self) -> int:
+        return self.world.random.randint(2, 6)
+
+    def _those_who_are_harmed(self) -> set[str]:
+        return {each.name for each in self.people if self.world.random.random() < 0.5}
+
+    def _kind_of_collector(self) -> type[Collector]:
+        random = self.world.random
+        return random.choice(LYING_COLLECTORS) if random.random() < 0.35 else Collector
+
+    def _come_others(self) -> None:
+        """Let those come who want something of others; and let hosts be cut off."""
+        random = self.world.random
+        if random.random() < 0.4:
+            thief, victim = random.sample(self.people, 2)
+            self._copy(thief, victim.handed_in[0])
+        if random.random() < 0.4:
+            self.stranger = Stranger(self.world, self.parties, random.choice(self.files))
+        self._part()
 
     def _second_service(self, kind: type | None) -> Service:
         if kind is None:

@@ -20,7 +20,7 @@ from instances.events import owner_key, owner_of, ticket_of
 from datacollect.bistro.formats.assignment.assigning import assign, by_rendezvous
 from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, REFUSED
-from datacollect.bistro.formats.event.statements import hand_in_statement
+from datacollect.bistro.formats.event.statements import give_up_statement, hand_in_statement
 from datacollect.bistro.formats.log.entry import Commitment, header_bytes
 from datacollect.bistro.formats.receipt.counted_time import proved_time
 from datacollect.bistro.formats.receipt.receipt import Receipt, acknowledgements_body
@@ -29,7 +29,7 @@ from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.bistro.log_service.messages import Acknowledge
 from datacollect.bistro.person.core import HandingIn
 from datacollect.bistro.person.messages import Answered, AskProof, Commit, Question, Save, Ticked
-from datacollect.bistro.person.pushing import Begin, Payload, Pushing, Send
+from datacollect.bistro.person.pushing import Begin, End, Payload, Pushing, Send
 from datacollect.bistro.person.sending import _metadata
 from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Answer
@@ -283,6 +283,8 @@ class HandIn:
             sent = data[: step.n_bytes]
         elif isinstance(step, Send):
             sent = data[step.offset :]
+        elif isinstance(step, End):
+            sent = given_up(self.file.owner, bistro, step)
 
         def asked(reply: Callable[[Answer], None]) -> None:
             bistro.tus(step, metadata, len(data), sent, reply)
@@ -328,6 +330,12 @@ class HandIn:
             self.is_anew = True
             self.n_starts += 1
             self._push()
+
+
+def given_up(owner: PrivateKey, bistro: Bistro, step: End) -> bytes:
+    """Return the signature of giving up an upload."""
+    upload = step.path.rpartition("/")[2]
+    return owner.sign(give_up_statement(EVENT.id, bistro.listed.key, upload))
 
 
 class Stranger:

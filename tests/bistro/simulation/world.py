@@ -103,18 +103,27 @@ class World:
         When all faults end.
     may_duplicate : bool
         Whether messages may arrive twice.
+    has_faults : bool, optional
+        Whether messages are lost, and power; by default the seed says so.
     """
 
     def __init__(
-        self, seed: int, healed_s: float = HEALED_S, *, may_duplicate: bool = False
+        self,
+        seed: int,
+        healed_s: float = HEALED_S,
+        *,
+        may_duplicate: bool = False,
+        has_faults: bool | None = None,
     ) -> None:
         self.random = random.Random(seed)
         self.healed_s = healed_s
         self.at_s = 0.0
+        # Of bistros, in bytes: one of these each.
+        self.rooms: tuple[int, ...] = (10**9, 10**9, 3000)
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self.n_lost = 0
-        self.has_faults = self.random.random() < 0.8
+        self.has_faults = self.random.random() < 0.8 if has_faults is None else has_faults
         self.loss = self.random.choice((0.0, 0.02, 0.2)) if self.has_faults else 0.0
         self.duplication = self.loss if may_duplicate else 0.0
         self._parted: dict[tuple[str, str], tuple[float, float]] = {}

@@ -336,7 +336,7 @@ def test_who_touches_each_segment_with_a_byte_keeps_none_of_them():
     assert carried == [Carry("slow", i, 5, i, 1) for i in range(5)]
     assert core.handle(told.Ticked(100.5, DISK)) == []
     numbers = tuple(range(5))
-    assert core.handle(all_of_it) == [Release(numbers, (), 100.0), Drop(numbers)]
+    assert core.handle(all_of_it) == [Release(numbers, (), 100.0, 0), Drop(numbers)]
     assert core.stored_bytes == 5
     # It goes on where it was, and is named with where it lies now.
     whole = push(core, "slow", 995, 1000, offset=5, now_s=101.0, sha256=wish_of(b"y" * 1000).sha256)

@@ -1,8 +1,9 @@
 """Amendments: what an organiser may still change, in plain text, for everybody to see.
 
 An amendment is a signed note whose text is TOML. It becomes an entry of every log, whole and
-readable: an organiser cannot keep one secret. It can move the deadline later, add bistros, and
-revoke tickets, and it counts once a log has published it.
+readable: an organiser cannot keep one secret. It can move the deadline later, add bistros, revoke
+tickets, and name the log that succeeds a log of verdicts which cannot go on. It counts once a log
+has published it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.formats.event.fields import AMENDMENT_FORMAT, BISTROS
+from datacollect.bistro.formats.event.event import EndedLog
+from datacollect.bistro.formats.event.fields import AMENDMENT_FORMAT, BISTROS, SUCCESSOR
 from datacollect.bistro.formats.event.file import bistros_of
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.event.rules import check_event, instant_of
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from datacollect.bistro.formats.event.event import Bistro, Event
+    from datacollect.bistro.formats.log.notes import VerifierKey
     from datacollect.net.keys import PrivateKey
 
 # The name in the note; which organiser, the event's file says.
@@ -48,6 +51,7 @@ AMENDMENT = Document(
         Field("deadline", ClockTime(), "A later one, with offset."),
         Field("revoked", ListOf(Hex()), "Hashes of tickets that count no more.", default=()),
         BISTROS,
+        SUCCESSOR,
     ),
     remedy="`datacollect event extend EVENT.toml` writes one",
 )
@@ -67,6 +71,10 @@ class Amendment:
     bistros : tuple of Bistro
     entry : bytes
         The note as the logs hold it.
+    verdicts : VerifierKey or None
+        The log of verdicts that succeeds the one before.
+    verdicts_url : str or None
+        Where that is read.
     published_s : int or None
         By when a log had published it; None: nobody has looked.
     """
@@ -76,6 +84,8 @@ class Amendment:
     revoked: frozenset[bytes]
     bistros: tuple[Bistro, ...]
     entry: bytes
+    verdicts: VerifierKey | None = None
+    verdicts_url: str | None = None
     published_s: int | None = None
 
 
@@ -88,7 +98,7 @@ def sign_amendment(event: Event, changes: dict[str, Any], number: int, key: Priv
         With all earlier amendments.
     changes : dict
         ``deadline`` (a date and time with offset), ``revoked`` (hashes in hexadecimal digits),
-        ``bistros`` (rows as in an event's file); any of them.
+        ``bistros`` (rows as in an event's file), ``verdicts`` (``log`` and ``url``); any of them.
     number : int
         One more than that of the last amendment.
     key : PrivateKey
@@ -132,12 +142,15 @@ def _amendment(note: Note, event: Event) -> Amendment:
             f"event must be {event.id.hex()}, got {values['event'].hex()}: it is of another event"
         )
     deadline = values["deadline"]
+    verdicts = values["verdicts"] or {"log": None, "url": None}
     return Amendment(
         number=values["number"],
         deadline_s=instant_of(deadline, event.timezone, "deadline") if deadline else None,
         revoked=frozenset(values["revoked"]),
         bistros=bistros_of(values["bistros"]),
         entry=note.data,
+        verdicts=verdicts["log"],
+        verdicts_url=verdicts["url"],
     )
 
 
@@ -149,12 +162,19 @@ def check_amendment(event: Event, amendment: Amendment) -> None:
                 f"deadline must be later than {event.clock_text(event.deadline_s)}, got "
                 f"{event.clock_text(amendment.deadline_s)}; a deadline can only move to later"
             )
+        if amendment.verdicts is not None and event.verdicts is None:
+            raise ProblemError(
+                "verdicts must succeed a log of verdicts, and the event has none; leave it out"
+            )
         check_event(amended(event, [amendment]))
 
 
 def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
-    """Return an event as amendments change it, in whichever order: the latest deadline counts."""
-    for each in amendments:
+    """Return an event as amendments change it, given in whichever order.
+
+    The latest deadline counts, and of logs of verdicts that of the highest number.
+    """
+    for each in sorted(amendments, key=lambda each: (each.number, each.entry)):
         since = () if each.published_s is None else ((h, each.published_s) for h in each.revoked)
         event = replace(
             event,
@@ -163,6 +183,13 @@ def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
             revoked=event.revoked | each.revoked,
             bistros=event.bistros + each.bistros,
         )
+        if each.verdicts is not None and event.verdicts is not None:
+            event = replace(
+                event,
+                verdicts=each.verdicts,
+                verdicts_url=each.verdicts_url,
+                ended_verdicts=(*event.ended_verdicts, EndedLog(event.verdicts, each.published_s)),
+            )
     return event
 
 

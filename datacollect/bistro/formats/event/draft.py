@@ -20,6 +20,8 @@ from datacollect.net.kinds import PublicKey
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from datacollect.bistro.formats.log.notes import VerifierKey
+
 ORIGIN_BYTES = 8
 TIMES = ("opens", "deadline", "collect_until", "keep_until")
 
@@ -116,6 +118,12 @@ def _rows(tree: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 def _give_log(row: dict[str, Any], place: str, random_bytes: Callable[[int], bytes]) -> None:
     url = Url().read(row.get("url", ""), f"{place}.url")
     key = PublicKey().read(row.pop("key"), f"{place}.key")
-    # Fresh for each event: the log of one event must never be taken for that of another.
-    host = url.split("/")[2]
-    row["log"] = log_key(f"{host}/{random_bytes(ORIGIN_BYTES).hex()}", key).text
+    row["log"] = fresh_log(url.split("/")[2], key, random_bytes).text
+
+
+def fresh_log(host: str, key: str, random_bytes: Callable[[int], bytes]) -> VerifierKey:
+    """Return the verifier key of a log with an origin of its own, below a host's name.
+
+    The log of one event must never be taken for that of another.
+    """
+    return log_key(f"{host}/{random_bytes(ORIGIN_BYTES).hex()}", key)

@@ -49,6 +49,22 @@ class Authority:
 
 
 @dataclass(frozen=True)
+class EndedLog:
+    """A log of verdicts that an amendment has ended by naming another.
+
+    Attributes
+    ----------
+    log : VerifierKey
+    ended_s : int or None
+        By when that amendment stood in a log of the event, seconds since 1970; None: not known
+        here.
+    """
+
+    log: VerifierKey
+    ended_s: int | None
+
+
+@dataclass(frozen=True)
 class Event:
     """An event, amendments included where it was `amended`.
 
@@ -70,6 +86,7 @@ class Event:
     commitments_per_ticket : int
     services, witnesses, bistros, authorities : tuples
     verdicts : VerifierKey or None
+        The log of verdicts that is written now.
     verdicts_url : str or None
         Where the log of verdicts is read; None: people cannot ask it.
     revoked : frozenset of bytes
@@ -81,6 +98,8 @@ class Event:
     never_came : str
         Where the draft that would count never came: ``"another"`` of the person's counts, or
         ``"none"``.
+    ended_verdicts : tuple of EndedLog
+        Logs of verdicts before it, the oldest first: what they had proved by then stands.
     """
 
     id: bytes
@@ -108,6 +127,7 @@ class Event:
     verdicts_url: str | None = None
     version: int = 2
     never_came: str = "another"
+    ended_verdicts: tuple[EndedLog, ...] = ()
 
     @property
     def is_signed_for(self) -> bool:
@@ -121,6 +141,11 @@ class Event:
         An event whose files nobody collects has nobody to whom they could.
         """
         return self.is_signed_for and self.admission == "tickets" and self.verdicts is not None
+
+    @property
+    def marks_log(self) -> VerifierKey | None:
+        """The log of verdicts by whose key entries are marked: the first, whatever succeeds it."""
+        return self.ended_verdicts[0].log if self.ended_verdicts else self.verdicts
 
     def mark_in(self, entry: bytes) -> bytes | None:
         """Return what of an entry is its mark; None where those of the event have none."""

@@ -84,6 +84,8 @@ VERDICTS = Table(
     ),
 )
 
+SUCCESSOR = Field("verdicts", VERDICTS, "The log of verdicts that succeeds the one before.")
+
 BISTROS = Field("bistros", Rows(BISTRO), "Upload servers.", default=())
 
 EVENT = Document(

@@ -89,9 +89,9 @@ def mark_key(event: Event, own: PrivateKey, other: str) -> MarkKey:
 
 def own_mark_key(event: Event, ticket: PrivateKey) -> MarkKey | None:
     """Return what marks the entries of who has a ticket's key; None: the event has no marks."""
-    if not event.has_marks or event.verdicts is None:
+    if not event.has_marks or event.marks_log is None:
         return None
-    return mark_key(event, ticket, event.verdicts.key)
+    return mark_key(event, ticket, event.marks_log.key)
 
 
 def with_mark(commitment: Commitment, key: MarkKey | None) -> Commitment:

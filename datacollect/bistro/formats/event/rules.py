@@ -124,6 +124,8 @@ def _keys(event: Event) -> Iterator[tuple[str, str]]:
         yield service.log.key, f"services[{i}].log"
     for i, witness in enumerate(event.witnesses):
         yield witness.vkey.key, f"witnesses[{i}].vkey"
+    for i, ended in enumerate(event.ended_verdicts):
+        yield ended.log.key, "the log of verdicts" if i == 0 else f"its successor {i}"
     if event.verdicts:
         yield event.verdicts.key, "verdicts.log"
     for i, bistro in enumerate(event.bistros):
@@ -156,10 +158,24 @@ def _check_names(event: Event) -> None:
             f"{shown(event.verdicts_url)}: each log is asked at an address of its own; choose "
             "another"
         )
+    _check_successor(event)
     _check_unlike([each.name for each in event.bistros], "bistros", "name")
     for i, bistro in enumerate(event.bistros):
         if (bistro.fingerprint is None) == (bistro.ca is None):
             raise ProblemError(f"bistros[{i}] must have a fingerprint or a ca, one of them")
+
+
+def _check_successor(event: Event) -> None:
+    """A witness knows a log by its origin: that of a successor is another than any before."""
+    if not event.ended_verdicts or event.verdicts is None:
+        return
+    others = [each.log.name for each in event.services]
+    others += [each.log.name for each in event.ended_verdicts]
+    if event.verdicts.name in others:
+        raise ProblemError(
+            "verdicts.log must have an origin that no log of the event has had, got "
+            f"{shown(event.verdicts.name)}; `datacollect event extend --verdicts` makes one"
+        )
 
 
 def _check_unlike(names: list[str], place: str, key: str) -> None:

@@ -75,6 +75,23 @@ def time_in(log: VerifierKey, proof: LogProof, entry: bytes, event: Event) -> Pr
     return _time_in(log, proof.signed, event)
 
 
+def verdict_time(proof: LogProof, verdict: bytes, event: Event) -> ProvedTime:
+    """Return by when a verdict stood in the event's log of verdicts, or in one that has ended.
+
+    What an ended log had proved by then stands; what it says later does not count.
+    """
+    for ended in event.ended_verdicts:
+        if proof.signed.is_of(ended.log):
+            found = time_in(ended.log, proof, verdict, event)
+            if found.time_s is None or ended.ended_s is None or found.time_s <= ended.ended_s:
+                return found
+            why_not = "another log of verdicts had succeeded this one by then"
+            return ProvedTime(found.log, None, why_not)
+    if event.verdicts is None:
+        return ProvedTime(proof.signed.checkpoint.origin, None, "the event has no log of verdicts")
+    return time_in(event.verdicts, proof, verdict, event)
+
+
 def _time_in(log: VerifierKey, signed: SignedCheckpoint, event: Event) -> ProvedTime:
     origin = signed.checkpoint.origin
     if not signed.is_of(log):

@@ -12,7 +12,7 @@ from datacollect.bistro.formats.event.file import id_advice, read_event
 from datacollect.bistro.formats.event.marks import require_mark
 from datacollect.bistro.formats.log.entry import content_digest
 from datacollect.bistro.formats.log.proofs import LogProof
-from datacollect.bistro.formats.receipt.counted_time import proved_time, time_in
+from datacollect.bistro.formats.receipt.counted_time import proved_time, verdict_time
 from datacollect.bistro.formats.receipt.receipt import RECEIPT_FORMATS
 from datacollect.bistro.formats.receipt.tokens import outside_time
 from datacollect.errors import ProblemError
@@ -155,15 +155,18 @@ def published(
     found: dict[bytes, Amendment] = {}
     for i, each in enumerate(amendments):
         amendment = read_amendment(each.note, event, f"amendments[{i}]")
-        times = [proved_time(proof, each.note, event) for proof in each.proofs]
-        times_s = [time.time_s for time in times if time.time_s is not None]
-        if not times_s:
-            why = next((time.why_not for time in times), "no proof of a log is given")
+        proved = [proved_time(proof, each.note, event) for proof in each.proofs]
+        times = [found.time_s for found in proved if found.time_s is not None]
+        if not times:
+            why = next((found.why_not for found in proved), "no proof of a log is given")
             reasons.append(
                 f"Amendment {amendment.number} does not count, it is not published: {why}."
             )
         else:
-            found[amendment.entry] = replace(amendment, published_s=min(times_s))
+            before = found.get(amendment.entry)
+            if before is not None and before.published_s is not None:
+                times.append(before.published_s)
+            found[amendment.entry] = replace(amendment, published_s=min(times))
     return list(found.values())
 
 
@@ -215,21 +218,19 @@ def collected_time(receipt: Receipt, event: Event, reasons: list[str]) -> int | 
     """
     if receipt.collected is None:
         return None
-    why_not = "the event has no log of verdicts"
-    if event.verdicts is not None:
-        try:
-            proof = LogProof.parse(receipt.collected.encode())
-        except ProblemError as error:
-            why_not = str(error)
-        else:
-            said = collected_verdict(receipt.collected, event.id, receipt.entry)
-            found = time_in(event.verdicts, proof, said.data, event)
-            # One text for one meaning: no line beside those that the verdict needs.
-            is_as_written = collected_text(proof, said) == receipt.collected
-            if found.time_s is not None and is_as_written:
-                reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
-                return found.time_s
-            why_not = found.why_not or "its line extra is none of such a proof"
+    try:
+        proof = LogProof.parse(receipt.collected.encode())
+    except ProblemError as error:
+        why_not = str(error)
+    else:
+        said = collected_verdict(receipt.collected, event.id, receipt.entry)
+        found = verdict_time(proof, said.data, event)
+        # One text for one meaning: no line beside those that the verdict needs.
+        is_as_written = collected_text(proof, said) == receipt.collected
+        if found.time_s is not None and is_as_written:
+            reasons.append(f"Collected by {event.clock_text(found.time_s)}.")
+            return found.time_s
+        why_not = found.why_not or "its line extra is none of such a proof"
     reasons.append(f"What says that it was collected does not count: {why_not}.")
     return None
 

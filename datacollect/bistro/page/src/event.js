@@ -12,6 +12,11 @@ const OLDER_TICKET_FORMAT = "datacollect-ticket/1";
 
 const seconds = (date) => date.getTime() / 1000;
 
+const verdictsOf = (table) => ({
+  log: readVerifierKey(table.log, OF_NOTE),
+  url: table.url?.replace(/\/$/, ""),
+});
+
 const bistroOf = (row) => ({ name: row.name, url: row.url.replace(/\/$/, ""), key: publicKey(row.key) });
 
 // `bytes`: all of the event's file; their hash is its id. Who made the page has checked its rules.
@@ -40,7 +45,9 @@ export function readEvent(bytes) {
     mostBytes: tree.limits?.bytes ?? Infinity,
     services: tree.services.map((row) => ({ url: row.url.replace(/\/$/, ""), log: log(row.log) })),
     witnesses: tree.witnesses.map((row) => readVerifierKey(row.vkey, OF_WITNESS)),
-    verdicts: tree.verdicts && { log: log(tree.verdicts.log), url: tree.verdicts.url?.replace(/\/$/, "") },
+    verdicts: tree.verdicts && verdictsOf(tree.verdicts),
+    // Logs of verdicts that others have succeeded, and until when what they proved stands.
+    ended: [],
     bistros: (tree.bistros ?? []).map(bistroOf),
     revoked: [],
   };
@@ -51,17 +58,20 @@ export const latest = (event) => event.deadline + event.lag;
 // The event as amendments that a log has published have left it. `rows`: notes and their proofs.
 export function amended(event, rows) {
   const signer = verifierKey("organiser", event.organiser, OF_NOTE);
-  const seen = new Set();
+  const seen = new Map();
   let found = event;
   for (const { note, proofs } of rows) {
     const bytes = utf8(note);
     const read = readNote(bytes);
     const isSigned = read.signatures.length === 1 && isBy(read, signer);
-    const isPublished = proofs.some((proof) => provedTime(proof, bytes, event).time !== undefined);
-    if (!isSigned || !isPublished || seen.has(note)) continue;
-    seen.add(note);
+    const times = proofs.map((proof) => provedTime(proof, bytes, event).time);
+    const time = Math.min(...times.filter((each) => each !== undefined), seen.get(note)?.time ?? Infinity);
+    if (!isSigned || time === Infinity) continue;
     const tree = parse(read.text);
     if (tree.format !== "datacollect-amendment/1" || tree.event !== event.id) continue;
+    const isNew = !seen.has(note);
+    seen.set(note, { tree, time });
+    if (!isNew) continue;
     found = {
       ...found,
       deadline: Math.max(found.deadline, tree.deadline ? seconds(tree.deadline) : 0),
@@ -69,7 +79,17 @@ export function amended(event, rows) {
       revoked: [...found.revoked, ...(tree.revoked ?? [])],
     };
   }
-  return found;
+  return succeeded(found, [...seen]);
+}
+
+// An event whose logs of verdicts have ended one after the other, in the order of their amendments.
+function succeeded(event, amendments) {
+  const naming = amendments.filter(([, { tree }]) => tree.verdicts && event.verdicts);
+  naming.sort(([a, x], [b, y]) => x.tree.number - y.tree.number || (a < b ? -1 : 1));
+  return naming.reduce((before, [, { tree, time }]) => {
+    const ended = [...before.ended, { log: before.verdicts.log, until: time }];
+    return { ...before, verdicts: verdictsOf(tree.verdicts), ended };
+  }, event);
 }
 
 // A ticket's file: its token, which services see, and the seed of its key, which nobody does. What is

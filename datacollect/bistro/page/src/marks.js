@@ -9,7 +9,8 @@ import { entryOf, MARKED_DIGITS } from "./commitment.js";
 // The mark of what somebody hands in: 16 hexadecimal digits; null where the event has none.
 export async function markOf(item, event) {
   if (!event.hasMarks) return null;
-  const { key: point } = event.verdicts.log;
+  // That of the event's file, whatever log has succeeded it.
+  const { key: point } = event.ended?.[0]?.log ?? event.verdicts.log;
   const secret = ed25519.utils.toMontgomerySecret(unhex(item.ticket_seed));
   const shared = x25519.getSharedSecret(secret, ed25519.utils.toMontgomery(point));
   const made = hkdf(sha256, shared, unhex(event.id), utf8("datacollect-mark/2\n"), 33);

@@ -75,13 +75,20 @@ export function holderOf(receipt, item, event) {
   return null;
 }
 
+// By when the log of verdicts held something; one that has ended counts for what it had proved by then.
+function verdictTime(proof, said, event) {
+  const ended = event.ended.find(({ log }) => log.name === proof.checkpoint.origin);
+  const found = timeIn((ended ?? event.verdicts)?.log, proof, said, event);
+  return ended && found.time > ended.until ? { why: "not_of_event" } : found;
+}
+
 // What the destination's log says of an entry, by its answer: `word`, `why`, `time`, `proof`; null
 // where nothing is proved yet. Throws where it does not count.
 export function readVerdict(answer, entry, event) {
   const { verdict, proof } = JSON.parse(answer);
   if (proof === null) return null;
   const [label, id, of, last, end] = verdict.split("\n");
-  const found = timeIn(event.verdicts.log, readProof(proof), utf8(verdict), event);
+  const found = verdictTime(readProof(proof), utf8(verdict), event);
   const isMine = label === "datacollect-verdict/1" && id === event.id && of === entry && end === "";
   if (!isMine || found.time === undefined) throw new Error("its verdict does not count");
   const [, word, why] = /^(\w+)(?:: (.*))?$/.exec(last);
@@ -106,7 +113,7 @@ export function collectedTime(proof, entry, event) {
     const said = utf8(`datacollect-verdict/1\n${event.id}\n${entry}\n${word}\n`);
     // One text for one meaning.
     if (collectedText(proof, why) !== proof) return undefined;
-    return timeIn(event.verdicts.log, readProof(proof), said, event).time;
+    return verdictTime(readProof(proof), said, event).time;
   } catch {
     return undefined;
   }

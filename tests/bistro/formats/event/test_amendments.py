@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from instances.custody import custody_event
 from instances.events import DEADLINE_S, event_of, key_of
 
 from datacollect.bistro.formats.event import amendments
@@ -13,10 +16,10 @@ from datacollect.bistro.formats.event.amendments import (
     sign_amendment,
 )
 from datacollect.bistro.formats.log.checkpoints import log_key
-from datacollect.bistro.formats.log.notes import is_by, parse_note, signed
+from datacollect.bistro.formats.log.notes import VerifierKey, is_by, parse_note, signed
 from datacollect.errors import ProblemError
 
-EVENT = event_of()
+EVENT, COLLECTED = event_of(), custody_event()
 ORGANISER = key_of("organiser")
 A_DAY_LATER = {"deadline": "2027-04-16T23:59:59-04:00"}
 BISTRO = {
@@ -52,6 +55,48 @@ def test_an_event_is_amended_by_what_amendments_say_and_by_nothing_else():
     assert (event.quorum, event.witnesses) == (EVENT.quorum, EVENT.witnesses)
     assert missing_numbers([later, more]) == []
     assert missing_numbers([more]) == [1]
+
+
+def successor(number: int) -> VerifierKey:
+    return log_key(f"verdicts.example/{number:016}", key_of(f"dest{number}").public)
+
+
+def naming(number: int, log: VerifierKey):
+    """Return the amendment of a number that names a log of verdicts; it stood there by then."""
+    table = {"log": log.text, "url": f"https://verdicts{number}.example"}
+    note = sign_amendment(COLLECTED, {"verdicts": table}, number, ORGANISER)
+    return replace(read_amendment(note, COLLECTED), published_s=1000 * number)
+
+
+def test_logs_of_verdicts_succeed_each_other_in_the_order_of_their_amendments():
+    first, second = naming(1, successor(1)), naming(2, successor(2))
+    event = amended(COLLECTED, [second, first])
+    assert event.verdicts == successor(2)
+    assert event.verdicts_url == "https://verdicts2.example"
+    ended = [(each.log, each.ended_s) for each in event.ended_verdicts]
+    assert ended == [(COLLECTED.verdicts, 1000), (successor(1), 2000)]
+    assert event == amended(amended(COLLECTED, [first]), [second])
+
+
+@pytest.mark.parametrize(
+    ("event", "log", "what"),
+    [
+        ("none", "fresh", "the event has none"),
+        ("one", "same", "verdicts.log must be another key than the log of verdicts"),
+        ("one", "same origin", "an origin that no log of the event has had"),
+        ("one", "a witness's key", "must be another key than witnesses"),
+    ],
+)
+def test_successor_is_a_log_that_the_event_has_not_had(event, log, what):
+    event = {"none": EVENT, "one": COLLECTED}[event]
+    named = {
+        "fresh": successor(1),
+        "same": COLLECTED.verdicts,
+        "same origin": log_key(COLLECTED.verdicts.name, key_of("dest1").public),
+        "a witness's key": log_key("v.example/" + "0" * 16, COLLECTED.witnesses[0].vkey.key),
+    }[log]
+    with pytest.raises(ProblemError, match=what):
+        sign_amendment(event, {"verdicts": {"log": named.text}}, 1, ORGANISER)
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,10 @@ from datacollect.bistro.formats.log.checkpoints import (
     Checkpoint,
     SignedCheckpoint,
     cosign,
+    log_key,
     sign_checkpoint,
 )
-from datacollect.bistro.formats.log.notes import NoteSignature
+from datacollect.bistro.formats.log.notes import NoteSignature, VerifierKey
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.log.tree import inclusion_proof, tree_root
 from datacollect.bistro.formats.receipt.receipt import (
@@ -147,14 +148,25 @@ def collected_by(event: Event, chance: random.Random, entry: bytes) -> str | Non
     why = {REFUSED: "is late"}.get(word, chance.choice(["", "ab" * 32]))
     verdict = Verdict(event.id, entry, word, why)
     times = witness_times(chance, len(event.witnesses))
-    proof = proof_in(event, chance, verdict.data, event.verdicts.name, "dest", times)
+    log, who = chance.choice(
+        [(event.verdicts, "dest"), (event.verdicts, "dest")]
+        + [(successor(number), f"dest{number}") for number in (1, 2)]
+    )
+    proof = proof_in(event, chance, verdict.data, log.name, who, times)
     return collected_text(proof, verdict) if word == COLLECTED else proof.data.decode()
+
+
+def successor(number: int) -> VerifierKey:
+    """Return the log of verdicts that the amendment of a number names."""
+    return log_key(f"dest.example/{number:016}", key_of(f"dest{number}").public)
 
 
 def extension(event: Event, chance: random.Random, number: int) -> PublishedAmendment:
     """Return an amendment that moves the deadline, adds nothing, or is not published."""
     later = f"2027-04-{chance.choice([16, 17, 18])}T23:59:59-04:00"
     changes = chance.choice([{"deadline": later}, {"deadline": later}, {"revoked": ["ab" * 32]}])
+    if event.verdicts is not None and chance.random() < 0.4:
+        changes = changes | {"verdicts": {"log": successor(number).text}}
     note = sign_amendment(event, changes, number, key_of("organiser"))
     proofs = [in_service(event, chance, note) for _ in range(chance.choice([0, 1, 1, 2]))]
     return PublishedAmendment(note, tuple(proofs))

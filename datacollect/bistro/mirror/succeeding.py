@@ -1,0 +1,93 @@
+"""Begins a log of verdicts that succeeds a dead one with all that is known of what that one said.
+
+A log of verdicts names itself in no entry: what one has said another can say as well. So whoever
+asks the new one learns what became of each entry, whichever log has said it first.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.bistro.auditor.log_reading import got
+from datacollect.bistro.folder import Held, not_written, sync_folder
+from datacollect.bistro.formats.log.checkpoints import MOST_CHECKPOINT_BYTES, Checkpoint
+from datacollect.bistro.formats.log.tiles import Edge
+from datacollect.bistro.log_service.core import log_of
+from datacollect.bistro.log_service.log_copy import CHECKPOINT, PUSHED, LogCopy, folder_name
+from datacollect.bistro.log_service.store import LogStore
+from datacollect.bistro.mirror.copying import Growing
+from datacollect.bistro.mirror.mirror import asker_of
+from datacollect.bistro.mirror.rebuilding import gather, scratch_beside, write_entries, write_head
+from datacollect.errors import DatacollectError, ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.log.notes import VerifierKey
+    from datacollect.net.keys import PrivateKey
+
+
+def holding(log: VerifierKey, mirrors: Sequence[str]) -> list[str]:
+    """Return the mirrors that answer and hold something of a log."""
+    found = []
+    for mirror in mirrors:
+        with suppress(DatacollectError), ExitStack() as stack:
+            asker = stack.enter_context(asker_of(f"{mirror.rstrip('/')}/{folder_name(log)}"))
+            paths = (f"/{CHECKPOINT}", f"/{PUSHED}")
+            if any(got(asker, path, MOST_CHECKPOINT_BYTES).status == 200 for path in paths):
+                found.append(mirror)
+    return found
+
+
+def entries_of_ended(
+    event: Event, log: VerifierKey, folder: Path, mirrors: Sequence[str]
+) -> list[bytes]:
+    """Return all entries of a log that has ended, of whoever holds most: its folder, or mirrors.
+
+    Raises
+    ------
+    ProblemError
+        Nobody holds any.
+    """
+    own: list[bytes] = []
+    if folder.is_dir():
+        with closing(LogStore(Held(folder), log.text)) as store:
+            own = store.entries(0, store.kept().n_entries)
+    copied: list[bytes] = []
+    try:
+        with scratch_beside(folder) as scratch:
+            copy = LogCopy(Path(scratch), log, event)
+            pushed = gather(copy, event, mirrors)
+            copied = [*copy.leaves(), *(() if pushed is None else pushed.leaves)]
+    except ProblemError:
+        if not own:
+            raise
+    return max(own, copied, key=len)
+
+
+def begin(event: Event, key: PrivateKey, folder: Path, entries: Iterable[bytes]) -> None:
+    """Make the folder of a log that begins with these entries; it is there whole, or not at all.
+
+    Raises
+    ------
+    StoreError, NotWrittenError
+        The disk is full, or fails.
+    """
+    log, leaves = log_of(event, key), [*dict.fromkeys(entries)]
+    growing = Growing(Edge(), [])
+    for leaf in leaves:
+        growing.append(leaf)
+    beside = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(beside, ignore_errors=True)
+    with closing(LogStore(Held(beside), log.text)) as store:
+        write_entries(iter(leaves), store)
+        write_head(growing, Checkpoint(log.name, len(leaves), growing.edge.root()), key, store)
+    try:
+        beside.rename(folder)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise not_written(folder, error) from error
