@@ -1,0 +1,124 @@
+"""What plans lean on is measured by the book, over wires in memory: no user asks for a flood."""
+
+from __future__ import annotations
+
+import pytest
+from instances.modelled_lines import Lines, write_hosts_of
+
+import datacollect as dc
+from datacollect.measurement.sample_store import read_parts, settings_of
+from datacollect.measuring.results.samples_to_problem import problem_of_samples
+
+MBIT = 125_000.0
+GB = 10**9
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """Return a function that has cycles measure such lines."""
+
+    def of(up, **more):
+        found = Lines(up, **more)
+        found.take_part(monkeypatch)
+        return found
+
+    return of
+
+
+def measured(tmp_path, names, backlog_bytes, cycles=1, **options):
+    """Measure some cycles, and return what a problem file of them says."""
+    hosts = write_hosts_of(tmp_path, names)
+    for _ in range(cycles):
+        dc.measure_cycle(hosts, tmp_path / "samples", **options)
+    table = read_parts(tmp_path / "samples").frame
+    return problem_of_samples(table, names[0], hosts={*names}, backlog_bytes=backlog_bytes)
+
+
+def plan_of(found):
+    return dc.coordinated(dc.Problem.from_dict(found.tree))
+
+
+def test_one_line_of_a_source_is_found_by_the_book(tmp_path, lines):
+    """S1 has one line of 40 Mbit/s, S2 one of 100: by its own line alone S1 needs 6 GB / 5 MB/s.
+
+    Each pair alone shows S1's line again, so that S1 seems to have 80 Mbit/s.
+    """
+    of = lines({"D": 200 * MBIT, "S1": 40 * MBIT, "S2": 100 * MBIT})
+    found = measured(tmp_path, ["D", "S1", "S2"], {"S1": 6 * GB, "S2": 10 * GB})
+    assert {("S1", "D"), ("S1", "S2")} in of.floods()
+    assert found.tree["hosts"]["S1"]["uplink_bytes_per_s"] == pytest.approx(40 * MBIT, rel=0.02)
+    plan = plan_of(found)
+    assert plan.makespan_s == pytest.approx(6 * GB / (40 * MBIT), rel=0.03)
+    assert not plan.assumptions.matter
+    assert plan.assumptions.gain == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_source_that_does_more_is_shown_to(tmp_path, lines):
+    """S1 has 200 Mbit/s, of which each of its ways takes 40: together they are 80, for 5 s."""
+    ways = {40 * MBIT: [("S1", "D")], 41 * MBIT: [("S1", "S2")]}
+    lines({"D": 200 * MBIT, "S1": 200 * MBIT, "S2": 100 * MBIT}, wires=ways)
+    found = measured(tmp_path, ["D", "S1", "S2"], {"S1": 6 * GB, "S2": 10 * GB})
+    of_s1 = found.tree["hosts"]["S1"]
+    assert of_s1["shown_uplink_bytes_per_s"] == pytest.approx(81 * MBIT, rel=0.02)
+    assert "uplink_bytes_per_s" not in of_s1
+    plan = plan_of(found)
+    assert not plan.assumptions.leans_on
+    # 16 GB over 140 Mbit/s into D, of which S2 has 100.
+    assert plan.makespan_s == pytest.approx(16 * GB / (140 * MBIT), rel=0.03)
+
+
+def test_a_line_is_told_from_a_wire_of_two_links_by_a_third(tmp_path, lines):
+    """S has 40 Mbit/s to D, K, and L: all three by its line, or the first two over one wire."""
+    names, backlog = ["D", "S", "K", "L"], {"S": 6 * GB}
+    rates = {"D": 400 * MBIT, "K": 300 * MBIT, "L": 290 * MBIT}
+    lines(rates | {"S": 40 * MBIT})
+    (tmp_path / "line").mkdir()
+    found = measured(tmp_path / "line", names, backlog)
+    assert found.tree["hosts"]["S"]["uplink_bytes_per_s"] == pytest.approx(40 * MBIT, rel=0.02)
+    assert "shared" not in found.tree
+    wires = {40 * MBIT: [("S", "D"), ("S", "K")], 41 * MBIT: [("S", "L")]}
+    lines(rates | {"S": 400 * MBIT}, wires=wires)
+    (tmp_path / "wire").mkdir()
+    found = measured(tmp_path / "wire", names, backlog)
+    assert "uplink_bytes_per_s" not in found.tree["hosts"]["S"]
+    (wire,) = found.tree["shared"]
+    assert sorted(wire["links"]) == [["S", "D"], ["S", "K"]]
+    assert wire["bandwidth_bytes_per_s"] == pytest.approx(40 * MBIT, rel=0.02)
+    # Over D or K, and over L, in the end.
+    plan = plan_of(found)
+    assert plan.makespan_s == pytest.approx(6 * GB / (81 * MBIT), rel=0.03)
+
+
+def test_a_wire_of_a_private_network_is_found_by_floods_alone(tmp_path, lines):
+    """S1 and S2 send over one wire of 40 Mbit/s; no route shows it. S3 has 100 of its own."""
+    wire = {40 * MBIT: [(name, to) for name in ("S1", "S2") for to in ("D", "S3")]}
+    lines(dict.fromkeys(["D", "S1", "S2"], 400 * MBIT) | {"S3": 100 * MBIT}, wires=wire)
+    names = ["D", "S1", "S2", "S3"]
+    found = measured(tmp_path, names, dict.fromkeys(names[1:], 5 * GB))
+    assert "downlink_bytes_per_s" not in found.tree["hosts"]["D"]
+    assert [["S1", "D"], ["S2", "D"]] in [sorted(row["links"]) for row in found.tree["shared"]]
+
+
+def test_the_line_of_the_destination_stays_its_limit(tmp_path, lines):
+    """Four sources of 40 Mbit/s into a line of 100: two of them together get all of theirs."""
+    names = ["D", "S1", "S2", "S3", "S4"]
+    up = dict.fromkeys(names[1:], 40 * MBIT) | {"D": 400 * MBIT}
+    lines(up, down={"D": 100 * MBIT})
+    found = measured(tmp_path, names, dict.fromkeys(names[1:], 5 * GB))
+    assert found.tree["hosts"]["D"]["downlink_bytes_per_s"] == pytest.approx(100 * MBIT, rel=0.02)
+    assert not any(["S1", "D"] in row["links"] for row in found.tree.get("shared", []))
+
+
+@pytest.mark.parametrize("n", [3, 4, pytest.param(8, marks=pytest.mark.slow)])
+def test_floods_of_hosts_take_at_most_a_part_of_a_cycle(tmp_path, lines, n):
+    """Whatever lines are: 30 % of the bytes of all other tests."""
+    names = ["D", *(f"S{i}" for i in range(1, n))]
+    lines({name: (20 + 7 * i) * MBIT for i, name in enumerate(names)} | {"D": 500 * MBIT})
+    said = []
+    measured(tmp_path, names, {"S1": GB}, tell=said.append)
+    rows = read_parts(tmp_path / "samples").frame
+    into_d = rows["settings"].map(lambda text: settings_of(text).get("host"))
+    is_asked = (rows["tool"] == "flood") & ~((into_d == "D") & (rows["concurrency"] == n - 2))
+    assert rows.loc[is_asked, "bytes"].sum() <= 0.3 * rows.loc[~is_asked, "bytes"].sum()
+    (line,) = [line for line in said if line.startswith("floods of hosts that a plan")]
+    assert "in all" in line
