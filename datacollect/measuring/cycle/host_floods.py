@@ -9,7 +9,8 @@ from datacollect.errors import ProblemError
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.measurement.estimates import DAY_S
 from datacollect.measurement.sample_store import settings_of
-from datacollect.measuring.cycle.several_links import BETWEEN_S, Flood
+from datacollect.measuring.cycle.choosing import BETWEEN_S
+from datacollect.measuring.cycle.several_links import Flood
 from datacollect.measuring.operator.tools import FLOOD
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.results.samples_to_problem import problem_of_samples
@@ -49,7 +50,7 @@ def allowance(others: Cost, n_hosts: int, left: Cost) -> Cost | None:
     Examples
     --------
     >>> allowance(Cost(1000, 60.0), 3, Cost(10**9, 1e9)), allowance(Cost(1000, 60.0), 2, Cost(1, 1))
-    (Cost(n_bytes=300, seconds=162.0), None)
+    (Cost(n_bytes=300, seconds=144.0), None)
     """
     if n_hosts < 3:
         return None

@@ -455,8 +455,8 @@ def _why_none(table: pd.DataFrame) -> str:
 def _rates_of(rows: pd.DataFrame) -> dict[Pair, float]:
     """Return what tests with connections say of links."""
     tests = rows[(rows["tool"] == TCP.name) & (rows["bandwidth_bytes_per_s"] > 0)]
-    means = tests.groupby(["from", "to"])["bandwidth_bytes_per_s"].mean()
-    return {(str(tail), str(head)): float(rate) for (tail, head), rate in means.items()}
+    by_pair: Any = tests.groupby(["from", "to"])["bandwidth_bytes_per_s"]
+    return dict(by_pair.mean())
 
 
 def _silent(rows: pd.DataFrame) -> set[Pair]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.results.shared_links import SHARED, compared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -194,19 +195,12 @@ def plan_cycle_of(
         record = CycleRecord(number, time.time(), asked, (), None, rates)
     by_agents = [pair for pair in pairs if is_by_agents((ends[pair[0]], ends[pair[1]]))]
     flood = flood_into(hosts.destination, by_agents, rates) if FLOOD in wanted else None
-    budgets = _budgets_for_pairs(hosts, flood)
     wires = [*hosts.wires, *own_wires(hosts), *found_wires(table)]
-    for budget in budgets:
-        try:
-            chosen = choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
-            break
-        except ProblemError as error:
-            if budget is not budgets[-1]:
-                continue
-            if flood is None:
-                raise
-            text = f"{error}; the flood is paid for first: {at_most(flood.cost)}"
-            raise ProblemError(text) from None
+
+    def chosen_within(budget: Cost) -> Chosen:
+        return choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
+
+    chosen, for_pairs = _within_budget(hosts.budget, flood, chosen_within)
     if not chosen.pairs and not chosen.unpaid:
         raise ProblemError(
             f"tools must test some of the hosts, got {', '.join(tests) or 'none'}; iperf3 "
@@ -219,7 +213,7 @@ def plan_cycle_of(
     return Planned(
         replace(record, light=chosen.cycle.rounds),
         chosen,
-        budget,
+        for_pairs,
         flood,
         goes_on,
         without_agent(hosts),
@@ -233,14 +227,23 @@ def plan_cycle_of(
     )
 
 
-def _budgets_for_pairs(hosts: HostsFile, flood: Flood | None) -> list[Cost]:
-    """Return what of the budget is for pairs: but for a part for floods, or else all of it."""
+def _within_budget(
+    budget: Cost, flood: Flood | None, chosen_within: Callable[[Cost], Chosen]
+) -> tuple[Chosen, Cost]:
+    """Choose pairs by what floods leave of a budget, and return it; whatever is left pays for one.
+
+    The flood into the destination is paid for first, and a part is kept for those of hosts.
+    """
     if flood is None:
-        return [hosts.budget]
-    whole = left_of(hosts.budget, flood.cost)
-    part = 1 / (1 + PART_OF_BYTES)
-    kept = left_of(hosts.budget.times(part), flood.cost)
-    return [kept, whole]
+        return chosen_within(budget), budget
+    kept = left_of(budget.times(1 / (1 + PART_OF_BYTES)), flood.cost)
+    with suppress(ProblemError):
+        return chosen_within(kept), kept
+    whole = left_of(budget, flood.cost)
+    try:
+        return chosen_within(whole), whole
+    except ProblemError as error:
+        raise ProblemError(f"{error}; the flood is paid for first: {at_most(flood.cost)}") from None
 
 
 def _dearest_comparison(pairs: Sequence[Pair], rates: Mapping[Pair, float]) -> Cost | None:

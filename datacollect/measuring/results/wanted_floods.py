@@ -11,12 +11,11 @@ import shlex
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from datacollect.errors import DatacollectError, DatacollectWarning
-from datacollect.files.units import format_bytes, format_duration
 from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.plan.matter import bytes_of_links
@@ -37,10 +36,10 @@ if TYPE_CHECKING:
     from datacollect.schedule.data.assumptions import Assumptions, HostLoad
     from datacollect.schedule.schedule import Schedule
 
-# A second in which connections come to their share, and five for what hosts are shown to do.
-FLOOD_S, SETTLED_S = 6.0, 1.0
+# What hosts are shown to do lasts so long.
+FLOOD_S = 5.0
 # No link sends more than so many times what it carries alone: nobody gets more beside others.
-MORE_THAN_ALONE = 1.5
+MORE_THAN_ALONE = 1.25
 # What each host holds where nobody has said it.
 HELD_BYTES = 10**12
 
@@ -79,7 +78,6 @@ class WantedFlood:
                 CONNECTIONS,
                 FLOOD_S,
                 int(MORE_THAN_ALONE * self.rates_bytes_per_s[link] * FLOOD_S) + 1,
-                settled_s=SETTLED_S,
             )
             for link in self.links
         )
@@ -95,7 +93,7 @@ class WantedFlood:
         >>> rates = {("S", "D"): 1e6, ("S", "K"): 2e6}
         >>> flood = WantedFlood("S", "uplink_bytes_per_s", tuple(rates), rates, "")
         >>> flood.command("hosts.toml").split("--seconds")[1]
-        ' 6 --bytes 18000001'
+        ' 5 --bytes 12500001'
         """
         one, others = ("--from", "--to") if self.key == UPLINK else ("--to", "--from")
         ends = [pair[self.key == UPLINK] for pair in self.links]
@@ -153,26 +151,32 @@ def problems_of_each(problem: Problem) -> Iterator[Problem]:
 
 
 def leanings(
-    problem: Problem, rates: Mapping[Pair, float], is_able: Callable[[Pair], bool]
+    problem: Problem,
+    plan: Schedule | None,
+    rates: Mapping[Pair, float],
+    is_able: Callable[[Pair], bool],
 ) -> list[Leaning]:
-    """Return the hosts on which the coordinated plan leans, those that change it most first.
+    """Return the hosts on which a plan leans, those that change it most first.
 
     Parameters
     ----------
     problem : Problem
+    plan : Schedule or None
+        The coordinated one; None where there is none, which leans on nothing.
     rates : mapping of (str, str) to float
         What links carry alone, in bytes per second.
     is_able : callable
         Whether a link can be flooded.
     """
-    plan = planned(problem)
     if plan is None or plan.makespan_s <= 0:
         return []
     try:
         assumptions = plan.assumptions
     except DatacollectError:
         return []
-    if not assumptions.leans_on or _worth(assumptions.cautious_makespan_s, plan) <= ALIKE:
+    if assumptions is None or not assumptions.leans_on:
+        return []
+    if _worth(assumptions.cautious_makespan_s, plan) <= ALIKE:
         return []
     carried = bytes_of_links(plan)
     of_plan = partial(_leaning, problem, plan, assumptions, carried, rates, is_able)
@@ -241,7 +245,7 @@ def wanted_floods(
     ]
     by_host: dict[tuple[str, str], WantedFlood] = {}
     for each in problems_of_each(problem):
-        for one in leanings(each, rates, is_able):
+        for one in leanings(each, planned(each), rates, is_able):
             new = [flood for flood in one.floods if frozenset(flood.links) not in known]
             if new:
                 of = new[0].host, new[0].key
@@ -297,41 +301,3 @@ def _explaining(
     wire = "uplink" if limit.flood.key == UPLINK else "downlink"
     why = f"whether it is the {wire} of {limit.flood.host} that limits its links"
     return [WantedFlood(limit.flood.host, limit.flood.key, links, rates, why)]
-
-
-def unknown_of(leaning: Leaning, hosts_file: str) -> str:
-    """Say what is not known of a host on which a plan leans, and what it costs to know it."""
-    load, plan = leaning.load, leaning.plan
-    promised = f"the plan takes {format_duration(plan.makespan_s)}"
-    if plan.cautious_makespan_s is not None:
-        promised += f", and {format_duration(plan.cautious_makespan_s)} if not"
-    text = f"{load.text.removesuffix('.')}: whether it can is not known; {promised}"
-    if not leaning.floods:
-        return (
-            f"{text}. Its links cannot be flooded, which takes agents: state {_key_of(load)} = "
-            '"none" if it has no limit'
-        )
-    flood = leaning.floods[-1]
-    cost = f"at most {format_bytes(flood.cost.n_bytes)} and {format_duration(flood.cost.seconds)}"
-    return f"{text}. Measure it, for {cost}: {flood.command(hosts_file)}"
-
-
-def _key_of(load: HostLoad) -> str:
-    return UPLINK if load.direction == "out" else DOWNLINK
-
-
-def said_of(leaning: Leaning, hosts_file: str) -> dict[str, Any]:
-    """Return what is not known of a host, as programs read it."""
-    load, flood = leaning.load, leaning.floods[-1] if leaning.floods else None
-    return {
-        "host": load.host,
-        "key": _key_of(load),
-        "planned_bytes_per_s": load.planned_bytes_per_s,
-        "shown_bytes_per_s": load.shown_bytes_per_s,
-        "makespan_s": leaning.plan.makespan_s,
-        "cautious_makespan_s": leaning.plan.cautious_makespan_s,
-        "links": [] if flood is None else [{"from": a, "to": b} for a, b in flood.links],
-        "most_bytes": None if flood is None else flood.cost.n_bytes,
-        "most_s": None if flood is None else flood.cost.seconds,
-        "command": None if flood is None else flood.command(hosts_file),
-    }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from instances.modelled_lines import Lines, write_hosts_of
 
@@ -122,3 +125,56 @@ def test_floods_of_hosts_take_at_most_a_part_of_a_cycle(tmp_path, lines, n):
     assert rows.loc[is_asked, "bytes"].sum() <= 0.3 * rows.loc[~is_asked, "bytes"].sum()
     (line,) = [line for line in said if line.startswith("floods of hosts that a plan")]
     assert "in all" in line
+
+
+def test_the_commands_of_the_book_answer_rightly(tmp_path, lines, call):
+    """S1 has one line of 40 Mbit/s, S2 one of 100; nobody asks for a flood."""
+    lines({"D": 200 * MBIT, "S1": 40 * MBIT, "S2": 100 * MBIT})
+    hosts = write_hosts_of(tmp_path, ["D", "S1", "S2"])
+    samples, problem = str(tmp_path / "samples"), str(tmp_path / "problem.toml")
+    code, _, err = call("measure", "cycle", hosts, "-o", samples, "--dry-run")
+    assert code == 0
+    assert "floods of hosts that a plan has do more at once than was shown" in " ".join(err.split())
+    assert call("measure", "cycle", hosts, "-o", samples)[0] == 0
+    holds = ("--backlog", "S1=6 GB", "--backlog", "S2=10 GB")
+    code, _, err = call("measure", "problem", samples, "--hosts", hosts, *holds, "-o", problem)
+    assert code == 0
+    assert "the uplink of S1 is taken as" in " ".join(err.split())
+    code, out, _ = call("compare", problem, "--json")
+    methods = json.loads(out)["methods"]
+    real_s = 6 * GB / (40 * MBIT)
+    assert methods["coordinated"]["makespan_s"] == pytest.approx(real_s, rel=0.03)
+    assert methods["direct"]["makespan_s"] == pytest.approx(real_s, rel=0.03)
+    code, out, err = call("plan", problem)
+    assert "is to send" not in out + err
+
+
+def test_what_is_not_known_is_named_with_its_cost_and_its_command(tmp_path, lines, call):
+    """Tests of pairs alone: S1 is to send twice what its line carries, and nothing has shown it."""
+    of = lines({"D": 200 * MBIT, "S1": 40 * MBIT, "S2": 100 * MBIT}, noise=0.0)
+    hosts = write_hosts_of(tmp_path, ["D", "S1", "S2"])
+    samples = str(tmp_path / "samples")
+    call("measure", "cycle", hosts, "-o", samples, "--tools", "tcp")
+    assert not of.floods()
+    given = (samples, "--hosts", hosts, "--backlog", "S1=6 GB", "--backlog", "S2=10 GB")
+    code, _, err = call("measure", "problem", *given)
+    assert code == 0
+    told = " ".join(err.split())
+    # 6 GB while 16 GB pass the 140 Mbit/s of both sources.
+    assert re.search(r"S1 is to send 52\.\d+ Mbit/s at once; no test has shown more than 40 Mb", told)
+    assert "for at most 62.5 MB and 5 s:" in told
+    (command,) = (line for line in err.splitlines() if "measure flood" in line)
+    most = int(1.25 * 5 * 40 * MBIT) + 1
+    assert command.split()[2:] == [
+        *("flood", hosts, "--from", "S1", "--to", "D", "--to", "S2"),
+        *("--streams", "4", "--seconds", "5", "--bytes", str(most)),
+    ]
+    # The command that is named can be run, and what it costs is what was said.
+    code, _, err = call(*command.split()[1:], "--dry-run")
+    assert code == 0
+    assert "2 tests, all at once: at most 62.5 MB and 5 s" in " ".join(err.split())
+    said = json.loads(call("measure", "problem", *given, "--json")[1])
+    (unknown,) = said["not_shown"]
+    assert (unknown["host"], unknown["most_bytes"], unknown["most_s"]) == ("S1", 2 * most, 5.0)
+    assert unknown["shown_bytes_per_s"] == pytest.approx(40 * MBIT)
+    assert unknown["cautious_makespan_s"] > 1.2 * unknown["makespan_s"]
