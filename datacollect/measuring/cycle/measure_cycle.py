@@ -359,7 +359,8 @@ class _Run:
 
     def _flood_hosts(self, most: Cost) -> None:
         """Flood hosts of which plans ask more than was shown, as far as the allowance reaches."""
-        tried: set[frozenset[Pair]] = set()
+        into_destination = self._planned.flood
+        tried = set() if into_destination is None else {frozenset(into_destination.pairs)}
         able = {pair for pair in self._tested if self._asking.is_by_agents(pair)}
         able -= _silent(self._now())
         dear: dict[str, None] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.units import format_rate
@@ -74,6 +75,17 @@ class SeenFlood:
         if self.alone_bytes_per_s.keys() != self.rates_bytes_per_s.keys():
             return None
         return sum(self.alone_bytes_per_s.values())
+
+    @property
+    def line_bytes_per_s(self) -> float:
+        """What the line that limits them carries: the median of all tests that have filled it.
+
+        A link that fills it alone has measured it, too. Were the flood believed alone, two tests of
+        one line that differ by chance would make a plan out of the difference.
+        """
+        together = self.together_bytes_per_s
+        alone = self.alone_bytes_per_s.values()
+        return median([together, *(rate for rate in alone if rate >= LIMITED * together)])
 
     def falls_short_of(self, expected_bytes_per_s: float | None) -> bool:
         """Whether less came than was to be expected of links that share nothing."""

@@ -66,7 +66,7 @@ class HostLimit:
         flood, said = self.flood, said_of(self.flood)
         wire = "uplink" if flood.key == UPLINK else "downlink"
         if self.is_proven:
-            taken = format_rate(flood.together_bytes_per_s)
+            taken = format_rate(flood.line_bytes_per_s)
             return f"{said}: the {wire} of {flood.host} is taken as {taken}"
         if flood.sum_alone_bytes_per_s is None:
             return (
@@ -159,12 +159,13 @@ def judged(
     proven = [flood for flood in by_size if _proves(flood, pairs, wires, known)]
     if proven:
         limit = HostLimit(proven[-1], len(known), True)
-        most = limit.flood.together_bytes_per_s
+        most = limit.flood.line_bytes_per_s
         return limit, [wire for wire in wires if wire.bandwidth_bytes_per_s < LIMITED * most]
     told = by_size[-1]
-    is_explained = not told.falls_short_of(expected_bytes_per_s(told, wires))
-    limit = HostLimit(told, len(known), False, is_explained)
-    if not is_explained and len(told.links) > 2:
+    of_more = len(told.links) > 2
+    falls_short = told.falls_short_of(expected_bytes_per_s(told, wires))
+    limit = HostLimit(told, len(known), False, of_more and not falls_short)
+    if of_more and falls_short:
         wires.append(FoundWire(tuple(sorted(told.links)), told.together_bytes_per_s, 1, 1))
     return limit, wires
 
@@ -176,7 +177,7 @@ def shared_wires(pairs: Iterable[SeenFlood]) -> list[FoundWire]:
     found = []
     for links in grouped((), (flood.links for flood in limited)):
         of_wire = [flood for flood in limited if flood.links <= links]
-        bandwidth = median(flood.together_bytes_per_s for flood in of_wire)
+        bandwidth = median(flood.line_bytes_per_s for flood in of_wire)
         n_tests = sum(flood.links <= links for flood in tested)
         found.append(FoundWire(tuple(sorted(links)), bandwidth, len(of_wire), n_tests))
     return found
@@ -240,7 +241,7 @@ def with_host_limits(
     """
     hosts = {name: dict(host) for name, host in tree["hosts"].items()}
     proven = {
-        (limit.flood.host, limit.flood.key): limit.flood.together_bytes_per_s
+        (limit.flood.host, limit.flood.key): limit.flood.line_bytes_per_s
         for limit in seen.limits
         if limit.is_proven
     }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from instances.modelled_lines import Lines, write_hosts_of
 
 import datacollect as dc
 from datacollect.measurement.sample_store import read_parts, settings_of
+from datacollect.measuring.cycle import measure_cycle
 from datacollect.measuring.results.samples_to_problem import problem_of_samples
 
 MBIT = 125_000.0
@@ -161,7 +163,9 @@ def test_what_is_not_known_is_named_with_its_cost_and_its_command(tmp_path, line
     assert code == 0
     told = " ".join(err.split())
     # 6 GB while 16 GB pass the 140 Mbit/s of both sources.
-    assert re.search(r"S1 is to send 52\.\d+ Mbit/s at once; no test has shown more than 40 Mb", told)
+    assert re.search(
+        r"S1 is to send 52\.\d+ Mbit/s at once; no test has shown more than 40 Mb", told
+    )
     assert "for at most 62.5 MB and 5 s:" in told
     (command,) = (line for line in err.splitlines() if "measure flood" in line)
     most = int(1.25 * 5 * 40 * MBIT) + 1
@@ -178,3 +182,80 @@ def test_what_is_not_known_is_named_with_its_cost_and_its_command(tmp_path, line
     assert (unknown["host"], unknown["most_bytes"], unknown["most_s"]) == ("S1", 2 * most, 5.0)
     assert unknown["shown_bytes_per_s"] == pytest.approx(40 * MBIT)
     assert unknown["cautious_makespan_s"] > 1.2 * unknown["makespan_s"]
+
+
+def test_a_host_that_vanishes_between_costs_its_own_floods_only(tmp_path, lines):
+    """S2 goes once all pairs are tested: what S1 sends stays unknown, and nothing is invented."""
+    of = lines({"D": 200 * MBIT, "S1": 40 * MBIT, "S2": 100 * MBIT})
+
+    def tell(line):
+        if line.startswith("tcp: round 6 of 6"):
+            of.away.add("S2")
+
+    hosts = write_hosts_of(tmp_path, ["D", "S1", "S2"])
+    done = dc.measure_cycle(hosts, tmp_path / "samples", tools=["tcp", "flood"], tell=tell)
+    assert done.failed
+    assert any("S2: is away" in one.why for one in done.failures)
+    assert len(of.floods()) == len({frozenset(pairs) for pairs in of.floods()})
+    table = read_parts(tmp_path / "samples").frame
+    holds = {"S1": 6 * GB, "S2": 10 * GB}
+    found = problem_of_samples(table, "D", hosts={"D", "S1", "S2"}, backlog_bytes=holds)
+    assert not any("uplink_bytes_per_s" in host for host in found.tree["hosts"].values())
+    assert plan_of(found).assumptions.matter
+    # It is back, and the next cycle asks again.
+    of.away.clear()
+    dc.measure_cycle(hosts, tmp_path / "samples", tools=["tcp", "flood"])
+    table = read_parts(tmp_path / "samples").frame
+    found = problem_of_samples(table, "D", hosts={"D", "S1", "S2"}, backlog_bytes=holds)
+    assert "uplink_bytes_per_s" in found.tree["hosts"]["S1"]
+    assert not plan_of(found).assumptions.matter
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_cycle_killed_in_its_floods_goes_on_and_repeats_none(tmp_path, lines, monkeypatch, n):
+    """The n-th flood is done, and cannot be kept any more; what was kept is not asked for again."""
+    names = ["D", "S1", "S2", "S3"]
+    of = lines({name: (40 + i) * MBIT for i, name in enumerate(names)} | {"D": 400 * MBIT})
+    hosts, keep, killed = write_hosts_of(tmp_path, names), measure_cycle.write_part, []
+
+    def kept(folder, test_id, rows):
+        if "-flood" in test_id and len(of.floods()) == n and not killed:
+            killed.append(test_id)
+            raise Killed
+        return keep(folder, test_id, rows)
+
+    monkeypatch.setattr(measure_cycle, "write_part", kept)
+    with pytest.raises(Killed):
+        dc.measure_cycle(hosts, tmp_path / "samples", tools=["tcp", "flood"])
+    done = dc.measure_cycle(hosts, tmp_path / "samples", tools=["tcp", "flood"])
+    assert done.number == 0
+    asked = [frozenset(pairs) for pairs in of.floods()]
+    assert len(asked) == len(set(asked)) + 1
+    rows = read_parts(tmp_path / "samples").frame
+    floods = rows[rows["tool"] == "flood"]
+    assert floods["settings"].map(lambda text: settings_of(text)["flood"]).nunique() == len(
+        set(asked)
+    )
+
+
+def test_what_a_flood_said_yesterday_is_asked_for_again(tmp_path, lines, monkeypatch):
+    """S1 has a line of 40 Mbit/s, and of 200 some days later: then the old limit goes."""
+    of = lines({"D": 400 * MBIT, "S1": 40 * MBIT, "S2": 150 * MBIT})
+    hosts = write_hosts_of(tmp_path, ["D", "S1", "S2"])
+    now_s = time.time()
+    monkeypatch.setattr(time, "time", lambda: now_s - 3 * 86400)
+    dc.measure_cycle(hosts, tmp_path / "samples", tools=["tcp", "flood"])
+    monkeypatch.setattr(time, "time", lambda: now_s)
+    of.up["S1"] = 200 * MBIT
+    of.wires = {90 * MBIT: [("S1", "D")], 91 * MBIT: [("S1", "S2")]}
+    dc.measure_cycle(hosts, tmp_path / "samples", tools=["tcp", "flood"])
+    table = read_parts(tmp_path / "samples").frame
+    found = problem_of_samples(table, "D", hosts={"D", "S1", "S2"}, backlog_bytes={"S1": GB})
+    of_s1 = found.tree["hosts"]["S1"]
+    assert of_s1["shown_uplink_bytes_per_s"] == pytest.approx(181 * MBIT, rel=0.02)
+    assert "uplink_bytes_per_s" not in of_s1
