@@ -223,7 +223,9 @@ def wanted_floods(
     is_able: Callable[[Pair], bool],
     tried: Set[frozenset[Pair]] = frozenset(),
 ) -> list[WantedFlood]:
-    """Return the floods that a cycle asks for next, those that change a plan most first.
+    """Return the floods that a cycle asks for next, one of each host and direction.
+
+    First come those that explain what others have seen, then those that change a plan most.
 
     Parameters
     ----------
@@ -237,22 +239,28 @@ def wanted_floods(
         Floods that are not asked for again.
     """
     known = {*tried, *(flood.links for flood in seen.floods if flood.is_whole)}
+    of_single: list[WantedFlood] = []
     found = [
         flood
         for limit in seen.limits
         for flood in explaining(limit, seen.floods, rates, is_able)
         if frozenset(flood.links) not in known
     ]
-    by_host: dict[tuple[str, str], WantedFlood] = {}
     for each in problems_of_each(problem):
-        for one in leanings(each, planned(each), rates, is_able):
-            new = [flood for flood in one.floods if frozenset(flood.links) not in known]
-            if new:
-                of = new[0].host, new[0].key
-                before = by_host.get(of)
-                if before is None or before.worth < new[0].worth:
-                    by_host[of] = new[0]
-    return [*found, *sorted(by_host.values(), key=lambda flood: -flood.worth)]
+        new = [
+            flood
+            for one in leanings(each, planned(each), rates, is_able)
+            for flood in one.floods
+            if frozenset(flood.links) not in known
+        ]
+        # First what the plan of all sources together leans on, then what those of single ones do.
+        of_single += new if each is not problem else []
+        found += new if each is problem else []
+    found += sorted(of_single, key=lambda flood: -flood.worth)
+    first: dict[tuple[str, str], WantedFlood] = {}
+    for flood in found:
+        first.setdefault((flood.host, flood.key), flood)
+    return list(first.values())
 
 
 def explaining(
