@@ -89,6 +89,25 @@ def held_back(by):
     return run
 
 
+def flooded(*durations_s):
+    """Make a problem of a flood whose tests took so long, and return what is said."""
+
+    def run():
+        sample = {"from": "a", "time_s": 1.7e9, "ended": "done", "bandwidth_bytes_per_s": 5.0}
+        said = json.dumps({"host": "a", "flood": "1"})
+        alone = [sample | {"to": to, "tool": "tcp"} for to in "bc"]
+        at_once = [
+            sample | {"to": to, "tool": "flood", "settings": said, "duration_s": duration_s}
+            for to, duration_s in zip("bc", durations_s, strict=True)
+        ]
+        with in_new_folder() as folder:
+            (folder / "samples").mkdir()
+            write_part(folder / "samples", "one", [*alone, *at_once])
+            return call("measure problem samples --destination b")
+
+    return run
+
+
 def train(gap_s):
     """Measure a wire that takes 2.4 ms for each packet by pairs that left so far apart."""
     arrivals = [(2 * k + i, k * 10**9 + i * 2_400_000) for k in range(20) for i in (0, 1)]
@@ -108,6 +127,11 @@ def by_iperf3(settings):
 
 
 EXAMPLES = [
+    Example(
+        "long before the others; measure it again, with more --bytes",
+        flooded(1.0, 5.0),
+        flooded(5.0, 5.0),
+    ),
     Example(
         'which how = "mean" needs: all bytes over all seconds; add it',
         table("mean"),

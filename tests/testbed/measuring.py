@@ -82,9 +82,10 @@ class MeasuredHosts:
         """Run a tool of the command, at the last of the hosts, and return what it says as JSON."""
         return self._run([tool, str(self.hosts), *map(str, options)], timeout_s)
 
-    def problem(self) -> dict[str, Any]:
+    def problem(self, backlog_bytes: Mapping[str, int] | None = None) -> dict[str, Any]:
         """Return what the command says of all that was measured so far."""
-        return self._run(["problem", "samples", "--hosts", str(self.hosts)], 60.0)
+        holds = [f"--backlog={name}={n_bytes}" for name, n_bytes in (backlog_bytes or {}).items()]
+        return self._run(["problem", "samples", "--hosts", str(self.hosts), *holds], 60.0)
 
     def _run(self, arguments: list[str], timeout_s: float) -> dict[str, Any]:
         return self._said([*COMMAND, "measure", *arguments, "--json"], timeout_s)

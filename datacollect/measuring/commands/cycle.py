@@ -23,8 +23,9 @@ def cycle(
         typer.Option(
             "--tools",
             metavar="TOOLS",
-            help="Such as ping,tcp; flood: all at once into the destination; shared: which links "
-            f"share a wire.  [default: {','.join(usual_tools())},flood,shared]",
+            help="Such as ping,tcp; flood: all at once into the destination, and hosts of which a "
+            "plan asks more than was shown; shared: which links share a wire.  [default: "
+            f"{','.join(usual_tools())},flood,shared]",
         ),
     ] = None,
     only: Annotated[
@@ -53,7 +54,7 @@ def cycle(
     hosts = HostsFile.from_file(hosts_file)
     if dry_run:
         planned = plan_cycle_of(hosts, Path(folder), names or DEFAULT_TOOLS, only)
-        chosen, comparison = planned.chosen, planned.comparison
+        chosen, comparison, floods = planned.chosen, planned.comparison, planned.host_floods
         if as_json:
             emit_json(
                 {
@@ -65,6 +66,8 @@ def cycle(
                     "without_agent": list(planned.without_agent),
                     "most_bytes": planned.cost.n_bytes,
                     "most_s": planned.cost.seconds,
+                    "host_floods_most_bytes": floods and floods.n_bytes,
+                    "host_floods_most_s": floods and floods.seconds,
                     "comparison_most_bytes": comparison and comparison.n_bytes,
                     "comparison_most_s": comparison and comparison.seconds,
                 }

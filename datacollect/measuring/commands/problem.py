@@ -21,15 +21,20 @@ from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
 
     from datacollect.measurement.sample_store import StoredSamples
     from datacollect.measuring.plan.hosts_file import HostsFile
+    from datacollect.measuring.plan.rounds import Pair
     from datacollect.measuring.results.mathis_check import ComparedWithReno
     from datacollect.measuring.results.samples_to_problem import ProblemOfSamples
+    from datacollect.measuring.results.unknown import Unknown
+
+# In commands that are named, where none was given.
+HOSTS_FILE = "hosts.toml"
 
 
 def problem(
@@ -77,6 +82,7 @@ def problem(
     from datacollect.measurement.sample_rules import ruled
     from datacollect.measuring.plan.hosts_file import HostsFile
     from datacollect.measuring.results.samples_to_problem import problem_of_samples
+    from datacollect.measuring.results.unknown import unknown_of
     from datacollect.problem.fields import PROBLEM
     from datacollect.problem.problem import Problem
 
@@ -101,10 +107,12 @@ def problem(
         Problem.from_dict(found.tree)
     if output is not None or not as_json:
         write_text(toml_of(PROBLEM, found.tree).rstrip("\n"), output)
+    with working("planning by what is known"):
+        unknown = unknown_of(found, ruled(stored.frame).samples, _is_able(known))
     changed = _changes(found.samples, ruled(stored.frame).samples) if changes else {}
     unchanged = _said_of_none(changed, found.samples) if changes else []
     if as_json:
-        answer = _answer(found, stored.damaged) | changed
+        answer = _answer(found, stored.damaged) | _unknown_answer(unknown, hosts) | changed
         emit_json(answer | {"notes": [*found.notes, *unchanged]})
     elif output is not None:
         _emit_links(found)
@@ -114,6 +122,7 @@ def problem(
     for text in unchanged:
         note_text(f"note: {text}")
     _note_what_is_known(found)
+    _note_what_plans_lean_on(unknown, found.rates_bytes_per_s, hosts)
 
 
 def stored_samples(folder: Path) -> StoredSamples:
@@ -245,6 +254,61 @@ def _at(change: Mapping[str, Any]) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(change["time_s"], UTC).isoformat(timespec="seconds")
+
+
+def _is_able(hosts: HostsFile | None) -> Callable[[Pair], bool]:
+    """Return whether a link can be flooded: both its hosts have agents, as far as it is known."""
+    if hosts is None:
+        return lambda _: True
+    from datacollect.net.agent_entries import AgentEntry
+
+    agents = {name for name, host in hosts.hosts.items() if isinstance(host, AgentEntry)}
+    return lambda pair: {*pair} <= agents
+
+
+def _note_what_plans_lean_on(
+    unknown: Unknown, rates: Mapping[Pair, float], hosts: str | None
+) -> None:
+    """Name what a plan counts on and nobody knows, with the commands that measure it."""
+    from datacollect.files.units import format_bytes, format_duration
+    from datacollect.measurement.outcomes import listed
+    from datacollect.measuring.cycle.several_links import comparison_of
+    from datacollect.measuring.results.unknown import text_of
+
+    file = hosts or HOSTS_FILE
+    for leaning in unknown.leanings:
+        note_text(text_of(leaning))
+        if leaning.floods:
+            note(f"  {leaning.floods[-1].command(file)}")
+    for wire in unknown.wires.may_share:
+        one, other, *_ = sorted(wire)
+        cost = comparison_of((one, other), rates).cost
+        links = listed([f"{tail} → {head}" for tail, head in sorted(wire)], MOST_NAMED)
+        note_text(
+            f"not known, whether they share a wire, as they have a router in common: {links}. For "
+            f"at most {format_bytes(cost.n_bytes)} and {format_duration(cost.seconds)} for two of "
+            "them:"
+        )
+        note(f"  datacollect measure cycle {file} --tools trace,shared")
+    if unknown.wires.unseen:
+        links = listed([f"{tail} → {head}" for tail, head in unknown.wires.unseen], MOST_NAMED)
+        note_text(
+            f"not known, whether they meet other links on a wire: {links}; no public router of "
+            "their routes is known. [[shared]] states what you know"
+        )
+
+
+def _unknown_answer(unknown: Unknown, hosts: str | None) -> dict[str, Any]:
+    from datacollect.measuring.results.unknown import tree_of
+
+    def links(pairs: Iterable[Pair]) -> list[dict[str, str]]:
+        return [{"from": tail, "to": head} for tail, head in sorted(pairs)]
+
+    return {
+        "not_shown": [tree_of(leaning, hosts or HOSTS_FILE) for leaning in unknown.leanings],
+        "may_share": [links(wire) for wire in unknown.wires.may_share],
+        "unseen": links(unknown.wires.unseen),
+    }
 
 
 def _emit_links(found: ProblemOfSamples) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.units import counted, format_duration
+from datacollect.measurement.outcomes import listed
 from datacollect.measurement.sample_store import DONE, read_parts, write_part
 from datacollect.measuring.cycle.choosing import (
     BETWEEN_S,
@@ -17,24 +18,37 @@ from datacollect.measuring.cycle.choosing import (
     measured_hosts,
     own_wires,
 )
+from datacollect.measuring.cycle.host_floods import (
+    PART_OF_BYTES,
+    flood_of,
+    moved_bytes,
+    spent_on,
+    wanted_by_plans,
+)
 from datacollect.measuring.cycle.planning import (
     DEFAULT_TOOLS,
+    NAMED,
     Planned,
     at_most,
     found_wires,
     named,
     plan_cycle_of,
-    possible_wires,
-    routers_in_common,
     stored,
 )
 from datacollect.measuring.cycle.record import only_one, read_record, write_record
 from datacollect.measuring.cycle.several_links import Asking, comparison_of
+from datacollect.measuring.operator.tcp_tests import TCP
 from datacollect.measuring.operator.tools import FLOOD, TOOLS
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.plan.current_tests import running_test
 from datacollect.measuring.plan.hosts_file import HostsFile
-from datacollect.measuring.results.shared_links import RUNS, SHARED, compared
+from datacollect.measuring.results.shared_links import (
+    RUNS,
+    SHARED,
+    compared,
+    possible_wires,
+    routers_in_common,
+)
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.fan_out import fan_out
 from datacollect.net.keys import read_private_key
@@ -51,6 +65,7 @@ if TYPE_CHECKING:
     from datacollect.measuring.cycle.record import Rounds
     from datacollect.measuring.cycle.several_links import Flood
     from datacollect.measuring.plan.rounds import Pair
+    from datacollect.measuring.results.wanted_floods import WantedFlood
 
 # So many reasons of failed tests are told.
 MOST_REASONS = 10
@@ -195,7 +210,10 @@ class _Run:
         if loading:
             self._run_rounds(self._record.loading or (), loading, _seconds_of(flood))
         if flood is not None:
+            flood = flood.at_once(_rates_of(self._now()))
             self._done += self._keep((FLOOD,), flood.pairs, partial(self._asking.flood, flood), {})
+        if self._planned.host_floods is not None:
+            self._flood_hosts(self._planned.host_floods)
         if SHARED in asked:
             self._compare_links()
         write_record(self._folder, replace(self._record, is_over=True))
@@ -293,7 +311,7 @@ class _Run:
                     *found_wires(table),
                     *possible_wires(table),
                 ],
-                left_of(self._left_for_pairs(), self._cost_of_rounds(self._record.light, light)),
+                left_of(self._planned.for_pairs, self._cost_of_rounds(self._record.light, light)),
                 self._record.number,
                 in_pull=_in_pull(now),
                 by_iperf3=iperf3_hosts(self._hosts),
@@ -310,10 +328,6 @@ class _Run:
     def _now(self) -> pd.DataFrame:
         """Return what this cycle has measured so far, whatever clocks have said."""
         return read_parts(self._folder, self._record.tests_begin).frame
-
-    def _left_for_pairs(self) -> Cost:
-        flood = self._planned.flood
-        return self._hosts.budget if flood is None else left_of(self._hosts.budget, flood.cost)
 
     def _cost_of_rounds(self, rounds: Rounds, tools: Sequence[str]) -> Cost:
         total = Cost(0, 0.0)
@@ -333,20 +347,56 @@ class _Run:
         flood = self._planned.flood
         if flood is None:
             return None
-        tested = tuple(pair for pair in flood.pairs if pair in self._tested)
-        if len(tested) < 2:
+        tested = flood.of(self._tested)
+        if len(tested.pairs) < 2:
             self._asking.report("left out, fewer than two hosts are left for it: the flood")
             return None
-        return replace(flood, pairs=tested)
+        return tested
 
     @property
     def _tested(self) -> set[Pair]:
         return {pair for one in self._record.loading or () for pair in one}
 
+    def _flood_hosts(self, most: Cost) -> None:
+        """Flood hosts of which plans ask more than was shown, as far as the allowance reaches."""
+        into_destination = self._planned.flood
+        tried = set() if into_destination is None else {frozenset(into_destination.pairs)}
+        able = {pair for pair in self._tested if self._asking.is_by_agents(pair)}
+        able -= _silent(self._now())
+        dear: dict[str, None] = {}
+        while wanted := self._wanted(able, tried):
+            for one in wanted:
+                tried.add(frozenset(one.links))
+                flood, left = flood_of(one), self._left_for_hosts(most)
+                if flood.cost.n_bytes > left.n_bytes or flood.cost.seconds > left.seconds:
+                    dear[one.host] = None
+                    continue
+                cost = at_most(flood.cost)
+                self._asking.report(f"{one.why}: flood, {named(flood.pairs)}: {cost}")
+                measure = partial(self._asking.flood, flood)
+                self._done += self._keep((FLOOD, flood.name), flood.pairs, measure, {})
+        if dear:
+            self._asking.report(
+                "left out, floods take no more than their part of a cycle, and of the budget: "
+                f"floods of {listed([*dear], NAMED)}"
+            )
+
+    def _wanted(self, able: set[Pair], tried: set[frozenset[Pair]]) -> list[WantedFlood]:
+        return wanted_by_plans(self._hosts, stored(self._folder), able.__contains__, tried)
+
+    def _left_for_hosts(self, most: Cost) -> Cost:
+        """Return what floods of hosts may still take, by what all tests have moved so far."""
+        floods = read_parts(self._folder, f"{self._record.test_id(FLOOD)}-").frame
+        spent = spent_on(floods)
+        others_bytes = moved_bytes(self._now()) - spent.n_bytes
+        most_bytes = min(PART_OF_BYTES * others_bytes, most.n_bytes)
+        return left_of(Cost(most_bytes, most.seconds), spent)
+
     def _compare_links(self) -> None:
         """Compare links that have a router in common, as far as the budget reaches."""
         rates = self._record.rates_bytes_per_s
         left = left_of(self._hosts.budget, self._planned.cost)
+        left = left_of(left, self._planned.host_floods or Cost(0, 0.0))
         # What was decided before this start is paid for, too.
         for decided in compared(self._now()).decided:
             one, other = sorted(decided)
@@ -401,6 +451,13 @@ def _why_none(table: pd.DataFrame) -> str:
         "no two links have a router in common of which it is not known; addresses of private "
         "networks do not count"
     )
+
+
+def _rates_of(rows: pd.DataFrame) -> dict[Pair, float]:
+    """Return what tests with connections say of links."""
+    tests = rows[(rows["tool"] == TCP.name) & (rows["bandwidth_bytes_per_s"] > 0)]
+    by_pair: Any = tests.groupby(["from", "to"])["bandwidth_bytes_per_s"]
+    return dict(by_pair.mean())
 
 
 def _silent(rows: pd.DataFrame) -> set[Pair]:

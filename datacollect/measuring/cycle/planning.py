@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted, format_bytes, format_duration
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.routes import read_route
 from datacollect.measurement.sample_store import read_parts
 from datacollect.measuring.cycle.choosing import (
     Chosen,
@@ -23,17 +22,17 @@ from datacollect.measuring.cycle.choosing import (
     own_wires,
     without_agent,
 )
+from datacollect.measuring.cycle.host_floods import PART_OF_BYTES, allowance, line_of
 from datacollect.measuring.cycle.record import CycleRecord, read_record
 from datacollect.measuring.cycle.several_links import Flood, comparison_of, flood_into
 from datacollect.measuring.operator.ends import is_by_agents
 from datacollect.measuring.operator.iperf3_tests import ThisHost
 from datacollect.measuring.operator.tools import FLOOD, tools_named, usual_tools
 from datacollect.measuring.plan.budget import Cost
-from datacollect.measuring.plan.routers import wires_of_routes
 from datacollect.measuring.results.shared_links import SHARED, compared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -59,7 +58,10 @@ class Planned:
     record : CycleRecord
     chosen : Chosen
         Its pairs and their tests.
+    for_pairs : Cost
+        What of the budget is for tests of pairs.
     flood : Flood or None
+        Into the destination.
     goes_on : bool
         Whether it has begun before.
     without_agent : tuple of str
@@ -72,10 +74,13 @@ class Planned:
         Hosts that could be tested, in none of the pairs.
     given_up : int or None
         The cycle before, where it has not ended and this is another one.
+    host_floods : Cost or None
+        What floods that plans ask for take at most, where there may be any.
     """
 
     record: CycleRecord
     chosen: Chosen
+    for_pairs: Cost
     flood: Flood | None
     goes_on: bool
     without_agent: tuple[str, ...] = ()
@@ -83,10 +88,11 @@ class Planned:
     damaged: tuple[str, ...] = ()
     untested: tuple[str, ...] = ()
     given_up: int | None = None
+    host_floods: Cost | None = None
 
     @property
     def cost(self) -> Cost:
-        """What it takes at most; comparisons of links come on top, as far as the budget reaches."""
+        """What it takes at most; floods that plans ask for and comparisons come on top."""
         return self.chosen.cost + (Cost(0, 0.0) if self.flood is None else self.flood.cost)
 
     @property
@@ -113,6 +119,8 @@ class Planned:
             lines.append(f"{named(of_cost)}: {at_most(total)} each ({each})")
         if self.flood is not None:
             lines.append(f"flood, {named(self.flood.pairs)}: {at_most(self.flood.cost)}")
+        if self.host_floods is not None:
+            lines.append(line_of(self.host_floods))
         if self.comparison is not None:
             lines.append(
                 f"shared, two links that have a router in common: {at_most(self.comparison)} each, "
@@ -187,14 +195,12 @@ def plan_cycle_of(
         record = CycleRecord(number, time.time(), asked, (), None, rates)
     by_agents = [pair for pair in pairs if is_by_agents((ends[pair[0]], ends[pair[1]]))]
     flood = flood_into(hosts.destination, by_agents, rates) if FLOOD in wanted else None
-    budget = hosts.budget if flood is None else left_of(hosts.budget, flood.cost)
     wires = [*hosts.wires, *own_wires(hosts), *found_wires(table)]
-    try:
-        chosen = choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
-    except ProblemError as error:
-        if flood is None:
-            raise
-        raise ProblemError(f"{error}; the flood is paid for first: {at_most(flood.cost)}") from None
+
+    def chosen_within(budget: Cost) -> Chosen:
+        return choose(pairs, of_pairs, rates, wires, budget, record.number, by_iperf3=servers)
+
+    chosen, for_pairs = _within_budget(hosts.budget, flood, chosen_within)
     if not chosen.pairs and not chosen.unpaid:
         raise ProblemError(
             f"tools must test some of the hosts, got {', '.join(tests) or 'none'}; iperf3 "
@@ -202,9 +208,12 @@ def plan_cycle_of(
         )
     if goes_on:
         chosen = replace(chosen, cycle=replace(chosen.cycle, rounds=record.light), unpaid=())
+    others = chosen.cost + (Cost(0, 0.0) if flood is None else flood.cost)
+    floodable = {name for pair in by_agents for name in pair}
     return Planned(
         replace(record, light=chosen.cycle.rounds),
         chosen,
+        for_pairs,
         flood,
         goes_on,
         without_agent(hosts),
@@ -212,7 +221,29 @@ def plan_cycle_of(
         found.damaged,
         tuple(name for name in ends if not any(name in pair for pair in pairs)),
         None if last is None or last.is_over or goes_on else last.number,
+        allowance(others, len(floodable), left_of(hosts.budget, others))
+        if FLOOD in wanted
+        else None,
     )
+
+
+def _within_budget(
+    budget: Cost, flood: Flood | None, chosen_within: Callable[[Cost], Chosen]
+) -> tuple[Chosen, Cost]:
+    """Choose pairs by what floods leave of a budget, and return it; whatever is left pays for one.
+
+    The flood into the destination is paid for first, and a part is kept for those of hosts.
+    """
+    if flood is None:
+        return chosen_within(budget), budget
+    kept = left_of(budget.times(1 / (1 + PART_OF_BYTES)), flood.cost)
+    with suppress(ProblemError):
+        return chosen_within(kept), kept
+    whole = left_of(budget, flood.cost)
+    try:
+        return chosen_within(whole), whole
+    except ProblemError as error:
+        raise ProblemError(f"{error}; the flood is paid for first: {at_most(flood.cost)}") from None
 
 
 def _dearest_comparison(pairs: Sequence[Pair], rates: Mapping[Pair, float]) -> Cost | None:
@@ -236,18 +267,3 @@ def stored(folder: Path) -> pd.DataFrame:
 def found_wires(table: pd.DataFrame) -> list[frozenset[Pair]]:
     """Return the wires that comparisons have found."""
     return [frozenset(wire.links) for wire in compared(table).wires()]
-
-
-def possible_wires(table: pd.DataFrame) -> list[frozenset[Pair]]:
-    """Return the pairs that have a router in common, but for what comparisons say otherwise."""
-    return compared(table).possible_wires(routers_in_common(table))
-
-
-def routers_in_common(table: pd.DataFrame) -> list[frozenset[Pair]]:
-    """Return the sets of pairs whose newest routes have a router in common."""
-    traces = table[table["routers"].notna()].sort_values("time_s", kind="stable")
-    routes = {}
-    for row in traces.to_dict("records"):
-        with suppress(ProblemError):
-            routes[row["from"], row["to"]] = read_route(row["routers"])
-    return wires_of_routes(routes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.measuring.cycle.choosing import BETWEEN_S
@@ -15,11 +15,13 @@ from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.operator.tool import most_bytes
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.probes.shared_wires import CONNECTIONS
+from datacollect.measuring.results.host_limits import MOST_AT_ONCE
 from datacollect.measuring.results.shared_links import RUNS, SHARED
+from datacollect.measuring.results.wanted_floods import MORE_THAN_ALONE
 from datacollect.net.agent_entries import AgentEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from datacollect.measuring.operator.ends import End
     from datacollect.measuring.operator.tool import HasCost
@@ -28,28 +30,51 @@ if TYPE_CHECKING:
 
 FLOOD_S = 10.0
 COMPARED_S = 4.0
-# As many as agents take part in at once.
-MOST_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Flood:
-    """A test of all pairs at once that have one receiver.
+    """A test of all pairs at once that have one receiver, or one sender.
 
     Attributes
     ----------
     pairs : tuple of (str, str)
-    settings : TcpSettings
+    settings : tuple of TcpSettings
         Of each.
     """
 
     pairs: tuple[Pair, ...]
-    settings: TcpSettings
+    settings: tuple[TcpSettings, ...]
+
+    @property
+    def name(self) -> str:
+        """What no other flood is called."""
+        return _digest(self.pairs)
 
     @property
     def cost(self) -> Cost:
         """What it takes at most."""
-        return Cost(self.settings.most_bytes * len(self.pairs), FLOOD_S + BETWEEN_S)
+        seconds = max(one.seconds for one in self.settings)
+        return Cost(sum(one.most_bytes for one in self.settings), seconds + BETWEEN_S)
+
+    def of(self, pairs: Collection[Pair]) -> Flood:
+        """Return the flood of those of its pairs that are among some."""
+        both = zip(self.pairs, self.settings, strict=True)
+        left = [(pair, one) for pair, one in both if pair in pairs]
+        return Flood(tuple(pair for pair, _ in left), tuple(one for _, one in left))
+
+    def at_once(self, rates: Mapping[Pair, float]) -> Flood:
+        """Return it so short that all send until its end, by what each carries alone.
+
+        Who had sent all its bytes would leave its share to the others.
+        """
+        whole_s = [
+            one.most_bytes / (MORE_THAN_ALONE * rates[pair])
+            for pair, one in zip(self.pairs, self.settings, strict=True)
+            if pair in rates
+        ]
+        seconds = min([FLOOD_S, *whole_s])
+        return Flood(self.pairs, tuple(replace(one, seconds=seconds) for one in self.settings))
 
 
 def flood_into(host: str, pairs: Sequence[Pair], rates: Mapping[Pair, float]) -> Flood | None:
@@ -58,7 +83,11 @@ def flood_into(host: str, pairs: Sequence[Pair], rates: Mapping[Pair, float]) ->
     if len(into) < 2:
         return None
     most = max(most_bytes(rates.get(pair), FLOOD_S) for pair in into)
-    return Flood(into, TcpSettings(CONNECTIONS, FLOOD_S, most))
+    return Flood(into, (TcpSettings(CONNECTIONS, FLOOD_S, most),) * len(into))
+
+
+def _digest(pairs: Iterable[Pair]) -> str:
+    return hashlib.sha256(json.dumps(sorted(pairs)).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -78,7 +107,7 @@ class Comparison:
     @property
     def name(self) -> str:
         """What no other comparison is called."""
-        return hashlib.sha256(json.dumps(sorted(self.links)).encode()).hexdigest()[:12]
+        return _digest(self.links)
 
     @property
     def cost(self) -> Cost:

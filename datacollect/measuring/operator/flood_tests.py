@@ -14,6 +14,7 @@ from datacollect.errors import ProblemError, TransferError
 from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.operator.lease_holding import leases_of
 from datacollect.measuring.operator.pair_tests import leased_test, tokens_for
+from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.operator.tools import FLOOD
 from datacollect.net.fan_out import Meanwhile
 from datacollect.net.tickets import new_nonce
@@ -21,7 +22,6 @@ from datacollect.net.tickets import new_nonce
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.measuring.operator.tcp_tests import TcpSettings
     from datacollect.net.agent_entries import AgentEntry
     from datacollect.net.keys import PrivateKey
 
@@ -54,7 +54,7 @@ def flooded_host(pairs: Sequence[tuple[str, str]]) -> str:
 def measure_flood(
     pairs: Sequence[tuple[AgentEntry, AgentEntry]],
     key: PrivateKey,
-    settings: TcpSettings,
+    settings: TcpSettings | Sequence[TcpSettings],
     patience_s: float = 600.0,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
@@ -66,8 +66,8 @@ def measure_flood(
         Who sends and who receives; one host is in all of them.
     key : PrivateKey
         The operator's.
-    settings : TcpSettings
-        Of each pair.
+    settings : TcpSettings, or a sequence of these
+        Of all pairs, or of each, in their order.
     patience_s, report
         As for `datacollect.measuring.operator.pair_tests.measure_pair`.
 
@@ -78,16 +78,23 @@ def measure_flood(
     """
     host = flooded_host([(sender.name, receiver.name) for sender, receiver in pairs])
     said = {"host": host, "flood": secrets.token_hex(8)}
+    of_each = _of_each(settings, len(pairs))
+    rows = measure_at_once(pairs, key, of_each, patience_s, report)
     return [
-        {**row, "tool": FLOOD, "settings": json.dumps(asdict(settings) | said)}
-        for row in measure_at_once(pairs, key, settings, patience_s, report)
+        {**row, "tool": FLOOD, "settings": json.dumps(asdict(one) | said)}
+        for one, row in zip(of_each, rows, strict=True)
     ]
+
+
+def _of_each(settings: TcpSettings | Sequence[TcpSettings], n: int) -> Sequence[TcpSettings]:
+    """Return the settings of each of so many pairs."""
+    return [settings] * n if isinstance(settings, TcpSettings) else settings
 
 
 def measure_at_once(
     pairs: Sequence[tuple[AgentEntry, AgentEntry]],
     key: PrivateKey,
-    settings: TcpSettings,
+    settings: TcpSettings | Sequence[TcpSettings],
     patience_s: float = 600.0,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
@@ -100,12 +107,8 @@ def measure_at_once(
     key, settings, patience_s, report
         As for `measure_flood`.
     """
-    row = {
-        "time_s": time.time(),
-        "tool": settings.tool,
-        "settings": json.dumps(asdict(settings)),
-        "concurrency": len(pairs) - 1,
-    }
+    of_each = _of_each(settings, len(pairs))
+    row = {"time_s": time.time(), "tool": TcpSettings.tool, "concurrency": len(pairs) - 1}
     try:
         with ExitStack() as held:
             ends = [
@@ -115,29 +118,33 @@ def measure_at_once(
                 )
                 for sender, receiver in pairs
             ]
-            found = _measured(ends, settings, patience_s, report)
+            found = _measured(ends, of_each, patience_s, report)
     except TransferError as error:
         found = [{"ended": str(error)} for _ in pairs]
     return [
-        row | {"from": sender.name, "to": receiver.name} | each
-        for (sender, receiver), each in zip(pairs, found, strict=True)
+        row | {"from": sender.name, "to": receiver.name, "settings": json.dumps(asdict(one))} | each
+        for (sender, receiver), one, each in zip(pairs, of_each, found, strict=True)
     ]
 
 
 def _measured(
     ends: Sequence[Ends],
-    settings: TcpSettings,
+    of_each: Sequence[TcpSettings],
     patience_s: float,
     report: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     nonce = new_nonce()
-    far_tokens = [tokens_for(sender, receiver, settings, nonce) for sender, receiver in ends]
+    far_tokens = [
+        tokens_for(sender, receiver, settings, nonce)
+        for (sender, receiver), settings in zip(ends, of_each, strict=True)
+    ]
     agents = [agent for pair in ends for agent in pair]
-    with leases_of(agents, nonce, settings.cost.seconds, patience_s, report):
+    longest_s = max(settings.cost.seconds for settings in of_each)
+    with leases_of(agents, nonce, longest_s, patience_s, report):
         begun_s = time.time()
         running = [
             Meanwhile(f"{by.name} → {to.name}", partial(leased_test, by, to, far_token, settings))
-            for (by, to), far_token in zip(ends, far_tokens, strict=True)
+            for (by, to), far_token, settings in zip(ends, far_tokens, of_each, strict=True)
         ]
         return [{"time_s": begun_s} | _row_of(each) for each in running]
 

@@ -31,8 +31,8 @@ class Cost:
         """Return the cost of two tests, one after the other."""
         return Cost(self.n_bytes + other.n_bytes, self.seconds + other.seconds)
 
-    def times(self, n: int) -> Cost:
-        """Return the cost of so many of them, one after the other.
+    def times(self, n: float) -> Cost:
+        """Return the cost of so many of them, one after the other, or of a part.
 
         >>> Cost(5, 2.0).times(3)
         Cost(n_bytes=15, seconds=6.0)

@@ -1,25 +1,43 @@
-"""Limits of hosts in problem files, from floods: what each can send, or receive, in all."""
+"""Limits of hosts in problem files, from floods: what each can send, or receive, in all.
+
+Floods prove a limit of a host in two ways. All of its links were flooded, and got less than each
+alone: whatever limits them, the host does no more. Or two of its links got less than each alone,
+and more of its links, at once, no more than the two: then it is the host's line that binds. What
+limits some of its links, and is neither, is a wire that these share.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.units import counted, format_rate
-from datacollect.measurement.sample_store import DONE, settings_of
-from datacollect.measuring.operator.tcp_tests import TCP
-from datacollect.measuring.operator.tools import FLOOD
+from datacollect.measuring.results.floods import (
+    LIMITED,
+    UPLINK,
+    SeenFlood,
+    floods_of,
+    said_of,
+    shown_by,
+    that_count,
+)
+from datacollect.measuring.results.shared_links import FoundWire, grouped
+from datacollect.problem.host_limits import SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     import pandas as pd
 
     from datacollect.measuring.plan.rounds import Pair
 
-# Where all together got less than this part of what each got alone, the host is what limits: links
-# that share nothing keep 0.9 and more of their sum, links that do about three quarters and less.
-LIMITED = 0.85
+# As many tests as agents take part in at once; a flood of so many counts as one of all.
+MOST_AT_ONCE = 64
+# What was shown contradicts a limit that it exceeds by more than this part: tests of one line
+# differ by less.
+DIFFERS = 0.1
 
 
 @dataclass(frozen=True)
@@ -28,91 +46,217 @@ class HostLimit:
 
     Attributes
     ----------
-    host : str
-    key : str
-        Of the host in a problem file: ``uplink_bytes_per_s`` or ``downlink_bytes_per_s``.
-    together_bytes_per_s : float
-        What all got at once, in the newest flood.
-    alone_bytes_per_s : float or None
-        The sum of what each got alone; None where some were not tested alone.
-    n : int
-        How many there were.
+    flood : SeenFlood
+        Over as many links as were flooded.
+    n_links : int
+        How many links of the host are known in this direction.
+    is_proven : bool
+        Whether it is the host's limit, not that of some of its links.
+    is_explained : bool
+        Whether wires that some of the links share are all that limits them.
     """
 
-    host: str
-    key: str
-    together_bytes_per_s: float
-    alone_bytes_per_s: float | None
-    n: int
-
-    @property
-    def binds(self) -> bool:
-        """Whether the host is what limits them."""
-        alone = self.alone_bytes_per_s
-        return alone is not None and self.together_bytes_per_s < LIMITED * alone
+    flood: SeenFlood
+    n_links: int
+    is_proven: bool
+    is_explained: bool = False
 
     def __str__(self) -> str:
         """Say what was measured, and what follows."""
-        together = format_rate(self.together_bytes_per_s)
-        does, wire = f"give {self.host} {together}", "downlink"
-        if self.key == "uplink_bytes_per_s":
-            does, wire = f"get {together} from {self.host}", "uplink"
-        begun = f"{counted(self.n, 'host')} at once {does}"
-        if self.alone_bytes_per_s is None:
+        flood, said = self.flood, said_of(self.flood)
+        wire = "uplink" if flood.key == UPLINK else "downlink"
+        if self.is_proven:
+            taken = format_rate(flood.line_bytes_per_s)
+            return f"{said}: the {wire} of {flood.host} is taken as {taken}"
+        if flood.sum_alone_bytes_per_s is None:
             return (
-                f"{begun}; whether that is the limit of its {wire} is not known: test each alone "
+                f"{said}; whether that is the limit of its {wire} is not known: test each alone "
                 "by tcp, too"
             )
-        begun += f"; alone they add up to {format_rate(self.alone_bytes_per_s)}"
-        if self.binds:
-            return f"{begun}: the {wire} of {self.host} is taken as {together}"
-        return f"{begun}: the limit of its {wire} was not reached, and lies above"
+        if not flood.is_limited or self.is_explained:
+            return f"{said}: the limit of its {wire} was not reached, and lies above"
+        more = self.n_links - len(flood.links)
+        return (
+            f"{said}: they share a wire, and whether it is the {wire} of {flood.host} is not "
+            f"known, which has {counted(more, 'more link')}"
+        )
 
 
-def host_limits(table: pd.DataFrame, links: Mapping[Pair, float]) -> list[HostLimit]:
-    """Return what the newest flood of each host says, in each direction.
+@dataclass(frozen=True)
+class SeenByFloods:
+    """What floods say of all hosts.
+
+    Attributes
+    ----------
+    floods : tuple of SeenFlood
+        Those that count, the oldest first.
+    limits : tuple of HostLimit
+        Of each host and direction what follows.
+    wires : tuple of FoundWire
+        Which links of a host share a wire that is not its own.
+    shown_bytes_per_s : mapping of (str, str) to float
+        By host and key of the limit the most that was shown.
+    notes : tuple of str
+    """
+
+    floods: tuple[SeenFlood, ...] = ()
+    limits: tuple[HostLimit, ...] = ()
+    wires: tuple[FoundWire, ...] = ()
+    shown_bytes_per_s: Mapping[tuple[str, str], float] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def seen_by_floods(table: pd.DataFrame, links: Mapping[Pair, float]) -> SeenByFloods:
+    """Return what the floods of a table say.
 
     Parameters
     ----------
     table : DataFrame
         Tests that count, as `datacollect.measurement.sample_store.read_parts` reads them.
     links : mapping of (str, str) to float
-        Bandwidths, which stand for tests alone where none had the flood's number of connections.
+        Bandwidths of the problem, which stand for tests alone where none had the flood's number of
+        connections.
     """
-    done = table[(table["ended"] == DONE) & (table["bandwidth_bytes_per_s"] > 0)]
-    alone = done[done["tool"] == TCP.name].groupby(["from", "to", "streams"])
-    known = alone["bandwidth_bytes_per_s"].mean().to_dict()
-    floods: dict[tuple[str, str], dict[str, list[dict[Any, Any]]]] = {}
-    rows = done[done["tool"] == FLOOD].sort_values("time_s", kind="stable")
-    for row in rows.to_dict("records"):
-        settings = settings_of(row["settings"])
-        host, flood = settings.get("host"), str(settings.get("flood"))
-        if host in (row["from"], row["to"]):
-            key = "uplink_bytes_per_s" if host == row["from"] else "downlink_bytes_per_s"
-            floods.setdefault((host, key), {}).setdefault(flood, []).append(row)
+    found = floods_of(table, links)
+    if not found:
+        return SeenByFloods()
+    floods, notes = that_count(found, table)
+    of_hosts: dict[tuple[str, str], list[SeenFlood]] = defaultdict(list)
+    for flood in floods:
+        of_hosts[flood.host, flood.key].append(flood)
+    limits, wires = [], []
+    for (host, key), of_host in sorted(of_hosts.items()):
+        known = frozenset(pair for pair in links if pair[key != UPLINK] == host)
+        limit, shared = judged(of_host, known)
+        wires += shared
+        if limit is not None:
+            limits.append(limit)
+    notes += map(str, limits)
+    return SeenByFloods(
+        tuple(floods), tuple(limits), tuple(wires), shown_by(floods), tuple(dict.fromkeys(notes))
+    )
+
+
+def judged(
+    floods: Sequence[SeenFlood], known: Set[Pair]
+) -> tuple[HostLimit | None, list[FoundWire]]:
+    """Return the limit of a host in one direction, and the wires that some of its links share.
+
+    Parameters
+    ----------
+    floods : sequence of SeenFlood
+        Of the host in this direction, the oldest first.
+    known : set of (str, str)
+        Its links in this direction.
+    """
+    whole = [flood for flood in floods if flood.is_whole]
+    if not whole:
+        return None, []
+    pairs = [flood for flood in whole if len(flood.links) == 2]
+    wires = shared_wires(pairs)
+    # Most links last, the newest of as many: that is how they are in.
+    by_size = sorted(_not_outdone(whole), key=lambda flood: len(flood.links))
+    proven = [flood for flood in by_size if _proves(flood, pairs, wires, known)]
+    if proven:
+        limit = HostLimit(proven[-1], len(known), True)
+        most = limit.flood.line_bytes_per_s
+        return limit, [wire for wire in wires if wire.bandwidth_bytes_per_s < LIMITED * most]
+    told = by_size[-1]
+    of_more = len(told.links) > 2
+    falls_short = told.falls_short_of(expected_bytes_per_s(told, wires))
+    limit = HostLimit(told, len(known), False, of_more and not falls_short)
+    if of_more and falls_short:
+        wires.append(FoundWire(tuple(sorted(told.links)), told.together_bytes_per_s, 1, 1))
+    return limit, wires
+
+
+def shared_wires(pairs: Iterable[SeenFlood]) -> list[FoundWire]:
+    """Return the wires that links share by floods of two of them: who shares with one, with all."""
+    tested = [flood for flood in pairs if flood.sum_alone_bytes_per_s is not None]
+    limited = [flood for flood in tested if flood.is_limited]
     found = []
-    for (host, key), by_flood in sorted(floods.items()):
-        newest = list(by_flood.values())[-1]
-        if len(newest) > 1:
-            each = [_alone(row, known, links) for row in newest]
-            tested = [rate for rate in each if rate is not None]
-            together = sum(row["bandwidth_bytes_per_s"] for row in newest)
-            sum_alone = sum(tested) if len(tested) == len(each) else None
-            found.append(HostLimit(host, key, together, sum_alone, len(newest)))
+    for links in grouped((), (flood.links for flood in limited)):
+        of_wire = [flood for flood in limited if flood.links <= links]
+        bandwidth = median(flood.line_bytes_per_s for flood in of_wire)
+        n_tests = sum(flood.links <= links for flood in tested)
+        found.append(FoundWire(tuple(sorted(links)), bandwidth, len(of_wire), n_tests))
     return found
 
 
-def with_host_limits(tree: dict[str, Any], limits: list[HostLimit]) -> dict[str, Any]:
-    """Return the tree of a problem file whose hosts have the limits that bind."""
+def expected_bytes_per_s(flood: SeenFlood, wires: Sequence[FoundWire]) -> float | None:
+    """Return what links of a flood get at once if nothing limits them but these wires."""
+    alone = flood.alone_bytes_per_s
+    if flood.sum_alone_bytes_per_s is None:
+        return None
+    expected, left = 0.0, {*alone}
+    for wire in wires:
+        on_wire = left & {*wire.links}
+        expected += min(wire.bandwidth_bytes_per_s, sum(alone[pair] for pair in on_wire))
+        left -= on_wire
+    return expected + sum(alone[pair] for pair in left)
+
+
+def _not_outdone(floods: Sequence[SeenFlood]) -> list[SeenFlood]:
+    """Return the floods that no newer one has outdone: the host can do more by now."""
+    found: list[SeenFlood] = []
+    for flood in floods:
+        most = flood.together_bytes_per_s
+        found = [old for old in found if old.together_bytes_per_s >= LIMITED * most]
+        found.append(flood)
+    return found
+
+
+def _proves(
+    flood: SeenFlood, pairs: Iterable[SeenFlood], wires: Sequence[FoundWire], known: Set[Pair]
+) -> bool:
+    """Whether a flood shows that its host does no more."""
+    if not flood.is_limited:
+        return False
+    if any(two.is_limited and gets_no_more(flood, two) for two in pairs):
+        return True
+    has_all = known <= flood.links or len(flood.links) >= MOST_AT_ONCE
+    if len(flood.links) == 2:
+        return has_all
+    return has_all and flood.falls_short_of(expected_bytes_per_s(flood, wires))
+
+
+def gets_no_more(flood: SeenFlood, two: SeenFlood) -> bool:
+    """Whether a flood of more links gets no more than one of two of them: their line is full."""
+    together = two.together_bytes_per_s
+    more = sum(rate for pair, rate in flood.alone_bytes_per_s.items() if pair not in two.links)
+    return (
+        two.links < flood.links
+        and LIMITED * flood.together_bytes_per_s <= together
+        and flood.falls_short_of(together + more)
+    )
+
+
+def with_host_limits(
+    tree: dict[str, Any], seen: SeenByFloods, links: Mapping[Pair, float]
+) -> dict[str, Any]:
+    """Return the tree of a problem file whose hosts have the limits that are proven, and rates.
+
+    What was shown of a host is there where it is more than one of its links carries, and where it
+    contradicts the limit.
+    """
     hosts = {name: dict(host) for name, host in tree["hosts"].items()}
-    for limit in limits:
-        if limit.binds and limit.host in hosts:
-            hosts[limit.host][limit.key] = limit.together_bytes_per_s
+    proven = {
+        (limit.flood.host, limit.flood.key): limit.flood.line_bytes_per_s
+        for limit in seen.limits
+        if limit.is_proven
+    }
+    for (host, key), rate in proven.items():
+        if host in hosts:
+            hosts[host][key] = rate
+    alone: dict[tuple[str, str], float] = defaultdict(float)
+    for pair, rate in links.items():
+        for host, key in zip(pair, SHOWN, strict=True):
+            alone[host, key] = max(alone[host, key], rate)
+    shown = dict(seen.shown_bytes_per_s or {})
+    for of in {*shown, *proven}:
+        (host, key), single = of, alone[of]
+        rate, limit = max(shown.get(of, 0.0), single), proven.get(of)
+        is_news = rate > single if limit is None else rate > (1 + DIFFERS) * limit
+        if host in hosts and is_news:
+            hosts[host][SHOWN[key]] = rate
     return tree | {"hosts": hosts}
-
-
-def _alone(
-    row: Mapping[str, Any], known: Mapping[Any, float], links: Mapping[Pair, float]
-) -> float | None:
-    pair = (row["from"], row["to"])
-    return known.get((*pair, row["streams"]), links.get(pair))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,19 @@ from datacollect.measuring.operator.packet_pairs import PAIRS
 from datacollect.measuring.operator.tools import FLOOD, light_tools
 from datacollect.measuring.plan.rounds import full_mesh
 from datacollect.measuring.probes.window_scan import SCAN
-from datacollect.measuring.results.host_limits import host_limits, with_host_limits
+from datacollect.measuring.results.floods import DOWNLINK
+from datacollect.measuring.results.host_limits import (
+    DIFFERS,
+    SeenByFloods,
+    seen_by_floods,
+    with_host_limits,
+)
 from datacollect.measuring.results.mathis_check import compared_with_reno, notes_of
 from datacollect.measuring.results.measured_curves import with_curves
 from datacollect.measuring.results.measured_problem import measured_problem
 from datacollect.measuring.results.shared_links import SHARED, compared
+from datacollect.methods.warnings import contradictions
+from datacollect.problem.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.measuring.plan.rounds import Pair
-    from datacollect.measuring.results.host_limits import HostLimit
+    from datacollect.measuring.results.floods import SeenFlood
     from datacollect.measuring.results.mathis_check import ComparedWithReno
     from datacollect.measuring.results.shared_links import FoundWire
 
@@ -72,6 +80,8 @@ class ProblemOfSamples:
         The links with enough losses to say what Reno's connections would get.
     notes : tuple of str
         What was left out, and what is to be known of the rest.
+    by_floods : SeenByFloods
+        What floods say of hosts.
     """
 
     tree: dict[str, Any]
@@ -83,6 +93,13 @@ class ProblemOfSamples:
     wires: tuple[FoundWire, ...]
     reno: tuple[ComparedWithReno, ...]
     notes: tuple[str, ...]
+    by_floods: SeenByFloods = field(default_factory=SeenByFloods)
+
+    @property
+    def rates_bytes_per_s(self) -> dict[Pair, float]:
+        """The bandwidths of links; of all hours, where they differ by the hour."""
+        rates = self.links["bandwidth_bytes_per_s"].tolist()
+        return dict(zip(_pairs(self.links), rates, strict=True))
 
 
 def problem_of_samples(
@@ -156,12 +173,16 @@ def problem_of_samples(
     samples = samples.sort_values(["from", "to", "time_s"], ignore_index=True)
     daily, said = _daily(samples, timezone)
     notes += said
-    wires = compared(table[~table["beside_pull"].isin([True])]).wires()
-    shared = [*shared, *_rows_of(wires, shared)]
+    undisturbed = table[~table["beside_pull"].isin([True])]
+    wires = compared(undisturbed).wires()
+    stated, shared = shared, [*shared, *_rows_of(wires, shared)]
     with warnings.catch_warnings():
         # Notes say it.
         warnings.simplefilter("ignore", DatacollectWarning)
         links = estimate(samples, half_life_s=half_life_s)
+        known = dict(zip(_pairs(links), links["bandwidth_bytes_per_s"].tolist(), strict=True))
+        seen = seen_by_floods(undisturbed, known)
+        shared = [*shared, *_rows_of(seen.wires, shared)]
         tree = measured_problem(
             samples,
             destination,
@@ -176,11 +197,11 @@ def problem_of_samples(
     if streams in (None, 1):
         tree, said = with_curves(tree, table[counting])
         notes += said
-    known = dict(zip(_pairs(links), links["bandwidth_bytes_per_s"], strict=True))
-    limits = host_limits(table[~table["beside_pull"].isin([True])], known)
-    tree = with_host_limits(tree, limits)
-    notes += map(str, limits)
-    notes += _sum_of_links(destination, known, limits)
+    tree = with_host_limits(tree, seen, known)
+    notes += seen.notes
+    notes += contradictions(Problem.from_dict(tree))
+    notes += _outdone_wires(stated, known, seen.floods)
+    notes += _sum_of_links(destination, known, seen)
     reno = compared_with_reno(table[counting])
     notes += notes_of(reno)
     ahead = everything[~everything.index.isin(table.index)]
@@ -193,9 +214,10 @@ def problem_of_samples(
         unknown,
         calibration,
         daily,
-        tuple(wires),
+        (*wires, *seen.wires),
         tuple(reno),
         tuple(dict.fromkeys(notes)),  # rules speak of the table and of its samples
+        seen,
     )
 
 
@@ -212,13 +234,11 @@ def _last_failure(table: pd.DataFrame) -> list[str]:
     return [f"{counted(len(failed), 'test')} failed, the last one, {last}"]
 
 
-def _sum_of_links(
-    destination: str, known: Mapping[Pair, float], limits: Sequence[HostLimit]
-) -> list[str]:
+def _sum_of_links(destination: str, known: Mapping[Pair, float], seen: SeenByFloods) -> list[str]:
     """Say that a plan counts on the sum of all links, where no flood has shown what comes of it."""
     into = [rate for (_, head), rate in known.items() if head == destination]
     if len(into) < 2 or any(
-        (limit.host, limit.key) == (destination, "downlink_bytes_per_s") for limit in limits
+        (limit.flood.host, limit.flood.key) == (destination, DOWNLINK) for limit in seen.limits
     ):
         return []
     text = (
@@ -227,6 +247,28 @@ def _sum_of_links(
         "`measure flood` tells, between agents"
     )
     return [text]
+
+
+def _outdone_wires(
+    stated: Sequence[Mapping[str, Any]], known: Mapping[Pair, float], floods: Sequence[SeenFlood]
+) -> list[str]:
+    """Name the wires that are said to carry less than tests have seen on them."""
+    notes = []
+    for row in stated:
+        links = {tuple(link) for link in row["links"]}
+        carries = float(row["bandwidth_bytes_per_s"])
+        at_once = (
+            sum(rate for pair, rate in flood.rates_bytes_per_s.items() if pair in links)
+            for flood in floods
+            if flood.is_whole
+        )
+        most = max((*at_once, *(rate for pair, rate in known.items() if pair in links)), default=0)
+        if most > (1 + DIFFERS) * carries:
+            notes.append(
+                f"the wire {row['name']!r} is said to carry {format_rate(carries)}, though its "
+                f"links had {format_rate(most)}; what is said counts: measure again, or correct it"
+            )
+    return notes
 
 
 def _rows_of(

@@ -6,12 +6,16 @@ the same one share with each other.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, product
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from datacollect.errors import ProblemError
+from datacollect.measurement.routes import read_route
 from datacollect.measurement.sample_store import DONE, settings_of
+from datacollect.measuring.plan.routers import wires_of_routes
 from datacollect.measuring.probes.shared_wires import decide_shared
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.measurement.routes import Hop
     from datacollect.measuring.plan.rounds import Pair
     from datacollect.measuring.probes.shared_wires import SharedWire
 
@@ -69,7 +74,7 @@ class Compared:
     @property
     def groups(self) -> list[set[Pair]]:
         """All links that were compared, by wire."""
-        return _groups(self._links, self._shared)
+        return grouped(self._links, self._shared)
 
     def wires(self) -> list[FoundWire]:
         """Return the wires of several links."""
@@ -94,7 +99,7 @@ class Compared:
                 for both in combinations(range(len(groups)), 2)
                 if not self._is_told(*(groups[i] for i in both))
             ]
-            for numbers in _groups(range(len(groups)), untold):
+            for numbers in grouped(range(len(groups)), untold):
                 links = frozenset().union(*(groups[i] for i in numbers))
                 if len(links) > 1:
                     found.append(links)
@@ -118,7 +123,7 @@ class Compared:
 
     def _within(self, links: Set[Pair]) -> list[set[Pair]]:
         """Return some links by wire, as far as it is known."""
-        groups = (group & links for group in _groups([*links, *self._links], self._shared))
+        groups = (group & links for group in grouped([*links, *self._links], self._shared))
         return sorted(filter(None, groups), key=sorted)
 
     def _is_told(self, one: Set[Pair], other: Set[Pair]) -> bool:
@@ -169,6 +174,26 @@ def compared(table: pd.DataFrame) -> Compared:
     )
 
 
+def routers_in_common(table: pd.DataFrame) -> list[frozenset[Pair]]:
+    """Return the sets of pairs whose newest routes have a router in common."""
+    return wires_of_routes(newest_routes(table))
+
+
+def newest_routes(table: pd.DataFrame) -> dict[Pair, list[Hop]]:
+    """Return the newest route of each pair, where one is known."""
+    traces = table[table["routers"].notna()].sort_values("time_s", kind="stable")
+    routes = {}
+    for row in traces.to_dict("records"):
+        with suppress(ProblemError):
+            routes[row["from"], row["to"]] = read_route(row["routers"])
+    return routes
+
+
+def possible_wires(table: pd.DataFrame) -> list[frozenset[Pair]]:
+    """Return the pairs that have a router in common, but for what comparisons say otherwise."""
+    return compared(table).possible_wires(routers_in_common(table))
+
+
 def _decided(
     both: frozenset[Pair], runs: Sequence[Mapping[tuple[Pair, bool], float]]
 ) -> SharedWire:
@@ -191,8 +216,12 @@ def _links_of(settings: Mapping[str, Any]) -> frozenset[Pair]:
     return found if len(found) == 2 else frozenset()
 
 
-def _groups(members: Iterable[Any], joined: Iterable[frozenset[Any]]) -> list[set[Any]]:
-    """Return the members, those together that are joined over others."""
+def grouped(members: Iterable[Any], joined: Iterable[frozenset[Any]]) -> list[set[Any]]:
+    """Return the members, those together that are joined over others.
+
+    >>> sorted(map(sorted, grouped("d", [frozenset("ab"), frozenset("bc")])))
+    [['a', 'b', 'c'], ['d']]
+    """
     group_of = {member: {member} for member in members}
     for both in joined:
         group = set().union(*(group_of.setdefault(one, {one}) for one in both))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from instances.measuring import OPERATOR, star, write_hosts
 
+from datacollect.measuring.cycle.planning import plan_cycle_of
 from datacollect.measuring.cycle.record import CycleRecord, write_record
 from datacollect.measuring.operator.pings import PingSettings
 from datacollect.measuring.operator.tcp_tests import TcpSettings
@@ -60,6 +61,32 @@ def test_a_dry_run_says_what_comparisons_may_cost(hosts, tmp_path, call):
         call("measure", "cycle", hosts, *options[:-2], "ping", "--dry-run", "--json")[1]
     )
     assert (said["comparison_most_bytes"], said["comparison_most_s"]) == (None, None)
+
+
+def test_a_dry_run_says_what_floods_that_plans_ask_for_may_cost(hosts, tmp_path, call):
+    """30 % of six tests of 100 MB and of two at once; six floods of each host of 8 s."""
+    options = ("-o", str(tmp_path / "samples"), "--tools", "tcp,flood", "--dry-run")
+    code, _, err = call("measure", "cycle", hosts, *options)
+    assert code == 0
+    text = "more at once than was shown: at most 240 MB and 2 min 24 s in all"
+    assert text in " ".join(err.split())
+    said = json.loads(call("measure", "cycle", hosts, *options, "--json")[1])
+    assert (said["host_floods_most_bytes"], said["host_floods_most_s"]) == (240_000_000, 144.0)
+    options = (*options[:3], "tcp", "--dry-run", "--json")
+    tcp = json.loads(call("measure", "cycle", hosts, *options)[1])
+    assert (tcp["host_floods_most_bytes"], tcp["host_floods_most_s"]) == (None, None)
+
+
+def test_with_sixty_hosts_floods_that_plans_ask_for_take_twenty_minutes_at_most(hosts):
+    file = Path(hosts)
+    more = "".join(
+        f'[hosts.h{i}]\nurl = "https://127.0.0.1:{1000 + i}"\nfingerprint = "sha256:{99 + i:064}"\n'
+        for i in range(57)
+    )
+    file.write_text(f"{file.read_text()}\n{more}")
+    planned = plan_cycle_of(HostsFile.from_file(file), file.parent / "samples", ["tcp", "flood"])
+    assert planned.host_floods.seconds == 20 * 60.0
+    assert planned.host_floods.n_bytes == int(0.3 * planned.cost.n_bytes)
 
 
 def test_hosts_without_agents_are_named_before_anything_is_sent(hosts, tmp_path, call):

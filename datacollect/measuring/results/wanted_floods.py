@@ -1,0 +1,311 @@
+"""Floods that are wanted: of hosts that plans lean on, and what tells a host's line from a wire.
+
+A plan that has a host do more at once than was shown of it may promise what nobody gets. A flood of
+the links that it uses tells, first of two of them, then of all.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.errors import DatacollectError, DatacollectWarning
+from datacollect.measuring.operator.tcp_tests import TcpSettings
+from datacollect.measuring.plan.budget import Cost
+from datacollect.measuring.plan.matter import bytes_of_links
+from datacollect.measuring.probes.shared_wires import CONNECTIONS
+from datacollect.measuring.results.floods import DOWNLINK, LIMITED, UPLINK
+from datacollect.measuring.results.host_limits import MOST_AT_ONCE, gets_no_more
+from datacollect.methods.coordinated.coordinated import coordinated
+from datacollect.methods.leaning.cautious import limited
+from datacollect.schedule.data.assumptions import ALIKE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+
+    from datacollect.measuring.plan.rounds import Pair
+    from datacollect.measuring.results.floods import SeenFlood
+    from datacollect.measuring.results.host_limits import HostLimit, SeenByFloods
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.assumptions import Assumptions, HostLoad
+    from datacollect.schedule.schedule import Schedule
+
+# What hosts are shown to do lasts so long.
+FLOOD_S = 5.0
+# No link sends more than so many times what it carries alone: nobody gets more beside others.
+MORE_THAN_ALONE = 1.25
+# What each host holds where nobody has said it.
+HELD_BYTES = 10**12
+
+
+@dataclass(frozen=True)
+class WantedFlood:
+    """A flood that is worth its bytes.
+
+    Attributes
+    ----------
+    host : str
+    key : str
+        ``uplink_bytes_per_s`` where the host sends, ``downlink_bytes_per_s`` where it receives.
+    links : tuple of (str, str)
+        Those that are to be tested at once.
+    rates_bytes_per_s : mapping of (str, str) to float
+        What each carries alone.
+    why : str
+        In a sentence without its end.
+    worth : float
+        By what part a plan takes longer if the host does no more than was shown.
+    """
+
+    host: str
+    key: str
+    links: tuple[Pair, ...]
+    rates_bytes_per_s: Mapping[Pair, float]
+    why: str
+    worth: float = math.inf
+
+    @property
+    def settings(self) -> tuple[TcpSettings, ...]:
+        """How each link is tested."""
+        return tuple(
+            TcpSettings(
+                CONNECTIONS,
+                FLOOD_S,
+                int(MORE_THAN_ALONE * self.rates_bytes_per_s[link] * FLOOD_S) + 1,
+            )
+            for link in self.links
+        )
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes at most."""
+        return Cost(sum(one.most_bytes for one in self.settings), FLOOD_S)
+
+    def command(self, hosts_file: str) -> str:
+        """Return the command that runs it, with a file of hosts.
+
+        >>> rates = {("S", "D"): 1e6, ("S", "K"): 2e6}
+        >>> flood = WantedFlood("S", "uplink_bytes_per_s", tuple(rates), rates, "")
+        >>> flood.command("hosts.toml").split("--seconds")[1]
+        ' 5 --bytes 12500001'
+        """
+        one, others = ("--from", "--to") if self.key == UPLINK else ("--to", "--from")
+        ends = [pair[self.key == UPLINK] for pair in self.links]
+        words = [one, self.host, *(word for end in ends for word in (others, end))]
+        most = max(settings.most_bytes for settings in self.settings)
+        words += ["--streams", str(CONNECTIONS), "--seconds", f"{FLOOD_S:g}", "--bytes", str(most)]
+        return shlex.join(["datacollect", "measure", "flood", hosts_file, *words])
+
+
+@dataclass(frozen=True)
+class Leaning:
+    """A host on which a plan leans, and the floods that tell whether it may.
+
+    Attributes
+    ----------
+    load : HostLoad
+    plan : Assumptions
+        Of the plan.
+    floods : tuple of WantedFlood
+        First of two links, then of all that the plan uses; none where they have no agents.
+    worth, alone_worth : float
+        By what part the plan takes longer if no host, or if only this one, does no more than was
+        shown.
+    """
+
+    load: HostLoad
+    plan: Assumptions
+    floods: tuple[WantedFlood, ...]
+    worth: float
+    alone_worth: float
+
+
+def planned(problem: Problem) -> Schedule | None:
+    """Return the coordinated plan of a problem; None where there is none: hosts may be cut off."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DatacollectWarning)
+            return coordinated(problem)
+    except DatacollectError:
+        return None
+
+
+def problems_of_each(problem: Problem) -> Iterator[Problem]:
+    """Yield the problem, and of each of its sources that in which no other has data.
+
+    A cycle does not know what hosts will hold: what one source alone uses, plans may use.
+    """
+    yield problem
+    sources = np.flatnonzero(problem.backlog_bytes).tolist()
+    if len(sources) > 1:
+        for source in sources:
+            held = np.zeros_like(problem.backlog_bytes)
+            held[source] = problem.backlog_bytes[source]
+            yield problem.replace(backlog_bytes=held)
+
+
+def leanings(
+    problem: Problem,
+    plan: Schedule | None,
+    rates: Mapping[Pair, float],
+    is_able: Callable[[Pair], bool],
+) -> list[Leaning]:
+    """Return the hosts on which a plan leans, those that change it most first.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : Schedule or None
+        The coordinated one; None where there is none, which leans on nothing.
+    rates : mapping of (str, str) to float
+        What links carry alone, in bytes per second.
+    is_able : callable
+        Whether a link can be flooded.
+    """
+    if plan is None or plan.makespan_s <= 0:
+        return []
+    try:
+        assumptions = plan.assumptions
+    except DatacollectError:
+        return []
+    if assumptions is None or not assumptions.leans_on:
+        return []
+    if _worth(assumptions.cautious_makespan_s, plan) <= ALIKE:
+        return []
+    carried = bytes_of_links(plan)
+    of_plan = partial(_leaning, problem, plan, assumptions, carried, rates, is_able)
+    found = [of_plan(load) for load in assumptions.leans_on]
+    return sorted(found, key=lambda one: -one.alone_worth)
+
+
+def _leaning(
+    problem: Problem,
+    plan: Schedule,
+    assumptions: Assumptions,
+    carried: Mapping[Pair, int],
+    rates: Mapping[Pair, float],
+    is_able: Callable[[Pair], bool],
+    load: HostLoad,
+) -> Leaning:
+    key = UPLINK if load.direction == "out" else DOWNLINK
+    most = np.full(problem.n_hosts, np.inf)
+    most[problem.host_index[load.host]] = max(load.shown_bytes_per_s, load.direct_bytes_per_s)
+    alone = planned(limited(problem, {key: most}))
+    alone_worth = math.inf if alone is None else _worth(alone.makespan_s, plan)
+    used = [
+        pair
+        for pair in sorted(carried, key=lambda pair: (-carried[pair], pair))
+        if pair[key != UPLINK] == load.host and pair in rates and is_able(pair)
+    ][:MOST_AT_ONCE]
+    sets = [tuple(used[:2]), tuple(used)] if len(used) > 1 else []
+    worth = _worth(assumptions.cautious_makespan_s, plan)
+    floods = tuple(
+        WantedFlood(load.host, key, links, rates, load.text.removesuffix("."), alone_worth)
+        for links in dict.fromkeys(sets)
+    )
+    return Leaning(load, assumptions, floods, worth, alone_worth)
+
+
+def _worth(makespan_s: float | None, plan: Schedule) -> float:
+    return math.inf if makespan_s is None else makespan_s / plan.makespan_s - 1.0
+
+
+def wanted_floods(
+    problem: Problem,
+    rates: Mapping[Pair, float],
+    seen: SeenByFloods,
+    is_able: Callable[[Pair], bool],
+    tried: Set[frozenset[Pair]] = frozenset(),
+) -> list[WantedFlood]:
+    """Return the floods that a cycle asks for next, one of each host and direction.
+
+    First come those that explain what others have seen, then those that change a plan most.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is known so far, all hosts holding data.
+    rates, is_able
+        As for `leanings`.
+    seen : SeenByFloods
+        What floods have said so far.
+    tried : set of sets of (str, str)
+        Floods that are not asked for again.
+    """
+    known = {*tried, *(flood.links for flood in seen.floods if flood.is_whole)}
+    of_single: list[WantedFlood] = []
+    found = [
+        flood
+        for limit in seen.limits
+        for flood in explaining(limit, seen.floods, rates, is_able)
+        if frozenset(flood.links) not in known
+    ]
+    for each in problems_of_each(problem):
+        new = [
+            flood
+            for one in leanings(each, planned(each), rates, is_able)
+            for flood in one.floods
+            if frozenset(flood.links) not in known
+        ]
+        # First what the plan of all sources together leans on, then what those of single ones do.
+        of_single += new if each is not problem else []
+        found += new if each is problem else []
+    found += sorted(of_single, key=lambda flood: -flood.worth)
+    first: dict[tuple[str, str], WantedFlood] = {}
+    for flood in found:
+        first.setdefault((flood.host, flood.key), flood)
+    return list(first.values())
+
+
+def explaining(
+    limit: HostLimit,
+    floods: Sequence[SeenFlood],
+    rates: Mapping[Pair, float],
+    is_able: Callable[[Pair], bool],
+) -> list[WantedFlood]:
+    """Return the flood that tells the line of a host from a wire of some of its links, if any.
+
+    Two links that share tell it with a third. Many that share tell it with the two that lost most:
+    what these two lose, too, is a wire of theirs, or the host's line if they get as much as all.
+    """
+    flood = limit.flood
+    if not flood.is_limited:
+        return []
+    one_way = [other for other in floods if (other.host, other.key) == (flood.host, flood.key)]
+    others = [
+        pair
+        for pair in rates
+        if pair[flood.key != UPLINK] == flood.host and pair not in flood.links and is_able(pair)
+    ]
+    if len(flood.links) == 2:
+        if limit.is_proven or not others:
+            return []
+        fastest = max(others, key=lambda pair: (rates[pair], pair))
+        return _explaining(limit, (*sorted(flood.links), fastest), rates)
+    pairs = [two for two in one_way if len(two.links) == 2 and two.is_limited]
+    if limit.is_explained or any(gets_no_more(flood, two) for two in pairs):
+        return []
+    on_wire = set().union(*(two.links for two in pairs))
+    shares = {
+        pair: rate / flood.alone_bytes_per_s[pair]
+        for pair, rate in flood.rates_bytes_per_s.items()
+        if pair not in on_wire and pair in rates and is_able(pair)
+    }
+    lost_most = sorted(shares, key=lambda pair: (shares[pair], pair))[:2]
+    if len(lost_most) < 2 or shares[lost_most[1]] >= LIMITED:
+        return []
+    return _explaining(limit, tuple(lost_most), rates)
+
+
+def _explaining(
+    limit: HostLimit, links: tuple[Pair, ...], rates: Mapping[Pair, float]
+) -> list[WantedFlood]:
+    wire = "uplink" if limit.flood.key == UPLINK else "downlink"
+    why = f"whether it is the {wire} of {limit.flood.host} that limits its links"
+    return [WantedFlood(limit.flood.host, limit.flood.key, links, rates, why)]
