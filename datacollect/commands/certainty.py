@@ -79,7 +79,7 @@ def show_compared(found: ComparedCertainty) -> None:
     if first is None:
         return
     if first.p10_s is None:
-        emit_text(first.text)
+        emit_text(f"Certainty: {first.text}")
     for text in first.notes:
         emit_text(f"Note: {text}.")
 

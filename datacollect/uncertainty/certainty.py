@@ -88,17 +88,19 @@ class Certainty:
         """It in a sentence."""
         if self.p10_s is None or self.p50_s is None or self.p90_s is None:
             return (
-                "One cycle of tests says nothing of how much bandwidths vary: no interval; measure "
+                "no interval: one cycle of tests says nothing of how much bandwidths vary; measure "
                 "another cycle."
             )
         low, middle, high = map(format_duration, (self.p10_s, self.p50_s, self.p90_s))
-        whence = "intervals of the problem"
+        whence = "the problem's intervals"
         if self.origin == "cycles":
             whence = counted(self.n_cycles, "cycle")
-        text = f"{low} to {high} in 8 of 10 of {self.n_scenarios} scenarios from {whence}"
-        text += f", {middle} in the middle"
+        text = (
+            f"from {low} (p10) to {high} (p90) in 8 of 10 scenarios, {middle} in the middle; "
+            f"{self.n_scenarios} drawn from {whence}"
+        )
         if self.n_never:
-            text += f"; in {self.n_never} some data never arrive"
+            text += f"; in {self.n_never} of them some data never arrive"
         return f"{text}."
 
     def to_dict(self) -> dict[str, Any]:

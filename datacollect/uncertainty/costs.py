@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, SolverError
-from datacollect.files.units import format_duration
+from datacollect.files.units import format_duration, format_rate
 from datacollect.methods.choice import candidate, options_like
 from datacollect.methods.leaning.assumptions import assumptions_of
 from datacollect.problem.other_rates import with_link_rates
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
     from datacollect.uncertainty.draws import Draws
 
-# So many are told, and so many groups of a link's rates are planned for.
-MOST_TOLD, GROUPS = 3, 5
+# So many links and hosts are told, and so many assumptions.
+MOST_ERRORS, MOST_ASSUMPTIONS = 3, 2
+
+# So many groups of a link's rates are planned for.
+GROUPS = 5
 
 # What costs less than this part of the makespan costs nothing.
 NOTHING = 1e-3
@@ -59,6 +62,8 @@ class Cost:
         wrong; None where that is not known.
     direction : str
         Of an assumption: ``"out"`` or ``"in"``; else empty.
+    most_bytes_per_s : float or None
+        Of an assumption: what the host can send, or receive, if it is wrong.
     """
 
     kind: Literal["link", "host", "assumption"]
@@ -67,14 +72,17 @@ class Cost:
     moves_p90_s: float
     test_saves_s: float | None = None
     direction: str = ""
+    most_bytes_per_s: float | None = None
 
     @property
     def text(self) -> str:
         """It in a sentence."""
         moves, ninth = format_duration(self.moves_p90_s), format_duration(self.p90_s)
         if self.kind == "assumption":
-            line = "send" if self.direction == "out" else "receive"
-            text = f"If {self.hosts[0]} cannot {line} so much at once, p90 is {ninth}, {moves} more"
+            does = "send" if self.direction == "out" else "receive"
+            most = format_rate(self.most_bytes_per_s or 0.0)
+            text = f"If {self.hosts[0]} can {does} no more than {most} at once, p90 is {ninth}, "
+            text += f"{moves} more"
         elif self.kind == "host":
             text = f"If all links of {self.hosts[0]} were as planned, p90 would be {moves} less"
         else:
@@ -85,6 +93,8 @@ class Cost:
         if self.kind == "assumption":
             option = "from" if self.direction == "out" else "to"
             tells = f"`measure flood --{option} {self.hosts[0]}` tells"
+            if self.test_saves_s < NOTHING:
+                return f"{text}; {tells}, but a plan that knows it ends no sooner."
             return f"{text}; {tells}, and a plan that knows it ends {saves} sooner then."
         if self.test_saves_s < NOTHING:
             return f"{text}; to plan by a test of it saves nothing."
@@ -99,6 +109,7 @@ class Cost:
             "moves_p90_s": None if math.isinf(self.moves_p90_s) else self.moves_p90_s,
             "test_saves_s": self.test_saves_s,
             "direction": self.direction or None,
+            "most_bytes_per_s": self.most_bytes_per_s,
         }
 
 
@@ -119,12 +130,17 @@ def costs_of(
     """
     case = _Case(problem, plan, fixed, draws, makespans_s)
     links = case.links()
-    found = [*links, *case.hosts(links), *case.assumptions()]
-    found.sort(key=lambda cost: -cost.moves_p90_s)
-    return tuple(
+    errors = _most([*links, *case.hosts(links)], MOST_ERRORS)
+    tested = [
         replace(cost, test_saves_s=case.worth(cost)) if cost.kind == "link" else cost
-        for cost in found[:MOST_TOLD]
-    )
+        for cost in errors
+    ]
+    assumptions = _most(case.assumptions(), MOST_ASSUMPTIONS)
+    return tuple(_most([*tested, *assumptions], MOST_ERRORS + MOST_ASSUMPTIONS))
+
+
+def _most(found: list[Cost], n: int) -> list[Cost]:
+    return sorted(found, key=lambda cost: -cost.moves_p90_s)[:n]
 
 
 class _Case:
@@ -152,7 +168,10 @@ class _Case:
         return [cost for cost in found if cost is not None]
 
     def hosts(self, links: list[Cost]) -> list[Cost]:
-        """Return what hosts cost: those that cost more than the worst of their links alone."""
+        """Return what hosts cost whose links are slow together: each link alone is less than half.
+
+        Into the destination lead last links of all data, so that all of them together cost most.
+        """
         if not self._fixed.is_quick:
             return []
         found = []
@@ -165,7 +184,7 @@ class _Case:
             name = self._problem.names[host]
             alone = max((cost.moves_p90_s for cost in links if name in cost.hosts), default=0.0)
             cost = self._without(columns, "host", name) if len(columns) > 1 else None
-            if cost is not None and cost.moves_p90_s > alone + self._least_s:
+            if cost is not None and cost.moves_p90_s > 2 * alone + self._least_s:
                 found.append(cost)
         return found
 
@@ -192,9 +211,8 @@ class _Case:
         for load in () if leans_on is None else leans_on.leans_on:
             key = f"{'up' if load.direction == 'out' else 'down'}link_bytes_per_s"
             most = np.full(self._problem.n_hosts, np.inf)
-            most[self._problem.host_index[load.host]] = max(
-                load.shown_bytes_per_s, load.direct_bytes_per_s
-            )
+            can = max(load.shown_bytes_per_s, load.direct_bytes_per_s)
+            most[self._problem.host_index[load.host]] = can
             limits = {key: most}
             taken_s = self._fixed.makespans_s(self._draws.links, self._draws.factors, limits)
             p90_s = _ninth(taken_s)
@@ -202,7 +220,7 @@ class _Case:
                 saves_s = self._saved_by_caution(limits, taken_s)
                 moves_s = p90_s - self._p90_s
                 found.append(
-                    Cost("assumption", (load.host,), p90_s, moves_s, saves_s, load.direction)
+                    Cost("assumption", (load.host,), p90_s, moves_s, saves_s, load.direction, can)
                 )
         return found
 
@@ -215,7 +233,8 @@ class _Case:
         if other is None:
             return None
         others_s = FixedPlan(changed, other).makespans_s(self._draws.links, self._draws.factors)
-        return _mean_saved(taken_s, others_s)
+        # Who sees no gain keeps the plan.
+        return max(0.0, _mean_saved(taken_s, others_s))
 
     def worth(self, cost: Cost) -> float | None:
         """Return what a plan made with the result of a test of a link saves on average."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.files.clock_times import is_clock_time
-from datacollect.files.units import counted, format_duration
+from datacollect.files.units import counted, format_duration, format_rate
 from datacollect.measurement.daily import periods_of_day
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.series.intervals import CONFIDENCE
@@ -33,6 +33,9 @@ Origin: TypeAlias = Literal["cycles", "intervals"]
 
 # As many standard deviations to either side hold a normal deviate with intervals' certainty.
 WITHIN = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+# Means of tests that differ by more from what the problem says are told.
+UNLIKE = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +94,16 @@ def draws_from(
         drawn = _within(low, high, n, random)
         notes = [_fixed(problem, links[~has_interval])]
         return Draws(links, drawn, "intervals", 0, has_interval, _said(notes))
-    table, n_cycles = _table(problem, links, cycles)
+    link = _links_of(problem, cycles)
+    table, n_cycles = _table(problem, links, cycles, link)
     is_tested = ~np.isnan(table).all(axis=0)
     drawn = np.where(is_tested, _by_cycles(table, n, random), _within(low, high, n, random))
     varies = is_tested | has_interval
     notes = [
         *cycles.notes,
-        _other_links(problem, cycles),
+        _other_links(cycles, link),
         _older(problem, cycles),
+        _unlike(problem, links, table),
         _fixed(problem, links[~varies]),
     ]
     return Draws(links, drawn, "cycles", n_cycles, varies, _said(notes))
@@ -145,33 +150,43 @@ def _by_cycles(table: FloatArray, n: int, random: np.random.Generator) -> FloatA
     return factors
 
 
-def _table(problem: Problem, links: IntArray, cycles: Cycles) -> tuple[FloatArray, int]:
-    """Return each cycle's factors of links, shape (n_cycles, n_links), and how many cycles."""
-    samples, link = cycles.samples, _links_of(problem, cycles)
+def _table(
+    problem: Problem, links: IntArray, cycles: Cycles, link: IntArray
+) -> tuple[FloatArray, int]:
+    """Return each cycle's factors of links, shape (n_cycles, n_links), and how many cycles.
+
+    `link` is that of each sample, -1 where the problem has no such.
+    """
+    samples = cycles.samples
     if not (link >= 0).any():
         hosts = sorted({*samples["from"], *samples["to"]})
         raise ProblemError(
             f"no sample is of a link of the problem: they are of the hosts {listed(hosts)}, the "
             f"problem's are {listed(problem.names)}; name the folder of these hosts, or rename them"
         )
-    left, link = samples[link >= 0], link[link >= 0]
-    numbers, cycle = np.unique(left["cycle"].to_numpy(), return_inverse=True)
+    numbers, cycle = np.unique(samples["cycle"].to_numpy()[link >= 0], return_inverse=True)
     place = np.full(problem.n_links, -1, dtype=np.int64)
     place[links] = np.arange(len(links))
-    column, factor = place[link], _factors(problem, link, left)
-    counts = column >= 0
-    total, times = np.zeros((2, len(numbers), len(links)))
-    np.add.at(total, (cycle[counts], column[counts]), factor[counts])
-    np.add.at(times, (cycle[counts], column[counts]), 1.0)
-    return np.where(times > 0, total / np.maximum(times, 1.0), np.nan), len(numbers)
+    counts = place[link[link >= 0]] >= 0
+    used = np.flatnonzero(link >= 0)[counts]
+    at = cycle[counts] * len(links) + place[link[used]]
+    shape = len(numbers), len(links)
+    factor = _factors(problem, link[used], samples.iloc[used])
+    total = np.bincount(at, factor, shape[0] * shape[1]).reshape(shape)
+    times = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.where(times > 0, total / np.maximum(times, 1), np.nan), len(numbers)
 
 
 def _links_of(problem: Problem, cycles: Cycles) -> IntArray:
     """Return the link of each sample; -1 where the problem has no such."""
-    tail, head = (
-        np.array([problem.host_index.get(str(name), -1) for name in names], dtype=np.int64)
-        for names in (cycles.samples["from"], cycles.samples["to"])
-    )
+    import pandas as pd
+
+    ends = []
+    for end in ("from", "to"):
+        number, names = pd.factorize(cycles.samples[end])
+        known_as = [problem.host_index.get(str(name), -1) for name in names]
+        ends.append(np.array(known_as, dtype=np.int64)[number])
+    tail, head = ends
     found = np.full(len(tail), -1, dtype=np.int64)
     known = (tail >= 0) & (head >= 0)
     found[known] = problem.link_indices(tail[known], head[known])
@@ -207,8 +222,8 @@ def _said(notes: list[str | None]) -> tuple[str, ...]:
     return tuple(text for text in notes if text is not None)
 
 
-def _other_links(problem: Problem, cycles: Cycles) -> str | None:
-    others = cycles.samples[_links_of(problem, cycles) < 0]
+def _other_links(cycles: Cycles, link: IntArray) -> str | None:
+    others = cycles.samples[link < 0]
     if others.empty:
         return None
     pairs = sorted({f"{a} -> {b}" for a, b in zip(others["from"], others["to"], strict=True)})
@@ -226,13 +241,31 @@ def _older(problem: Problem, cycles: Cycles) -> str | None:
     )
 
 
+def _unlike(problem: Problem, links: IntArray, table: FloatArray) -> str | None:
+    """Say where tests have found other bandwidths than the problem says."""
+    times = np.sum(~np.isnan(table), axis=0)
+    mean = np.divide(np.nansum(table, axis=0), times, out=np.ones(len(links)), where=times > 0)
+    beyond = np.flatnonzero((mean > UNLIKE) | (mean < 1 / UNLIKE))
+    if not len(beyond):
+        return None
+    worst = links[beyond[np.argmax(np.abs(np.log(np.maximum(mean[beyond], 1e-9))))]]
+    said = float(problem.bandwidth_bytes_per_s[:, worst].mean())
+    found = said * float(mean[np.flatnonzero(links == worst)[0]])
+    return (
+        f"tests have found other bandwidths than the problem says, by more than a quarter, of "
+        f"{counted(len(beyond), 'link')}, such as {_name(problem, int(worst))}: "
+        f"{format_rate(found)}, in the problem {format_rate(said)}; scenarios have what tests found"
+    )
+
+
+def _name(problem: Problem, link: int) -> str:
+    names = problem.names
+    return f"{names[problem.link_from[link]]} -> {names[problem.link_to[link]]}"
+
+
 def _fixed(problem: Problem, links: IntArray) -> str | None:
     """Say of which links nothing is known."""
-    names = problem.names
-    pairs = [
-        f"{names[problem.link_from[link]]} -> {names[problem.link_to[link]]}"
-        for link in links.tolist()
-    ]
+    pairs = [_name(problem, link) for link in links.tolist()]
     if not pairs:
         return None
     have, carry = ("has", "carries") if len(pairs) == 1 else ("have", "carry")

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.control.planned.scheduled import PlannedController
 from datacollect.errors import InfeasibleError
 from datacollect.flow.network.pools import Pool
 from datacollect.methods.choice import is_max_min_fair
@@ -26,7 +25,6 @@ from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.problem.hosts import Parcel
 from datacollect.problem.other_rates import with_link_rates
 from datacollect.schedule.data.use import connections_by_link
-from datacollect.simulation.fluid.engine import simulate_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -241,6 +239,9 @@ class FixedPlan:
 
     def _simulated_s(self, problem: Problem) -> float:
         """Return when the library's fluid simulation has carried the plan out, at its times."""
+        from datacollect.control.planned.scheduled import PlannedController
+        from datacollect.simulation.fluid.engine import simulate_problem
+
         run = simulate_problem(self._problem, PlannedController(self._plan), truth=problem)
         return run.makespan_s if run.complete else math.inf
 
