@@ -24,7 +24,17 @@ NUMBERS = re.compile(
     r"|BytesPerS|Price)\b"
 )
 # Results, which nobody builds by hand; what is said of a problem's parts.
-RESULTS = {"Comparison", "Explanation", "Parcel", "Pulled", "Report", "Run", "Schedule", "Verdicts"}
+RESULTS = {
+    "Certainty",
+    "Comparison",
+    "Explanation",
+    "Parcel",
+    "Pulled",
+    "Report",
+    "Run",
+    "Schedule",
+    "Verdicts",
+}
 
 HOSTS = ("S", "K", "D")
 RATES = [[0, 5.0, 7.0], [0, 0, 6.0], [0, 0, 0]]
@@ -146,6 +156,7 @@ CALLS = {
     "Transfers.build": _transfers,
     "audit_event": lambda workers: dc.audit_event("event.toml", verdicts="v", workers=workers),
     "best_path": lambda **given: dc.best_path(PROBLEM, **given),
+    "certainty": lambda **given: dc.certainty(PROBLEM, PLAN, SAMPLES, **given),
     "compare": lambda **given: dc.compare(PROBLEM, **given),
     "coordinated": lambda **given: dc.coordinated(PROBLEM, **given),
     "direct": lambda **given: dc.direct(PROBLEM, **{"at_a_time": 1} | given),

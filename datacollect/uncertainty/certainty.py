@@ -103,6 +103,24 @@ class Certainty:
             text += f"; in {self.n_never} of them some data never arrive"
         return f"{text}."
 
+    def __repr__(self) -> str:
+        said = [
+            f"{name} {value:g} s" if value is not None else f"{name} not known"
+            for name, value in (("p10", self.p10_s), ("p50", self.p50_s), ("p90", self.p90_s))
+        ]
+        return (
+            f"<Certainty: {self.method} {self.makespan_s:g} s, {', '.join(said)}, "
+            f"{self.n_scenarios} scenarios>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        from datacollect.files.notebook import html_of_facts
+
+        facts = [("promised", format_duration(self.makespan_s)), ("certainty", self.text)]
+        facts += [(cost.kind, cost.text) for cost in self.costs]
+        return html_of_facts("Certainty", [*facts, *(("note", text) for text in self.notes)])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that programs read: null for what never ends, or is not known.
 
@@ -235,7 +253,9 @@ def certainty_of(plan: Schedule, fixed: FixedPlan, draws: Draws, seed: int) -> C
     with stage(f"carrying {plan.method} out in {draws.n} scenarios"):
         makespans_s = fixed.makespans_s(draws.links, draws.factors)
     knows = draws.n_cycles != 1
-    quantiles = [quantile(makespans_s, part) if knows else None for part in (0.1, 0.5, 0.9)]
+    p10_s, p50_s, p90_s = (
+        quantile(makespans_s, part) if knows else None for part in (0.1, 0.5, 0.9)
+    )
     notes = draws.notes
     if 1 < draws.n_cycles < FEW_CYCLES:
         most = 2 / (draws.n_cycles + 1)
@@ -247,7 +267,9 @@ def certainty_of(plan: Schedule, fixed: FixedPlan, draws: Draws, seed: int) -> C
     return Certainty(
         plan.method,
         plan.makespan_s,
-        *quantiles,
+        p10_s,
+        p50_s,
+        p90_s,
         makespans_s,
         draws.origin,
         draws.n_cycles,

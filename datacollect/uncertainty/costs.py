@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datacollect.methods.options.option import MethodOptions
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.assumptions import HostLoad
     from datacollect.schedule.schedule import Schedule
     from datacollect.uncertainty.draws import Draws
 
@@ -209,11 +210,8 @@ class _Case:
             leans_on = assumptions_of(self._problem, self._options, self._plan)
         found = []
         for load in () if leans_on is None else leans_on.leans_on:
-            key = f"{'up' if load.direction == 'out' else 'down'}link_bytes_per_s"
-            most = np.full(self._problem.n_hosts, np.inf)
             can = max(load.shown_bytes_per_s, load.direct_bytes_per_s)
-            most[self._problem.host_index[load.host]] = can
-            limits = {key: most}
+            limits = self._limits(load, can)
             taken_s = self._fixed.makespans_s(self._draws.links, self._draws.factors, limits)
             p90_s = _ninth(taken_s)
             if p90_s > self._p90_s + self._least_s:
@@ -224,15 +222,36 @@ class _Case:
                 )
         return found
 
+    def _limits(self, load: HostLoad, can_bytes_per_s: float) -> dict[str, FloatArray]:
+        """Return the limits of hosts in each scenario if one can do no more than was shown.
+
+        Its line is as slow as its fastest link is there: tests of them are tests of it.
+        """
+        problem, draws = self._problem, self._draws
+        key, ends = "uplink_bytes_per_s", problem.link_from
+        if load.direction == "in":
+            key, ends = "downlink_bytes_per_s", problem.link_to
+        host = problem.host_index[load.host]
+        columns = np.flatnonzero(ends[draws.links] == host)
+        rate = problem.bandwidth_bytes_per_s.max(axis=0)[draws.links[columns]]
+        fastest = (rate * draws.factors[:, columns]).max(axis=1, initial=0.0)
+        planned = rate.max(initial=0.0)
+        most = np.full((draws.n, problem.n_hosts), np.inf)
+        most[:, host] = can_bytes_per_s * (fastest / planned if planned > 0 else 1.0)
+        return {key: most}
+
     def _saved_by_caution(self, limits: dict[str, FloatArray], taken_s: FloatArray) -> float | None:
         changed = self._problem
         for key, most in limits.items():
-            rates = np.minimum(getattr(changed, key), most)
+            # A test is taken before anybody knows how the scenario differs from the plan.
+            rates = np.minimum(getattr(changed, key), np.median(most, axis=0))
             changed = changed.replace(**{key: rates}, daily=changed.daily)
         other = self._planned(changed)
         if other is None:
             return None
-        others_s = FixedPlan(changed, other).makespans_s(self._draws.links, self._draws.factors)
+        others_s = FixedPlan(self._problem, other).makespans_s(
+            self._draws.links, self._draws.factors, limits
+        )
         # Who sees no gain keeps the plan.
         return max(0.0, _mean_saved(taken_s, others_s))
 

@@ -203,7 +203,8 @@ def _factors(problem: Problem, link: IntArray, samples: pd.DataFrame) -> FloatAr
     if problem.n_periods == 1:
         said = problem.bandwidth_bytes_per_s[0, link]
         # What is closed for the plan stays so.
-        return np.divide(rate, said, out=np.ones(len(rate)), where=said > 0)
+        over: FloatArray = np.divide(rate, said, out=np.ones(len(rate)), where=said > 0)
+        return over
     period = np.zeros(len(link), dtype=np.int64)
     hours = () if problem.daily is None else problem.daily.hours
     zone = None if problem.clock is None else getattr(problem.clock.zone, "key", None)

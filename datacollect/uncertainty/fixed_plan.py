@@ -124,14 +124,18 @@ class FixedPlan:
         factors : ndarray of float, shape (n_scenarios, n_links)
             Of these links' bandwidths; all others are as the problem says.
         limits : mapping, optional
-            By ``uplink_bytes_per_s`` and ``downlink_bytes_per_s``, shape (n_hosts,): further limits
-            of hosts.
+            By ``uplink_bytes_per_s`` and ``downlink_bytes_per_s``, shape (n_scenarios, n_hosts):
+            further limits of hosts, alike where factors are.
         """
+        limits = limits or {}
         if self.is_quick:
-            return self._of_the_fullest(links, factors, limits or {})
+            return self._of_the_fullest(links, factors, limits)
         one = self._fair_s if self._is_fair else self._simulated_s
-        rows, which = np.unique(factors, axis=0, return_inverse=True)
-        found = [one(self._changed(links, row, limits or {})) for row in rows]
+        _, first, which = np.unique(factors, axis=0, return_index=True, return_inverse=True)
+        found = [
+            one(self._changed(links, factors[i], {key: most[i] for key, most in limits.items()}))
+            for i in first.tolist()
+        ]
         return np.array(found)[which.ravel()]
 
     def _changed(
@@ -160,7 +164,8 @@ class FixedPlan:
             of_links = self._bytes.link_bytes / (self._link_rates() * mine)
         of_links = np.where(self._bytes.link_bytes > 0, of_links, 0.0)
         slowest = of_links.max(axis=1, initial=0.0)
-        return np.maximum(slowest, self._of_others_s(limits)) + self._filling_s()
+        found: FloatArray = np.maximum(slowest, self._of_others_s(limits)) + self._filling_s()
+        return found
 
     def _link_rates(self) -> FloatArray:
         """Return what the links that are used carry by as many connections as the plan has."""
@@ -174,22 +179,24 @@ class FixedPlan:
         )
         return known.rate(np.array([counts.get((names[a], names[b]), 1) for a, b in ends]))
 
-    def _of_others_s(self, limits: Mapping[str, FloatArray]) -> float:
-        """Return how long the fullest host's limit or shared wire works."""
-        problem, found = self._problem, 0.0
+    def _of_others_s(self, limits: Mapping[str, FloatArray]) -> FloatArray | float:
+        """Return how long the fullest host's limit or shared wire works, scenario by scenario."""
+        problem, found = self._problem, _longest_s(self._of_wires(), self._wire_rates())
         for key, n_bytes in (
             ("uplink_bytes_per_s", self._bytes.out_bytes),
             ("downlink_bytes_per_s", self._bytes.in_bytes),
         ):
             rate = np.minimum(getattr(problem, key)[0], limits.get(key, np.inf))
-            found = max(found, _longest_s(n_bytes, rate))
-        of_wires = np.array(
-            [
-                self._bytes.link_bytes[np.isin(self.links, members)].sum()
-                for members in problem.shared_links
-            ]
-        )
-        return max(found, _longest_s(of_wires, self._wire_rates()))
+            found = np.maximum(found, _longest_s(n_bytes, rate))
+        return found
+
+    def _of_wires(self) -> IntArray:
+        """Return the bytes that cross each shared wire."""
+        crossing = [
+            self._bytes.link_bytes[np.isin(self.links, members)].sum()
+            for members in self._problem.shared_links
+        ]
+        return np.array(crossing, dtype=np.int64)
 
     def _wire_rates(self) -> FloatArray:
         problem = self._problem
@@ -246,8 +253,9 @@ class FixedPlan:
         return run.makespan_s if run.complete else math.inf
 
 
-def _longest_s(n_bytes: IntArray, rate: FloatArray) -> float:
+def _longest_s(n_bytes: IntArray, rate: FloatArray) -> FloatArray:
+    """Return how long the fullest of some takes; rates of scenarios stand in rows."""
     used = n_bytes > 0
     with np.errstate(divide="ignore"):
-        found = n_bytes[used] / rate[used]
-    return float(found.max(initial=0.0))
+        found: FloatArray = n_bytes[used] / rate[..., used]
+    return np.asarray(found.max(axis=-1, initial=0.0))

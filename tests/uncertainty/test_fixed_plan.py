@@ -73,7 +73,7 @@ def test_limits_of_hosts_and_shared_wires_bind_as_well(relayed):
 def test_further_limits_of_hosts_bind_where_they_are_given(relayed):
     """S has one line of 1 MB/s: 4 MB take 4 s."""
     fixed = FixedPlan(relayed, dc.coordinated(relayed, chunk_s=0.0))
-    limits = {"uplink_bytes_per_s": np.array([MB, np.inf, np.inf])}
+    limits = {"uplink_bytes_per_s": np.array([[MB, np.inf, np.inf]])}
     found = fixed.makespans_s(fixed.links, np.ones((1, 3)), limits)
     assert found.tolist() == pytest.approx([4.0])
 
