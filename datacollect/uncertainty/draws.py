@@ -8,7 +8,6 @@ say nothing of what goes together, each link is drawn by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -18,9 +17,9 @@ from datacollect.files.clock_times import is_clock_time
 from datacollect.files.units import counted, format_duration, format_rate
 from datacollect.measurement.daily import periods_of_day
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.series.intervals import CONFIDENCE
 from datacollect.problem.bandwidth_intervals import HIGH, LOW
 from datacollect.problem.link_table import SINCE_1970_S
+from datacollect.problem.within_intervals import WITHIN, ends_of_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 Origin: TypeAlias = Literal["cycles", "intervals"]
-
-# As many standard deviations to either side hold a normal deviate with intervals' certainty.
-WITHIN = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 # Means of tests that differ by more from what the problem says are told.
 UNLIKE = 1.25
@@ -83,7 +79,7 @@ def draws_from(
         Cycles have no link of the problem, or there are neither cycles nor intervals.
     """
     random = np.random.default_rng(seed)
-    low, high = _ends_of_intervals(problem, links)
+    low, high = ends_of_intervals(problem, links)
     has_interval = (low != 1.0) | (high != 1.0)
     if cycles is None:
         if not problem.bandwidth_intervals:
@@ -110,21 +106,6 @@ def draws_from(
 
 
 # Of intervals ---------------------------------------------------------------------------------
-
-
-def _ends_of_intervals(problem: Problem, links: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of links' intervals, over their bandwidths; 1 where nothing is known."""
-    low, high = np.ones((2, len(links)))
-    rates, names = problem.bandwidth_bytes_per_s, problem.names
-    intervals = problem.bandwidth_intervals or {}
-    for i, link in enumerate(links.tolist()):
-        pair = names[problem.link_from[link]], names[problem.link_to[link]]
-        said, least, most = intervals.get(pair, {}), rates[:, link].min(), rates[:, link].max()
-        if LOW in said and least > 0:
-            low[i] = said[LOW] / least
-        if HIGH in said and most > 0:
-            high[i] = said[HIGH] / most
-    return low, high
 
 
 def _within(low: FloatArray, high: FloatArray, n: int, random: np.random.Generator) -> FloatArray:

@@ -10,7 +10,9 @@ import pytest
 
 import datacollect as dc
 from datacollect.measurement.cycles import cycles_of
+from datacollect.measurement.series.intervals import CONFIDENCE
 from datacollect.problem.bandwidth_intervals import HIGH, LOW
+from datacollect.problem.within_intervals import CERTAINTY
 from datacollect.uncertainty.certainty import compared
 from datacollect.uncertainty.draws import draws_from
 
@@ -336,3 +338,7 @@ def test_links_without_samples_vary_within_their_intervals(two_sources):
     assert set(found.factors[:, 0].tolist()) == {1.0, 0.5}
     assert found.factors[:, 1].min() == 0.5
     assert found.varies.tolist() == [True, True]
+
+
+def test_intervals_are_drawn_with_the_certainty_that_they_are_made_with():
+    assert CERTAINTY == CONFIDENCE
