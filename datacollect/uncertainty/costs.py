@@ -270,7 +270,7 @@ class _Case:
             rows = group == one
             of_all = np.ones(problem.n_links)
             of_all[link] = factor[rows].mean()
-            plan = self._planned(with_link_rates(problem, lambda rates, f=of_all: rates * f))  # type: ignore[misc]
+            plan = self._planned(self._problem, of_all)
             if plan is None:
                 return None
             taken_s = FixedPlan(problem, plan).makespans_s(draws.links, draws.factors[rows])
@@ -279,10 +279,13 @@ class _Case:
             others_s[rows] = taken_s if _mean_saved(keeps, taken_s) > 0 else keeps
         return _mean_saved(self._makespans_s, others_s)
 
-    def _planned(self, problem: Problem) -> Schedule | None:
+    def _planned(self, problem: Problem, factors: FloatArray | None = None) -> Schedule | None:
+        """Plan by the plan's own method, on links with other rates; None where there is no plan."""
         if self._options is None:
             return None
         try:
+            if factors is not None:
+                problem = with_link_rates(problem, lambda rates: rates * factors)
             return candidate(problem, self._options)
         except (InfeasibleError, ProblemError, SolverError):
             return None

@@ -272,8 +272,9 @@ class Collecting:
             so_far_s = time.monotonic() - self._use.begun_s
             self._use.predicted_s = so_far_s + found.predicted_s
             between_s = self._planner.promised_s()
-            if between_s is not None:
-                self._use.promised_s = so_far_s + between_s[0], so_far_s + between_s[1]
+            self._use.promised_s = (
+                None if between_s is None else (so_far_s + between_s[0], so_far_s + between_s[1])
+            )
         self._log.write(
             "planned",
             method=self._method,
