@@ -38,17 +38,19 @@ venv: $(VENV)/.installed-dev ## set up .venv with everything a developer needs
 demo: $(VENV)/.installed ## plan shipped examples, compare, draw, simulate; move real files
 	@mkdir -p demo
 	@echo '$$ datacollect compare $(EXAMPLE)'
-	@$(BIN)/datacollect compare $(EXAMPLE)
+	@$(BIN)/datacollect compare $(EXAMPLE) --quiet
 	@echo '$$ datacollect plan $(EXAMPLE) -o demo/upload.json --force'
-	@$(BIN)/datacollect plan $(EXAMPLE) -o demo/upload.json --force
+	@$(BIN)/datacollect plan $(EXAMPLE) -o demo/upload.json --force --quiet > demo/upload.txt
+	@sed -n 1,4p demo/upload.txt
 	@echo '$$ datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force'
-	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force
+	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force --quiet
 	@echo
-	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
+	@echo 'In a simulated network, beside traffic of others:'
 	@for method in direct best-path coordinated; do \
 	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method --force; \
-	    echo; echo "\$$ datacollect $$*"; \
-	    $(BIN)/datacollect "$$@" || exit; \
+	    echo "\$$ datacollect $$*"; \
+	    $(BIN)/datacollect "$$@" --quiet > demo/$$method.txt || exit; \
+	    grep '^makespan' demo/$$method.txt; \
 	done
 	@echo
 	@echo 'And for real: two sources, a relay and a collector on this machine'
@@ -56,6 +58,9 @@ demo: $(VENV)/.installed ## plan shipped examples, compare, draw, simulate; move
 	@echo
 	@echo 'Twelve sites: from measurements to files that rclone moves on this machine'
 	@$(BIN)/python experiments/sites_demo.py demo/sites
+	@echo
+	@echo 'All of that was planned, simulated and moved on this machine. The first plan as a picture:'
+	@echo '$(CURDIR)/demo/upload.png'
 
 timestamp-demo: $(VENV)/.installed-test ## hand in by a deadline: services, witnesses, 50 people, receipts verified offline
 	@$(BIN)/python experiments/timestamp_demo.py demo/timestamp

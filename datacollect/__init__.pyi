@@ -16,6 +16,8 @@ from datacollect.errors import (
     TimeLimitError as TimeLimitError,
     TransferError as TransferError,
 )
+from datacollect.explanation.advise import advise as advise
+from datacollect.explanation.advisory import Advisory as Advisory
 from datacollect.explanation.explain import explain as explain
 from datacollect.explanation.findings import Explanation as Explanation
 from datacollect.flow.optimum import lower_bound as lower_bound
@@ -31,6 +33,7 @@ from datacollect.methods.direct import direct as direct
 from datacollect.methods.money_front import front as front
 from datacollect.methods.replanning.replan import replan as replan
 from datacollect.methods.slotted.graph import time_expanded_graph as time_expanded_graph
+from datacollect.pictures.network_map import plot_map as plot_map
 from datacollect.pictures.page import plot_page as plot_page
 from datacollect.pictures.plot import plot_schedule as plot_schedule, save_plot as save_plot
 from datacollect.problem.hosts import (

@@ -173,7 +173,8 @@ class Bistros:
                 true = read_batch(place.read_bytes(), event)
                 rows = true.rows[[row["entry"].tobytes() != word.entry for row in true.rows]]
                 key = read_private_key(self.folder / f"{LIAR}.key")
-                false = sign_batch(event, LIAR, true.number, true.previous, true.time_s, rows, key)
+                chain = (true.number, true.previous, true.time_s)
+                false = sign_batch(event, LIAR, *chain, rows, key, true.n_segments)
                 beside = place.with_suffix(".new")
                 beside.write_bytes(false.data)
                 beside.replace(place)

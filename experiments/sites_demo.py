@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import datacollect as dc
 from datacollect.commands.main import run
+from datacollect.files.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,13 +61,20 @@ def main() -> None:
 
 def plan_whole() -> None:
     """From samples to scripts, as for 40 TB."""
-    shown("example", "sites")
-    print("\nIt is to happen by night, so links are what was measured by night:")
-    shown("estimate", "sites_samples.csv", "--how", "median", "-o", "sites.csv", "--force")
-    print()
-    shown("plan", "sites.toml", "--deadline", DEADLINE, "-o", "sites.json")
-    print()
-    shown("pulls", "sites.toml", "sites.json", "--as", "rclone", *ADDRESSES, "-o", "scripts")
+    shown("example", "sites", quiet=True)
+    print("It is to happen by night, so links are what was measured by night:")
+    shown(
+        *("estimate", "sites_samples.csv", "--how", "median", "-o", "sites.csv", "--force"),
+        quiet=True,
+    )
+    shown("plan", "sites.toml", "--deadline", DEADLINE, "-o", "sites.json", quiet=True)
+    plan = dc.Schedule.from_file("sites.json")
+    print(
+        f"40 TB in {format_duration(plan.makespan_s)}, by the deadline; "
+        f"nothing is faster than {format_duration(plan.lower_bound_s)}"
+    )
+    pulls = ("pulls", "sites.toml", "sites.json", "--as", "rclone", *ADDRESSES, "-o", "scripts")
+    shown(*pulls, quiet=True)
 
 
 def show_script() -> None:

@@ -26,6 +26,7 @@ NO_TEXTS = {
     "Schedule": "what methods and files say; `Schedule.replace` takes texts",
     "Parcel": "what a problem says of itself",
     "Certainty": "what `certainty` returns",
+    "Advisory": "what `advise` returns",
     "Comparison": "what `compare` returns",
     "Explanation": "what `explain` returns",
     "Pulled": "what `pull` returns",

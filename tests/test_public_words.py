@@ -61,6 +61,7 @@ def _verdicts() -> dc.Verdicts:
 
 
 MADE = {
+    "Advisory": lambda: dc.advise(PROBLEM),
     "Bottleneck": lambda: PLAN.bottleneck,
     "Certainty": lambda: dc.certainty(PROBLEM, dc.direct(PROBLEM), SAMPLES),
     "Comparison": lambda: dc.compare(PROBLEM),
@@ -90,6 +91,7 @@ MADE = {
 }
 # The line of each whose class writes one.
 LINES = {
+    "Advisory": "<Advisory: take direct; direct 2 s, relays 2 s>",
     "Certainty": "<Certainty: direct 2 s, p10 2 s, p50 2 s, p90 2 s, 200 scenarios>",
     "Comparison": "<Comparison: direct 2 s, best-path 2 s, coordinated 2 s, lower bound 2 s>",
     "Experiment": "<Experiment 'rates': 37 settings in 1 treatment, fluid, at most 2 seeds each>",
@@ -107,7 +109,7 @@ LINES = {
 # What ends a cell of a notebook, and shows itself there.
 SHOWN = (
     *("Problem", "Schedule", "Explanation", "Comparison", "Run", "Pulled", "Report"),
-    *("Progress", "Scenario", "Experiment", "Certainty"),
+    *("Progress", "Scenario", "Experiment", "Advisory", "Certainty"),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,14 +35,13 @@ NOTHING = "–"
 
 def show_plan(
     schedule: Schedule,
-    problem_file: str,
     output: str | None,
     money: float | None,
     problem: Problem,
     predictions: Mapping[str, Prediction] | None = None,
     certainty: Certainty | None = None,
 ) -> None:
-    """Show what was planned, what it costs, where it is, and what one can do next."""
+    """Show what was planned, what it costs, and where it is."""
     facts = [
         ("method", _method(schedule)),
         ("makespan", _until(format_duration(schedule.makespan_s), problem, schedule.makespan_s)),
@@ -82,13 +80,6 @@ def show_plan(
         show_certainty(certainty)
     _show_missing(plan_warnings(problem, schedule))
     _show_routes(schedule)
-    if output is not None:
-        files = f"{shlex.quote(problem_file)} {shlex.quote(output)}"
-        picture = shlex.quote(f"{output.rpartition('.')[0] or output}.png")
-        emit("")
-        emit(f"next: datacollect check {files}")
-        emit(f"      datacollect pulls {files}")
-        emit(f"      datacollect plot {files} -o {picture}")
 
 
 def _predicted(found: Prediction) -> str:

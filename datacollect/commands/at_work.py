@@ -14,6 +14,7 @@ import typer
 
 from datacollect.commands.console import note_text
 from datacollect.commands.ending import ending_on_sigterm, saying_next
+from datacollect.commands.last_steps import note_last_steps
 from datacollect.commands.next_steps import next_steps
 from datacollect.commands.streams import Loudness, as_loud_as
 from datacollect.errors import DatacollectWarning, ProblemError
@@ -79,7 +80,10 @@ def at_work(
             ending_on_sigterm(),
             saying_next(words),
         ):
-            return command(**given)
+            code = command(**given)
+            if not code:
+                note_last_steps(command.__name__, given)
+            return code
 
     signature = inspect.signature(command, eval_str=True)
     parameters = list(signature.parameters.values())

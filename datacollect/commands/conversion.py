@@ -17,6 +17,9 @@ from datacollect.files.quantities import plain_number
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# What help shows for a number of seconds: such an option takes "5 min", too.
+TIME = "TIME"
+
 
 def convert_what_needs_it(parameters: Iterable[Any]) -> None:
     """Have typer convert no value that is of its parameter's kind.
@@ -63,6 +66,26 @@ def _require_plain(text: str) -> None:
         )
 
 
+def _in_seconds(text: str) -> str:
+    """Return a time with its unit as a number of seconds; whether numbers fit, others judge."""
+    try:
+        float(text)
+    except ValueError:
+        return _of_quantity(text)
+    return text
+
+
+def _of_quantity(text: str) -> str:
+    from datacollect.files.quantities import SECONDS, QuantityError, quantity
+
+    try:
+        return repr(float(quantity(text, SECONDS)))
+    except QuantityError as error:
+        raise typer.BadParameter(
+            f"must be a number of seconds or a time with its unit, got {text!r}; {error}"
+        ) from None
+
+
 class _Conversion:
     """Stands where typer looks for what converts a parameter's values."""
 
@@ -81,6 +104,8 @@ class _Conversion:
             return () if value is None else [*value]
         if isinstance(value, str) and self._parameter.type_descriptor.annotation in (int, float):
             _require_plain(value)
+            if self._parameter.metavar == TIME:
+                value = _in_seconds(value)
         return self._typers().coerce(value, param=param, ctx=ctx)
 
     def _is_converted(self, value: Any) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import warnings
-from typing import TYPE_CHECKING, Annotated
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +17,15 @@ from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.named_entries import listing
 from datacollect.commands.options import Force, Json, Names, Output, names_by_address, require_new
+from datacollect.commands.problem_options import (
+    MOST_NAMED,
+    Backlogs,
+    Start,
+    backlogs_by_host,
+    start_text,
+)
 from datacollect.commands.reading import write_text
-from datacollect.errors import DatacollectWarning, ProblemError
+from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint
 from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number
 from datacollect.measurement.readers import READERS
@@ -24,6 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
+
+
+# Endings of problem files.
+PROBLEMS = (".toml", ".json")
 
 
 def _plain(text: str) -> str:
@@ -104,6 +118,16 @@ def estimate(
             "--skip-failed", help="Pass over tests that failed, were cut off or measured nothing."
         ),
     ] = False,
+    destination: Annotated[
+        str | None,
+        typer.Option(
+            "--destination",
+            metavar="NAME",
+            help="Write a problem file, .toml or .json, instead of a CSV: where all data go.",
+        ),
+    ] = None,
+    backlog: Backlogs = None,
+    start: Start = None,
     output: Output = None,
     force: Force = False,
     times: Annotated[
@@ -124,11 +148,16 @@ def estimate(
     ] = None,
     timezone: Annotated[
         str | None,
-        typer.Option("--timezone", metavar="ZONE", help="Of --daily, such as Europe/Zurich."),
+        typer.Option(
+            "--timezone", metavar="ZONE", help="Of --daily and --start, such as Europe/Zurich."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
+    """Turn measurements into a CSV of bandwidths, for bandwidth_csv, or into a problem file.
+
+    With --destination it writes a problem, which compare and plan read.
+    """
     from datacollect.files.units import counted
     from datacollect.measurement.estimates import estimate as estimate_bandwidths
     from datacollect.measurement.reading import read_measurements
@@ -137,8 +166,12 @@ def estimate(
     for file in samples:
         require_kept(output, file)
     require_new(output, force=force)
-    if (daily is None) != (timezone is None):
-        raise ProblemError("--daily and --timezone go together: hours are those of some clock")
+    _require_fit(destination, output, backlog=backlog, start=start, times=times)
+    if timezone is None and (daily or start) is not None:
+        which = "--start" if daily is None else "--daily"
+        raise ProblemError(f"{which} and --timezone go together: hours are those of some clock")
+    if timezone is not None and (daily or start) is None:
+        raise ProblemError("--timezone is that of --daily and --start; leave it out, or give one")
     hours = None if daily is None else [hour.strip() for hour in daily.split(",")]
     with working("reading samples"):
         measured = read_measurements(
@@ -161,22 +194,105 @@ def estimate(
             a=a,
             quantile=quantile,
             daily=hours,
-            timezone=timezone,
+            timezone=None if hours is None else timezone,
         )
     notes = list(dict.fromkeys([*notes, *found.attrs["notes"]]))
+    tree: dict[str, Any] | None = None
+    if destination is not None:
+        tree = _problem_tree(found, destination, backlog, hours, timezone, start)
     if output is not None or not as_json:
-        write_text(_bandwidth_csv(found, times=times), output)
+        is_json = (output or "").lower().endswith(".json")
+        text = _bandwidth_csv(found, times=times) if tree is None else _problem_text(tree, is_json)
+        write_text(text, output)
     if as_json:
-        emit_json({"links": found.to_dict("records"), "n_samples": len(table), "notes": notes})
+        answer = {"links": found.to_dict("records"), "n_samples": len(table), "notes": notes}
+        emit_json(answer if tree is None else {**answer, "problem": tree})
     elif output is not None:
         _emit_estimates(found, hours)
     for text in notes:
         note_text(f"note: {text}")
-    if hours is not None:
+    if tree is not None and not any(host.get("backlog_bytes") for host in tree["hosts"].values()):
+        note_text('note: no host has anything to send; --backlog HOST="6 TB" says what one holds')
+    if hours is not None and tree is None:
         listed = ", ".join(f'"{hour}"' for hour in hours)
         note(f'for a problem with daily_periods = [{listed}], timezone = "{timezone}"')
     n_links = len(found) // (1 if hours is None else len(hours))
     note(f"{counted(n_links, 'link')} from {counted(len(table), 'sample')}")
+
+
+def _require_fit(
+    destination: str | None, output: str | None, *, times: bool, **of_problems: object
+) -> None:
+    """Refuse what does not fit a problem, or a CSV."""
+    ending = "" if output is None else Path(output).suffix.lower()
+    if destination is None:
+        given = [f"--{name}" for name, value in of_problems.items() if value is not None]
+        why = f"-o {output}" if ending in PROBLEMS else given[0] if given else None
+        if why is not None:
+            raise ProblemError(
+                f"{why} asks for a problem file; say by --destination where all data go"
+            )
+        return
+    if ending not in ("", *PROBLEMS):
+        raise ProblemError(
+            f"with --destination a problem file is written: -o must end in .toml or .json, got "
+            f"{output!r}"
+        )
+    if times:
+        raise ProblemError(
+            "--times is for CSV files, problem files hold no times of measurements; leave it out, "
+            "or write a CSV without --destination"
+        )
+
+
+def _problem_tree(
+    found: pd.DataFrame,
+    destination: str,
+    backlog: Sequence[str] | None,
+    hours: Sequence[str] | None,
+    timezone: str | None,
+    start: str | None,
+) -> dict[str, Any]:
+    """Return the problem of some estimates as its file holds it."""
+    from datacollect.files.documents import PROBLEM_FORMAT
+    from datacollect.measurement.outcomes import listed
+    from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S
+    from datacollect.problem.problem import Problem
+
+    names = sorted({*found["from"], *found["to"]})
+    if destination not in names:
+        raise ProblemError(
+            f"--destination: no host is called {destination!r}; there are "
+            f"{listed(names, MOST_NAMED)}" + nearest_hint(destination, names)
+        )
+    held = backlogs_by_host(backlog, names)
+    rates: dict[tuple[str, str], list[float]] = {}
+    for row in found.to_dict("records"):
+        rates.setdefault((row["from"], row["to"]), []).append(row["bandwidth_bytes_per_s"])
+    tree: dict[str, Any] = {"format": PROBLEM_FORMAT, "destination": destination}
+    if timezone is not None:
+        tree |= {"timezone": timezone, "start": start_text(start, timezone)}
+    if hours is not None:
+        tree["daily_periods"] = list(hours)
+    tree["hosts"] = {name: {"backlog_bytes": held[name]} if name in held else {} for name in names}
+    tree["links"] = [
+        {"from": tail, "to": head, "bandwidth_bytes_per_s": each if hours else each[0]}
+        for (tail, head), each in rates.items()
+    ]
+    oldest_s = float(found["newest_s"].min())
+    if SINCE_1970_S <= oldest_s <= LAST_SINCE_1970_S:
+        tree["measured_at"] = datetime.fromtimestamp(oldest_s, UTC).isoformat()
+    Problem.from_dict(tree)
+    return tree
+
+
+def _problem_text(tree: dict[str, Any], is_json: bool) -> str:
+    from datacollect.files.toml_tables import toml_of
+    from datacollect.problem.fields import PROBLEM
+
+    if is_json:
+        return json.dumps(tree, ensure_ascii=False, indent=1)
+    return toml_of(PROBLEM, tree).rstrip("\n")
 
 
 def _half_life_s(text: str) -> float:

@@ -75,6 +75,7 @@ def _latest_s(table: pd.DataFrame) -> float:
 def _show(table: pd.DataFrame) -> None:
     from datacollect.files.units import format_duration
 
+    shown = table[_differ(table)]
     rows = [
         (
             "any" if slack == table.index[-1] else f"{slack:.0%}",
@@ -83,11 +84,13 @@ def _show(table: pd.DataFrame) -> None:
             f"{slower:.2%}",
             f"{cheaper:.1%}",
         )
-        for slack, makespan_s, money, slower, cheaper in table.itertuples()
+        for slack, makespan_s, money, slower, cheaper in shown.itertuples()
     ]
     headings = ("at most slower", "makespan", "money", "slower", "cheaper")
     emit_table(headings, rows, ">>>>>")
     emit_text(_summary(table))
+    if shown.index[-1] != table.index[-1]:
+        emit_text("Later deadlines change neither the end nor the price.")
 
 
 def _summary(table: pd.DataFrame) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
+from datacollect.commands.advise import advise
 from datacollect.commands.agent import agent
 from datacollect.commands.at_work import at_work
 from datacollect.commands.brought import COMMANDS as BROUGHT
@@ -76,7 +77,7 @@ def root(
 
 # In the order in which help lists them; wings' stand behind them.
 COMMANDS: tuple[Callable[..., Any], ...] = (
-    *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
+    *(plan, compare, advise, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
     *(pull, status),
 )

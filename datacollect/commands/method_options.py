@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, c
 import typer
 
 from datacollect.commands.console import note
-from datacollect.commands.conversion import number_in
+from datacollect.commands.conversion import TIME, number_in
+from datacollect.commands.instants import is_instant
 from datacollect.commands.named_entries import note_fault
 from datacollect.commands.options import not_negative, part, positive, split_names
 from datacollect.errors import ProblemError
 from datacollect.files.choices import Method, RunMethod
-from datacollect.files.clock_times import is_clock_time
 from datacollect.files.kinds import Choice, Flag, Instant, ListOf, Number, Share, Whole
+from datacollect.files.spoken_times import UNDERSTOOD
 from datacollect.methods.choice import METHODS, own_methods
 from datacollect.methods.options.option import flag
 from datacollect.methods.places import options_in, refused_in, require_fit
@@ -187,9 +188,9 @@ def _value(about: Option, name: str, value: Any, problem: Problem) -> Any:
     if isinstance(about.kind, ListOf):
         return split_names(value)
     if isinstance(about.kind, Instant):
-        from datacollect.methods.options.arguments import deadline_in_seconds
+        from datacollect.commands.instants import seconds_until
 
-        return deadline_in_seconds(number_in(value), problem, flag(name))
+        return seconds_until(value, problem, flag(name))
     return value
 
 
@@ -204,7 +205,8 @@ def default_of(name: str) -> Any:
 def _parameter(name: str, about: Option) -> inspect.Parameter:
     default = default_of(name)
     kind, rules = _typed(about)
-    declared = typer.Option(flag(name), help=about.described(flag), **rules)
+    spoken = f" As a clock shows it: {UNDERSTOOD}." if isinstance(about.kind, Instant) else ""
+    declared = typer.Option(flag(name), help=f"{about.described(flag)}{spoken}", **rules)
     return inspect.Parameter(
         name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -224,9 +226,9 @@ def _typed(about: Option) -> tuple[Any, dict[str, Any]]:
             return float, {"metavar": "PART", "callback": part}
         case Number(of, positive=is_positive):
             callback = positive if is_positive else not_negative
-            return float, {"metavar": "S" if of == "seconds" else "X", "callback": callback}
+            return float, {"metavar": TIME if of == "seconds" else "X", "callback": callback}
         case Instant(number):
-            return str, {"metavar": "S", "callback": _instant(number)}
+            return str, {"metavar": "WHEN", "callback": _instant(number)}
         case ListOf():
             return str, {"metavar": "HOST,HOST,..."}
         case Flag():
@@ -238,12 +240,12 @@ def _instant(number: Number) -> Callable[[str | None], str | None]:
     """Return what refuses texts that are no time; clock times wait for the problem's start."""
 
     def check(text: str | None) -> str | None:
-        if text is not None and not is_clock_time(text):
+        if text is not None and not is_instant(text):
             try:
                 number.read(number_in(text), "S")
             except ProblemError as error:
-                clock = "where the problem has a start, 18:00 or 2026-11-23T18:00"
-                raise typer.BadParameter(f"{str(error).removeprefix('S ')}, or {clock}") from None
+                said = f"{str(error).removeprefix('S ')}, or {UNDERSTOOD}"
+                raise typer.BadParameter(said) from None
         return text
 
     return check

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import emit
+from datacollect.commands.conversion import TIME
 from datacollect.errors import ProblemError
 from datacollect.methods.options.shared import CHUNK_S, SLOT_S, SOLVER, TIME_LIMIT_S
 from datacollect.solvers.registry import Solver
@@ -75,7 +76,7 @@ Slot = Annotated[
     float | None,
     typer.Option(
         "--slot",
-        metavar="S",
+        metavar=TIME,
         callback=positive,
         help=SLOT_S.text,
     ),
@@ -84,7 +85,7 @@ Chunk = Annotated[
     float | None,
     typer.Option(
         "--chunk",
-        metavar="S",
+        metavar=TIME,
         callback=not_negative,
         help=CHUNK_S.text,
     ),
@@ -94,7 +95,7 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(
         "--time-limit",
-        metavar="S",
+        metavar=TIME,
         callback=positive,
         help=TIME_LIMIT_S.text,
     ),

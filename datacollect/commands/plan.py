@@ -75,4 +75,4 @@ def plan(
     else:
         from datacollect.commands.answers import show_plan
 
-        show_plan(schedule, problem_file, output, money, problem, found, certainty)
+        show_plan(schedule, output, money, problem, found, certainty)

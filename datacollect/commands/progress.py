@@ -16,6 +16,7 @@ from datacollect.commands.console import (
     note_text,
     working,
 )
+from datacollect.commands.conversion import TIME
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.commands.reading import write_text
@@ -53,9 +54,9 @@ def progress(
         float | None,
         typer.Option(
             "--at",
-            metavar="S",
+            metavar=TIME,
             callback=_not_negative,
-            help="Seconds since the plan's start. Default: since the scripts' start.",
+            help="How long after the plan's start. Default: since the scripts' start.",
         ),
     ] = None,
     is_rechecked: Annotated[

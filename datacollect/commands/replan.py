@@ -138,7 +138,7 @@ def replan(
     else:
         from datacollect.commands.answers import show_plan
 
-        show_plan(schedule, problem_output or problem_file, output, money, remaining)
+        show_plan(schedule, output, money, remaining)
         if output is not None and problem_output is None:
             note("note: --problem-output FILE writes the problem that the new schedule solves")
 

@@ -19,6 +19,7 @@ from datacollect.commands.console import (
     note,
     progress_shown,
 )
+from datacollect.commands.conversion import TIME
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.method_options import SimulateMethod
 from datacollect.commands.options import Force, Json, require_at_most_one, require_new
@@ -60,7 +61,7 @@ def simulate(
     ] = None,
     time_limit_s: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="S", help="End after S seconds of simulated time."),
+        typer.Option("--time-limit", metavar=TIME, help="End after so much simulated time."),
     ] = None,
     cache: Annotated[
         str | None,

@@ -15,8 +15,8 @@ def example_names() -> tuple[str, ...]:
     """Return the names of the problems, sorted.
 
     >>> example_names()
-    ('alps', 'connections', 'constraints', 'figure1', 'minimal', 'prices', 'returns', 'sites',
-     'upload')
+    ('alps', 'cities', 'connections', 'constraints', 'figure1', 'minimal', 'prices', 'returns',
+     'sites', 'upload')
     """
     return tuple(name for name in _names() if not name.startswith(SCENARIO))
 

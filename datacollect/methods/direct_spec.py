@@ -47,7 +47,7 @@ class DirectOptions(MethodOptions):
     time_slot_s: float | None = option(
         Option(
             Number("seconds", positive=True),
-            "direct, with {at_a_time}: hosts take turns of S seconds.",
+            "direct, with {at_a_time}: hosts take turns of so long.",
             recorded="turns.time_slot_s",
             not_in=NO_TURNS,
             needs=("at_a_time", "how many hosts send in each"),

@@ -32,6 +32,7 @@ axes = [{name = "flows", key = "background.flows", values = [0]}]
 AT_WORK = {
     "plan": (("figure1.toml",), r"planning by coordinated took"),
     "compare": (("figure1.toml",), r"planning by direct took"),
+    "advise": (("figure1.toml",), r"planning by direct took"),
     "check": (BOTH, r"checking took"),
     "pulls": (BOTH, r"reading plan\.json took"),
     "plot": ((*BOTH, "-o", "new.png"), r"drawing took"),
@@ -206,6 +207,7 @@ def test_how_far_a_manifest_is_counts_bytes_and_files(tmp_path, capsys, monkeypa
 BROKEN_OFF = {
     "plan": ("methods.choice._planned", "nothing was written, and the same command begins again; "),
     "compare": ("methods.comparison.plan", "nothing was written, and the same command begins"),
+    "advise": ("explanation.advise.advise", "nothing was written, and the same command begins"),
     "check": ("schedule.schedule.Schedule.check", "it was found neither valid nor invalid, and"),
     "pulls": ("schedule.pulls.pull_list", "nothing was written, and the same command begins again"),
     "plot": ("pictures.plot.save_plot", "nothing was written, and the same command begins again"),

@@ -13,7 +13,7 @@ def edited(path, edit):
 
 def test_check_accepts_what_plan_wrote(planned, call):
     code, out, err = call("check", "figure1.toml", "plan.json")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "next: datacollect pulls figure1.toml plan.json\n")
     assert out == "valid: coordinated, makespan 1.01 s (1.01 × the lower bound)\n"
 
 

@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 
 from datacollect.commands import main
-from datacollect.commands.conversion import convert_what_needs_it
+from datacollect.commands.conversion import TIME, convert_what_needs_it
 from datacollect.commands.help_option import Command
 
 
@@ -39,7 +39,9 @@ def values_for(parameter):
     members = list(kind) if isinstance(kind, enum.EnumType) else []
     numbers = [0, 1, -1, 2.5, float("inf")]
     choices = [*get_args(kind)] if get_origin(kind) is Literal else []
-    texts = ["", "a", "-", "1", "0.5", "no", *map(str, members), *choices]
+    texts = ["1", "0.5", *map(str, members), *choices]
+    # A number of seconds may have a unit: what is wrong with it is said in our words.
+    texts += [] if parameter.metavar == TIME else ["", "a", "-", "no"]
     return [None, True, False, *members, *numbers, *texts, ["a", "b"], ("a",), (), [1]]
 
 

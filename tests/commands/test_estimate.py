@@ -110,3 +110,115 @@ def test_pairs_measured_in_unlike_ways_are_noted_once(here, call):
     assert code == 0
     assert " ".join(err.split()).count("TCP, 8 streams") == err.count("note:") == 1
     assert "DatacollectWarning" not in err
+
+
+# Problem files ---------------------------------------------------------------------------------
+
+TESTS = """\
+from,to,time_s,bandwidth_mbit_per_s
+S1,D,0,80
+S1,K,0,160
+K,D,0,160
+"""
+TO_D = ("--destination", "D", "--backlog", "S1=1 TB")
+
+
+def test_from_files_to_a_comparison_without_an_editor(here, call):
+    """Direct at 10 MB/s takes 100 000 s; together with the relay's 20 MB/s 33 333 s."""
+    (here / "tests").mkdir()
+    (here / "tests" / "one.csv").write_text(TESTS)
+    code, out, err = call("estimate", "tests", "-o", "problem.toml", *TO_D)
+    assert code == 0, err
+    assert "S1 → K" in out
+    assert "saved to problem.toml" in err
+    code, out, _ = call("compare", "problem.toml", "--json")
+    assert code == 0
+    methods = json.loads(out)["methods"]
+    assert methods["direct"]["makespan_s"] == pytest.approx(100_000)
+    assert methods["coordinated"]["makespan_s"] == pytest.approx(33_333, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", ["p.toml", "p.json"])
+def test_a_problem_file_says_what_the_samples_say(name, here, call):
+    (here / "t.csv").write_text(TESTS)
+    assert call("estimate", "t.csv", "-o", name, *TO_D)[0] == 0
+    problem = dc.Problem.from_file(name)
+    assert problem.destination == "D"
+    assert {host: n for host, n in zip(problem.names, problem.backlog_bytes, strict=True) if n} == {
+        "S1": 10**12
+    }
+    links = zip(problem.link_from, problem.link_to, problem.bandwidth_bytes_per_s[0], strict=True)
+    assert {(problem.names[a], problem.names[b]): rate for a, b, rate in links} == {
+        ("S1", "D"): 1e7,
+        ("S1", "K"): 2e7,
+        ("K", "D"): 2e7,
+    }
+
+
+def test_a_problem_goes_to_standard_output_and_into_json(here, call):
+    (here / "t.csv").write_text(TESTS)
+    code, out, err = call("estimate", "t.csv", *TO_D)
+    assert code == 0
+    (here / "p.toml").write_text(out)
+    problem = dc.Problem.from_file("p.toml")
+    assert "anything to send" not in err
+    tree = json.loads(call("estimate", "t.csv", *TO_D, "--json")[1])
+    assert dc.Problem.from_dict(tree["problem"]) == problem
+    assert "no host has anything to send" in call("estimate", "t.csv", "--destination", "D")[2]
+
+
+def test_hours_of_the_day_make_a_problem_with_daily_periods(here, call):
+    """8:00 UTC on 1 January 2026 and 20:00; Zurich is an hour ahead."""
+    rows = "S1,D,1767254400,80\nS1,D,1767297600,160\n"
+    (here / "t.csv").write_text(f"from,to,time_s,bandwidth_mbit_per_s\n{rows}")
+    zone = ("--daily", "08:00,20:00", "--timezone", "Europe/Zurich", "--start", "2026-01-03T08:00")
+    assert call("estimate", "t.csv", "-o", "p.toml", *TO_D, *zone)[0] == 0
+    problem = dc.Problem.from_file("p.toml")
+    assert problem.clock.iso(0) == "2026-01-03T08:00:00+01:00"
+    assert problem.bandwidth_bytes_per_s[:2].tolist() == [[1e7], [2e7]]
+    assert problem.periods_s[:2].tolist() == [0.0, 12 * 3600.0]
+
+
+def test_a_problem_says_when_its_oldest_bandwidth_was_measured(here, call):
+    """The pair's newest samples count: 1 January 2026, 8:00, and an hour later."""
+    rows = "S1,D,1767250000,80\nS1,D,1767254400,80\nK,D,1767258000,80\n"
+    (here / "t.csv").write_text(f"from,to,time_s,bandwidth_mbit_per_s\n{rows}")
+    assert call("estimate", "t.csv", "-o", "p.toml", *TO_D)[0] == 0
+    assert dc.Problem.from_file("p.toml").measured_s == 1767254400
+    # Seconds since the tests began are no date.
+    (here / "t.csv").write_text(TESTS)
+    assert call("estimate", "t.csv", "-o", "q.toml", *TO_D)[0] == 0
+    assert dc.Problem.from_file("q.toml").measured_s is None
+
+
+def test_a_problem_may_begin_later(here, call):
+    (here / "t.csv").write_text(TESTS)
+    zone = ("--timezone", "Europe/Zurich", "--start", "2026-07-03T08:00")
+    assert call("estimate", "t.csv", "-o", "p.toml", *TO_D, *zone)[0] == 0
+    assert dc.Problem.from_file("p.toml").clock.iso(0) == "2026-07-03T08:00:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("-o", "p.toml"),
+            "-o p.toml asks for a problem file; say by --destination",
+        ),
+        (("--backlog", "S1=1 TB"), "--backlog asks for a problem file"),
+        (("-o", "p.csv", *TO_D), "-o must end in .toml or .json, got 'p.csv'"),
+        ((*TO_D, "--times"), "--times is for CSV files"),
+        (("--destination", "E"), "no host is called 'E'; there are D, K, S1"),
+        (("--destination", "D", "--backlog", "S2=1 TB"), "no host is called 'S2'"),
+        (("--destination", "D", "--backlog", "S1"), "write it like S1=5000000"),
+        (("--destination", "D", "--backlog", "S1=1 Tb"), "may be bits or bytes"),
+        ((*TO_D, "--start", "2026-01-03T08:00"), "--start and --timezone go together"),
+        ((*TO_D, "--timezone", "Europe/Zurich"), "--timezone is that of --daily and --start"),
+    ],
+)
+def test_what_fits_no_problem_is_refused(options, said, here, call):
+    (here / "t.csv").write_text(TESTS)
+    code, _, err = call("estimate", "t.csv", *options)
+    assert code == 2
+    assert said in " ".join(err.split())
+    assert not (here / "p.toml").exists()

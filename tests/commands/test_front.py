@@ -24,8 +24,9 @@ def test_the_command_prints_a_table_and_what_it_comes_to(here, capsys):
     assert run(["front", "priced.json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["at", "most", "slower", "makespan", "money", "slower", "cheaper"]
-    assert len(lines) == 1 + 9 + 1 + 1
-    assert lines[-1] == "An end 50.0% later saves 50.0% of the money."
+    # From direct's 4000 s on, twice the fastest, later deadlines are of no use.
+    assert len(lines) == 1 + 7 + 2
+    assert lines[-2] == "An end 50.0% later saves 50.0% of the money."
     assert max(map(len, lines)) <= 80
 
 
@@ -71,6 +72,31 @@ def test_the_command_refuses_what_it_cannot_do(here, capsys):
     assert run(["example", "figure1"]) == 0
     assert run(["front", "figure1.toml"]) == 2
     assert "price_per_gb" in capsys.readouterr().err
+
+
+def test_rows_that_are_alike_are_shown_once(capsys):
+    """Ten deadlines, of which the first three differ."""
+    import pandas as pd
+
+    from datacollect.commands.front import _show
+
+    slack = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0, 2.0, 4.0, math.inf]
+    table = pd.DataFrame(
+        {
+            "makespan_s": [100.0, 110.0, *[120.0] * 8],
+            "money": [4.0, 3.0, *[2.0] * 8],
+            "slower": [0.0, 0.1, *[0.2] * 8],
+            "cheaper": [0.0, 0.25, *[0.5] * 8],
+        },
+        index=pd.Index(slack, name="slack"),
+    )
+    _show(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["0%", "10%", "20%"]
+    assert lines[4:] == [
+        "An end 10.0% later saves 25.0% of the money.",
+        "Later deadlines change neither the end nor the price.",
+    ]
 
 
 def test_the_picture_has_hours_and_names_every_point():

@@ -67,6 +67,7 @@ COMMANDS = {
     "measure watch": ("measure", "watch", "measured", "-o", "new.html"),
     "progress": ("progress", "into", *LISTED, "--host", "D"),
     "replan": ("replan", *BOTH, "progress.json"),
+    "advise": ("advise", "figure1.toml"),
     "explain": ("explain", "figure1.toml"),
     "front": ("front", "prices.toml"),
     "simulate": ("simulate", "scenario_small.toml", "--engine", "fluid"),

@@ -147,10 +147,10 @@ def _index(rng: random.Random) -> str | None:
     """Indices: rows that fill a segment, with numbers or bytes changed."""
     lengths = [rng.choice([0, 1, 100, 2**26, 2**26 + 1]) for _ in range(rng.randrange(5))]
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
-    rows = np.array([(b"e" * 32, 0, *pair) for pair in zip(starts, lengths, strict=True)], PIECE)
+    rows = np.array([(7, 0, *pair) for pair in zip(starts, lengths, strict=True)], PIECE)
     for _ in range(rng.randrange(3)):
         if len(rows):
-            column = rng.choice(["upload_offset", "segment_offset", "n_bytes"])
+            column = rng.choice(["upload", "upload_offset", "segment_offset", "n_bytes"])
             rows[column][rng.randrange(len(rows))] = rng.choice(
                 [0, 1, 2**63, 2**64 - 1, 2**64 - 100]
             )
@@ -181,7 +181,7 @@ def _verdict(rng: random.Random) -> str | None:
 def _covered(rng: random.Random) -> str | None:
     """Words on segments: damaged, or odd ones that the destination signs."""
     segments = verdicts.ranges_of([rng.randrange(50) for _ in range(rng.randrange(20))])
-    covered = Covered(EVENT.id, "north", 7, segments, TIME_S)
+    covered = Covered(EVENT.id, "north", 7, 9, segments, TIME_S)
     note = covered.signed(EVENT, key_of("verdicts"))
     if rng.random() < 0.5:
         data = damaged(rng, note.data)

@@ -136,28 +136,30 @@ class Fetched:
 
     def lacks(self, tokens: list[str]) -> str:
         """Say what is not there of what was signed."""
-        rows, found = {}, {}
+        rows, found, of = {}, {}, {}
         for path in sorted(self._copy.glob("batches/*")):
             batch = read_batch(path.read_bytes(), self._event)
             rows |= {bytes(row["entry"]): batch.number for row in batch.rows}
+            of |= {bytes(row["entry"]): int(row["upload"]) for row in batch.rows}
         for path in sorted(self._copy.glob("segments/*.index")):
             segment = path.with_suffix(".segment").read_bytes()
             for piece in read_index(path.read_bytes()):
                 at, start, n = (int(piece[f]) for f in piece.dtype.names[1:])
-                data = found.setdefault(bytes(piece["entry"]), bytearray(BYTES))
+                data = found.setdefault(int(piece["upload"]), bytearray(BYTES))
                 data[at : at + n] = segment[start : start + n]
         for token in tokens:
             word = read_bistro_receipt(token, self._event)
             if rows.get(word.entry) != word.batch:
                 return f"batch {word.batch} lacks a row, it is in {rows.get(word.entry)}"
-            data = bytes(found.get(word.entry, b""))[: word.size]
+            data = bytes(found.get(of.get(word.entry), b""))[: word.size]
             if hashlib.sha256(data).digest() != word.sha256:
                 return f"bytes are lost of what batch {word.batch} says"
         return ""
 
     def covered(self) -> Covered:
         numbers = [int(path.stem) for path in self._copy.glob("segments/*.index")]
-        return Covered(self._event.id, "north", 1, ranges_of(numbers), int(time.time()))
+        n_batches = len([*self._copy.glob("batches/*")])
+        return Covered(self._event.id, "north", 1, n_batches, ranges_of(numbers), int(time.time()))
 
 
 def serve(folder: Path, generation: int) -> int:

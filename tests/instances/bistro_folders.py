@@ -82,6 +82,7 @@ class HandedIn:
             event.id, salt, len(self.sealed), told.sha256, told.content_p, owner
         )
         self.ticket = bytes(16) if ticket is None else ticket.to_bytes(16, "big")
+        self._holder = None if ticket is None else ticket_of(event, ticket).key
 
     @property
     def entry(self) -> bytes:
@@ -99,9 +100,23 @@ class HandedIn:
         held = self.sealed if data is None else data
         digest = sha256(held).digest()
         key = next(each.key for each in self.event.bistros if each.name == bistro)
-        said = push_statement(self.event.id, key, self.entry, digest, len(held))
+        said = push_statement(self.event.id, key, self.entry, digest, len(held), self.ticket)
         signature = owners_signature(said, self.commitment.owner)
-        return row_of(self.commitment, len(held), digest, self.ticket, time_s, signature)
+        holders = bytes(64) if self._holder is None else self._holder.sign(said)
+        return row_of(
+            *(self.commitment, len(held), digest, self.ticket, time_s, signature, holders),
+            self.number(data),
+        )
+
+    def number(self, data: bytes | None = None) -> int:
+        """Return by which a bistro knows the upload of these bytes."""
+        is_anew = data is not None and data != self.sealed
+        return number_of(self.entry) + (sum(data) + 1 if is_anew else 0)
+
+
+def number_of(entry: bytes) -> int:
+    """Return by which a bistro knows the upload of what an entry commits to."""
+    return int.from_bytes(entry[:7], "big")
 
 
 def signature_inside(event, number: int, ticket: int) -> bytes:
@@ -118,13 +133,14 @@ class MadeBistro:
         self.n_segments = self.n_batches = 0
         self.last = FIRST
 
-    def segment(self, *pieces: tuple[bytes, int, bytes]) -> int:
-        """Close a segment of pieces: entry, offset in its upload, bytes."""
+    def segment(self, *pieces: tuple[bytes | int, int, bytes]) -> int:
+        """Close a segment of pieces: entry or number of an upload, offset in it, bytes."""
         number = self.n_segments
         self.n_segments += 1
         at, rows = 0, []
-        for entry, offset, data in pieces:
-            rows.append((entry, offset, at, len(data)))
+        for of, offset, data in pieces:
+            number_there = of if isinstance(of, int) else number_of(of)
+            rows.append((number_there, offset, at, len(data)))
             at += len(data)
         self.write(segment_name(number), b"".join(data for _, _, data in pieces))
         self.write(index_name(number), np.array(rows, PIECE).tobytes())
@@ -139,6 +155,7 @@ class MadeBistro:
             DEADLINE_S - 20,
             np.array([*rows], ROW),
             key_of(key or self.name),
+            self.n_segments,
         )
         self.write(batch_name(self.n_batches), made.data)
         self.n_batches += 1

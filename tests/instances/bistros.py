@@ -101,8 +101,8 @@ def metadata(
     key = key_of(bistro).public
     sha256 = more.get("sha256", commitment.ciphertext_sha256)
     n_bytes = commitment.size if size is None else size
-    said = push_statement(event.id, key, commitment.entry, sha256, n_bytes)
     ticket = ticket_of(event, number)
+    said = push_statement(event.id, key, commitment.entry, sha256, n_bytes, ticket.number)
     values = {
         "commitment": commitment_json(commitment),
         "proof": proof.data,

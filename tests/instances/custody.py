@@ -279,8 +279,11 @@ def batch_of(
         return _ownerless(event, bistro, number, previous, commitments)
     rows = np.array(
         [
-            row_of(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s, bytes(64))
-            for each in commitments
+            row_of(
+                *(each, each.size, each.ciphertext_sha256, bytes(16), event.deadline_s, bytes(64)),
+                upload=i + 1,
+            )
+            for i, each in enumerate(commitments)
         ],
         ROW,
     )
@@ -290,7 +293,8 @@ def batch_of(
         key = next(each.key for each in event.bistros if each.name == bistro)
         for row, each in zip(rows, commitments, strict=True):
             said = push_statement(
-                event.id, key, bytes(row["entry"]), bytes(row["sha256"]), int(row["size"])
+                *(event.id, key, bytes(row["entry"]), bytes(row["sha256"]), int(row["size"])),
+                bytes(row["ticket"]),
             )
             row["signature"] = owners_signature(said, each.owner)
     return sign_batch(event, bistro, number, previous, event.deadline_s, rows, key_of(bistro))

@@ -237,7 +237,9 @@ def read_json(data: bytes) -> dict[str, Any]:
         must(len(pairs) == len(dict(pairs)))
         return dict(pairs)
 
-    return json.loads(data.decode("utf-8-sig"), object_pairs_hook=once)
+    # The last is told of NaN and Infinity, which JSON has not.
+    text = data.decode("utf-8-sig")
+    return json.loads(text, object_pairs_hook=once, parse_constant=lambda _: must(False))
 
 
 def is_number(value: Any, stop: int) -> bool:

@@ -21,7 +21,7 @@ from instances.timestamping import World
 from remedies.trying import Example, call, in_folder, in_new_folder, told, until
 
 import datacollect as dc
-from datacollect.bistro.destination.keys import ticket_keys
+from datacollect.bistro.destination.keys import read_tickets
 from datacollect.bistro.destination.missing import WITHOUT_DATA, WITHOUT_UPLOAD, Missing
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
@@ -237,7 +237,7 @@ def given(_):
 def secrets(folder):
     """Read the tickets of all people, as a destination does before it collects."""
     config = DestinationConfig.from_file(folder / "d.toml")
-    ticket_keys(config.tickets, read_event((folder / "e.toml").read_bytes()))
+    read_tickets(config.tickets, read_event((folder / "e.toml").read_bytes()))
 
 
 RUN = "event run e.toml --destination d.toml --once"

@@ -21,7 +21,7 @@ to = "D"
 bandwidth_bytes_per_s = 250_000
 """
 FILES = "host,path,bytes\nS,a,1000000\n"
-TESTS = "from,to,time_s,bandwidth_bytes_per_s\nS,D,1700000000,250000\nS,D,1700003600,200000\n"
+SAMPLED = "from,to,time_s,bandwidth_bytes_per_s\nS,D,1700000000,250000\nS,D,1700003600,200000\n"
 PLAN = "plan p.toml -o s.json --force"
 URL = "--url https://{host}/{source}/{path} -o out --force"
 SAMPLES = (
@@ -30,6 +30,9 @@ SAMPLES = (
 )
 
 
+TESTS = "from,to,time_s,bandwidth_mbit_per_s\nS,D,1.7e9,80\n"
+TO_D = "estimate t.csv --destination D"
+OF_DAY = f"{TO_D} --daily 00:00 --timezone UTC"
 LINE_OF_S = f"S https://s.example:7443 sha256:{'ab' * 32}"
 
 
@@ -79,7 +82,42 @@ EXAMPLES = [
     Example(
         "give --samples DIR (samples, in Python), a folder of measurements",
         in_folder("plan p.toml --scenarios 5", p_toml=P),
-        in_folder("plan p.toml --scenarios 5 --samples t.csv", p_toml=P, t_csv=TESTS),
+        in_folder("plan p.toml --scenarios 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+    ),
+    Example(
+        "asks for a problem file; say by --destination where all data go",
+        in_folder("estimate t.csv --backlog S='1 TB'", t_csv=TESTS),
+        in_folder(f"{TO_D} --backlog S='1 TB'", t_csv=TESTS),
+    ),
+    Example(
+        "with --destination a problem file is written: -o must end in .toml or .json, got {}",
+        in_folder(f"{TO_D} -o p.csv", t_csv=TESTS),
+        in_folder(f"{TO_D} -o p.json", t_csv=TESTS),
+    ),
+    Example(
+        "leave it out, or write a CSV without --destination",
+        in_folder(f"{TO_D} --times", t_csv=TESTS),
+        in_folder("estimate t.csv --times", t_csv=TESTS),
+    ),
+    Example(
+        "--timezone is that of --daily and --start; leave it out, or give one",
+        in_folder(f"{TO_D} --timezone UTC", t_csv=TESTS),
+        in_folder(f"{TO_D} --timezone UTC --start 2026-11-29T18:00", t_csv=TESTS),
+    ),
+    Example(
+        "{} and --timezone go together: hours are those of some clock",
+        in_folder(f"{TO_D} --daily 00:00", t_csv=TESTS),
+        in_folder(OF_DAY, t_csv=TESTS),
+    ),
+    Example(
+        "--destination: no host is called {}; there are {}{}",
+        in_folder("estimate t.csv --destination E", t_csv=TESTS),
+        in_folder(TO_D, t_csv=TESTS),
+    ),
+    Example(
+        'no host has anything to send; --backlog HOST="6 TB" says what one holds',
+        in_folder(TO_D, t_csv=TESTS),
+        in_folder(f"{TO_D} --backlog S='6 TB'", t_csv=TESTS),
     ),
     Example(
         "give --manifest FILE, a CSV",
@@ -104,6 +142,17 @@ EXAMPLES = [
             PLAN, "pulls p.toml s.json --as csv --manifest f.csv --host D", p_toml=P, f_csv=FILES
         ),
         in_folder(PLAN, "pulls p.toml s.json --as csv --manifest f.csv", p_toml=P, f_csv=FILES),
+    ),
+    Example(
+        "Name a SCHEDULE, or draw the problem's links by --map",
+        in_folder("plot p.toml -o m.png", p_toml=P),
+        in_folder("plot p.toml --map -o m.png", p_toml=P),
+    ),
+    Example(
+        "-o must name a picture, .png, .svg or .pdf, with --map, got {}; the page has a map of its "
+        "own",
+        in_folder("plot p.toml --map -o m.html", p_toml=P),
+        in_folder("plot p.toml --map -o m.png", p_toml=P),
     ),
     Example(
         "--force overwrites, -o DIR avoids it",

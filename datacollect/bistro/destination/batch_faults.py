@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.bistro.formats.custody.batch_chain import chain_faults
-from datacollect.bistro.formats.custody.batches import judged
+from datacollect.bistro.formats.custody.batches import judged, signed_by_tickets
 from datacollect.bistro.formats.receipt.evidence import Lie
 from datacollect.files.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.bistro.formats.custody.batch_chain import Link
     from datacollect.bistro.formats.custody.batches import Batch
@@ -47,7 +47,7 @@ def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], by
     found = chain_faults(links)
     texts = [
         f"It has signed {len(some)} batches of number {some[0].number}: "
-        f"{' and '.join(json.dumps(note_of(link.digest).decode()) for link in some)}."
+        f"{' and '.join(json.dumps(note_of(link.digest).decode()) for link in some[:2])}."
         for some in found.doubled
     ]
     texts += [
@@ -61,16 +61,22 @@ def chain_lies(bistro: str, links: Iterable[Link], note_of: Callable[[bytes], by
     return [Lie(bistro, text) for text in texts]
 
 
-def rows_handed_in(batch: Batch, event: Event) -> tuple[np.ndarray, list[Lie]]:
+def rows_handed_in(
+    batch: Batch, event: Event, ticket_keys: Mapping[str, str] | None = None
+) -> tuple[np.ndarray, list[Lie]]:
     """Return the rows of a batch that somebody has handed in; and that nobody has others.
 
-    Only who owns an entry can have signed what a row says is held of it. All other rows are
-    evidence against the bistro that has signed them, and say nothing of the entries that they name.
+    Only who owns an entry can have signed what a row says is held of it, and only who has its
+    ticket that this one has pushed it. All other rows are evidence against the bistro that has
+    signed them, and say nothing of the entries that they name.
 
     Parameters
     ----------
     batch : Batch
     event : Event
+    ticket_keys : mapping of str to str or None
+        Public keys of tickets, by number; a row of a ticket that is not among them counts, for the
+        organiser may have given it since. None: the event admits everybody.
 
     Returns
     -------
@@ -78,9 +84,16 @@ def rows_handed_in(batch: Batch, event: Event) -> tuple[np.ndarray, list[Lie]]:
     lies : list of Lie
     """
     found = judged(batch, event)
+    is_theirs = found.is_handed_in.copy()
+    if ticket_keys is not None:
+        bistro = next(each for each in event.bistros if each.name == batch.bistro)
+        keys = {bytes.fromhex(number): key for number, key in ticket_keys.items()}
+        rows = batch.rows[found.is_handed_in]
+        is_theirs[found.is_handed_in] = signed_by_tickets(rows, event, bistro, keys)
     faults = {
         "opening no commitment": ~found.is_open,
         "without the owner's signature": found.is_open & ~found.is_handed_in,
+        "without the ticket's signature": found.is_handed_in & ~is_theirs,
     }
     lies = [
         Lie(
@@ -91,4 +104,4 @@ def rows_handed_in(batch: Batch, event: Event) -> tuple[np.ndarray, list[Lie]]:
         for what, is_wrong in faults.items()
         if is_wrong.any()
     ]
-    return batch.rows[found.is_handed_in], lies
+    return batch.rows[is_theirs], lies

@@ -9,7 +9,7 @@ import unicodedata
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from datacollect.bistro.destination.register import LOST
 from datacollect.bistro.formats.custody.segments import segment_name
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
 from datacollect.bistro.formats.event.statements import hand_in_statement
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.sealing.sealed import open_sealed
 from datacollect.errors import (
     IdentityError,
@@ -24,7 +25,7 @@ from datacollect.errors import (
     StoreError,
     TransferError,
 )
-from datacollect.files.documents import not_written, peer_json
+from datacollect.files.documents import not_written
 from datacollect.files.durability import name_durably
 from datacollect.net.keys import is_signed
 from datacollect.orphans import end_with_parent
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO, Self
 
-    from datacollect.bistro.destination.pieces import Piece
+    import numpy as np
+
     from datacollect.bistro.destination.register import Opening, Upload
-    from datacollect.bistro.formats.log.entry import Commitment
     from datacollect.bistro.formats.sealing.sealed import Opened, Writable
 
 _BLOCK_BYTES = 2**20
@@ -72,12 +73,15 @@ class Opener:
         Folder with a folder for each bistro, as its segments were fetched.
     into : Path
         Folder that the files are written to.
+    revoked_s : mapping of str to int
+        By the numbers of tickets that were revoked: by when a log had published it.
     """
 
     identities: tuple[str, ...]
     ticket_keys: Mapping[str, str] | None
     segments: Path
     into: Path
+    revoked_s: Mapping[str, int] = field(default_factory=dict)
 
     def prepare(self) -> None:
         """Make the folder; remove what killed processes have left there, which is nobody's to find.
@@ -103,20 +107,14 @@ class Opener:
         StoreError
             A segment is not there any more.
         """
-        for parts in opening.ways:
-            result = self._open(opening.upload, parts)
-            if result.why != LOST:
-                return result
-        return Result(opening.upload, LOST)
-
-    def _open(self, upload: Upload, parts: Sequence[Piece]) -> Result:
+        upload, parts = opening.upload, opening.parts
         entry = upload.commitment.entry.hex()
         beside = self.into / f".{entry}.{os.getpid()}.tmp"
         try:
             with beside.open("wb") as out, _Joined(self.segments / upload.bistro, parts) as whole:
                 written = _Written(out)
                 opened = _unsealed(whole, written, self.identities, upload.sha256)
-                ticket, name = self._checked(opened, upload.commitment)
+                ticket, name = self._checked(opened, opening)
                 out.flush()
                 path = self.into / entry / name
                 path.parent.mkdir(exist_ok=True)
@@ -130,8 +128,9 @@ class Opener:
         file = f"{entry}/{name}"
         return Result(upload, "", ticket, file, written.n_bytes, written.digest.digest())
 
-    def _checked(self, opened: Opened, commitment: Commitment) -> tuple[str | None, str]:
+    def _checked(self, opened: Opened, opening: Opening) -> tuple[str | None, str]:
         """Return the number of the ticket inside the seal, and a name for the file."""
+        commitment = opening.upload.commitment
         if opened.content_p != commitment.content:
             raise _RefusedError(OTHER_CONTENT)
         header = _header(opened.inner.header)
@@ -141,12 +140,19 @@ class Opener:
         if self.ticket_keys is None:
             return None, name
         ticket, owner = header.get("ticket"), commitment.owner
-        key = self.ticket_keys.get(ticket) if isinstance(ticket, str) else None
-        if key is None or owner is None:
+        # The owner has signed which ticket pushes: nobody else can have put another one inside.
+        if ticket != opening.upload.ticket or not isinstance(ticket, str) or owner is None:
+            raise _RefusedError(OTHER_TICKET)
+        key = self.ticket_keys.get(ticket)
+        if key is None:
             raise _RefusedError(OTHER_TICKET)
         # Who commits to a copy of somebody's sealed file has another owner key, or another salt.
         said = hand_in_statement(commitment.event, commitment.salt, owner)
         if not is_signed(said, opened.inner.ticket_signature or b"", key):
+            raise _RefusedError(OTHER_TICKET)
+        # What was committed to before a ticket was revoked still counts.
+        revoked_s = self.revoked_s.get(ticket)
+        if revoked_s is not None and (opening.time_s is None or opening.time_s > revoked_s):
             raise _RefusedError(OTHER_TICKET)
         return ticket, name
 
@@ -190,8 +196,8 @@ def _unsealed(whole: _Joined, out: Writable, identities: Sequence[str], sha256: 
 class _Joined:
     """The pieces of an upload, read one after the other; what a segment lacks is left out."""
 
-    def __init__(self, folder: Path, parts: Sequence[Piece]) -> None:
-        self._folder, self._parts = folder, [*reversed(parts)]
+    def __init__(self, folder: Path, parts: np.ndarray) -> None:
+        self._folder, self._parts, self._n_begun = folder, parts, 0
         self._file: BinaryIO | None = None
         self._n_left = 0
         self.digest = hashlib.sha256()
@@ -205,7 +211,7 @@ class _Joined:
 
     def read(self, n: int = -1, /) -> bytes:
         """Return some bytes, at most `n`; none at the end."""
-        while self._n_left or self._parts:
+        while self._n_left or self._n_begun < len(self._parts):
             if not self._n_left:
                 self._next()
             assert self._file is not None
@@ -219,15 +225,16 @@ class _Joined:
         return b""
 
     def _next(self) -> None:
-        part = self._parts.pop()
+        segment, segment_offset, _, n_bytes = (int(each) for each in self._parts[self._n_begun])
+        self._n_begun += 1
         self.__exit__()
-        path = self._folder / segment_name(part.segment)
+        path = self._folder / segment_name(segment)
         try:
             self._file = path.open("rb")
-            self._file.seek(part.segment_offset)
+            self._file.seek(segment_offset)
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}; fetch it again") from None
-        self._n_left = part.n_bytes
+        self._n_left = n_bytes
 
 
 def _header(data: bytes) -> dict[str, Any]:

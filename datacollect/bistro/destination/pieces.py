@@ -1,58 +1,75 @@
-"""Pieces of segments that hold an upload, put together in the order in which they were written.
+"""Pieces of segments that hold an upload, put together in its order.
 
-An index says of a piece whose it is, not of which upload: an upload that began again, or one sealed
-anew, has the same entry. Each begins at offset 0, and what it is, its hash tells.
+An index names the upload of each piece by the number that the bistro has given it, so whatever else
+began of the same entry is of other numbers. What came twice, by a checksum that was wrong, by a
+restart, or carried on to another segment, lies there twice: the later one counts.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-# Who begins again more often is followed from the latest times alone.
-MOST_WAYS = 16
-
-
-@dataclass(frozen=True, order=True)
-class Piece:
-    """Bytes of an upload from `upload_offset` on: they lie in a segment at `segment_offset`."""
-
-    segment: int
-    segment_offset: int
-    upload_offset: int
-    n_bytes: int
+# Bytes from `upload_offset` of an upload on lie in a segment at `segment_offset`.
+PIECE_OF_UPLOAD = np.dtype(
+    [("segment", "i8"), ("segment_offset", "i8"), ("upload_offset", "i8"), ("n_bytes", "i8")]
+)
 
 
-def whole_uploads(pieces: Iterable[Piece], size: int) -> list[tuple[Piece, ...]]:
-    """Return the ways in which pieces of one bistro make an upload of `size` bytes, latest first.
+def assembled(pieces: np.ndarray, size: int) -> np.ndarray | None:
+    """Return the pieces that one after the other are an upload of `size` bytes; None: none are.
+
+    Parameters
+    ----------
+    pieces : ndarray of dtype ``PIECE_OF_UPLOAD``
+        Of one upload, in the order of segments and offsets there: of two, the later one counts.
+    size : int
 
     Examples
     --------
-    >>> first, second = Piece(0, 7, 0, 5), Piece(1, 0, 5, 3)
-    >>> whole_uploads([second, first], 8) == [(first, second)], whole_uploads([second], 8)
-    (True, [])
+    >>> known = np.array([(0, 7, 0, 5), (1, 0, 5, 3), (2, 0, 4, 2)], PIECE_OF_UPLOAD)
+    >>> assembled(known, 8).tolist()
+    [(0, 7, 0, 4), (2, 0, 4, 2), (1, 1, 6, 2)]
+    >>> assembled(known[1:], 8) is None
+    True
     """
-    # Each: how far it has come, and what it is made of.
-    runs: deque[tuple[int, list[Piece]]] = deque(maxlen=MOST_WAYS)
-    for piece in sorted(pieces):
-        stop = piece.upload_offset + piece.n_bytes
-        if piece.upload_offset == 0:
-            runs.append((stop, [piece]))
-            continue
-        for i in reversed(range(len(runs))):
-            at, parts = runs[i]
-            if piece.upload_offset <= at < stop:
-                # A bistro that was cut off may have written the same bytes twice.
-                ahead = at - piece.upload_offset
-                rest = Piece(piece.segment, piece.segment_offset + ahead, at, piece.n_bytes - ahead)
-                parts.append(rest)
-                runs[i] = stop, parts
-                break
-    return [tuple(parts) for at, parts in reversed(runs) if at == size]
+    if (pieces["n_bytes"] > size - pieces["upload_offset"]).any():
+        return None
+    order = np.argsort(pieces["upload_offset"], kind="stable")
+    begins, ends = pieces["upload_offset"], pieces["upload_offset"] + pieces["n_bytes"]
+    in_order = pieces[order]
+    follows = np.concatenate([np.zeros(1, np.int64), ends[order]])
+    if (begins[order] == follows[:-1]).all():
+        return in_order if follows[-1] == size else None
+    found: list[tuple[int, int, int, int]] = []
+    at, n_begun, last = 0, 0, -1
+    # Those that have begun, the latest first.
+    begun: list[int] = []
+    while at < size:
+        while n_begun < len(order) and begins[order[n_begun]] <= at:
+            heappush(begun, -int(order[n_begun]))
+            n_begun += 1
+        while begun and ends[-begun[0]] <= at:
+            heappop(begun)
+        if not begun:
+            return None
+        which = -begun[0]
+        stop = int(ends[which])
+        if n_begun < len(order):
+            stop = min(stop, int(begins[order[n_begun]]))
+        segment, segment_offset, begin, _ = (int(value) for value in pieces[which])
+        if which == last:
+            at_segment, at_offset, since, n_bytes = found.pop()
+            found.append((at_segment, at_offset, since, n_bytes + stop - at))
+        else:
+            found.append((segment, segment_offset + at - begin, at, stop - at))
+        at, last = stop, which
+    return np.array(found, PIECE_OF_UPLOAD)
 
 
 def segments_to_fetch(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
-    from datacollect.bistro.destination.register import KeptFile
+    from datacollect.bistro.destination.losses import KeptFile
     from datacollect.bistro.formats.custody.verdicts import Verdict
     from datacollect.bistro.formats.event.event import Event
     from datacollect.bistro.formats.log.notes import VerifierKey
@@ -124,11 +124,11 @@ def recover_destination(
         last.setdefault(verdict.entry, verdict)
     now = _amended(event, Path(event_file), config, tls, report)
     with closing(Register(config.register, now, Place.of(config.folder))) as register:
-        n_forgotten = register.forget_absent(
+        n_forgotten = register.losses.forget_absent(
             lambda file, kept: _is_here(config.folder, file, kept),
             lambda bistro, n: (config.folder / "segments" / bistro / segment_name(n)).exists(),
         )
-        register.take_said(last.values())
+        register.losses.take_said(last.values())
     return Recovered(log, len(proofs), len(beside), n_forgotten, len(last))
 
 

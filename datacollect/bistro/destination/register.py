@@ -16,13 +16,20 @@ import numpy as np
 from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
 from datacollect.bistro.destination.counting import Draft, changes
 from datacollect.bistro.destination.databases import open_database
+from datacollect.bistro.destination.losses import MOST_AT_ONCE, KeptFile, Losses
 from datacollect.bistro.destination.missing import Known
-from datacollect.bistro.destination.pieces import Piece, segments_to_fetch, whole_uploads
+from datacollect.bistro.destination.pieces import (
+    PIECE_OF_UPLOAD,
+    assembled,
+    segments_to_fetch,
+)
 from datacollect.bistro.formats.custody.batch_chain import Link
+from datacollect.bistro.formats.custody.segments import NOBODYS
 from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
+    OTHER_TICKET,
     REASONS,
     REFUSED,
     SUPERSEDED,
@@ -30,9 +37,11 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.evidence import Lie
+from datacollect.files.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from datacollect.bistro.destination.place import Place
     from datacollect.bistro.formats.custody.batches import Batch
@@ -44,7 +53,9 @@ LOST = "lost"
 NOT_HERE = f"(word IS NULL OR why = '{DOES_NOT_OPEN}')"
 # `outcome`: what opening it has shown; NULL: not tried yet. `word`, `why`: the last verdict, and
 # whether the log of verdicts holds it. `ticket`: the number inside the seal; `told_ticket`: that
-# which the bistro was shown; `beaten_by`: all entries by which it was ever superseded.
+# which has pushed it; `beaten_by`: all entries by which it was ever superseded. `number`: of the
+# upload at its bistro; `n_segments`: its bistro has signed that it lies in the first so many.
+# Of an entry a bistro has what was committed to and one that was sealed anew.
 # `files`: what was read of those that bistros serve, and by which stamp each is known again.
 SCHEMA = f"""
 CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, note BLOB,
@@ -52,13 +63,15 @@ CREATE TABLE batches (bistro TEXT, number BIGINT, digest BLOB, previous BLOB, no
 CREATE TABLE entries (entry BLOB PRIMARY KEY, salt BLOB, content_p BLOB, committed_size BIGINT,
     committed_sha256 BLOB, owner BLOB, time_s BIGINT, word TEXT, why TEXT, is_logged INTEGER,
     ticket TEXT, file TEXT, beaten_by TEXT);
-CREATE TABLE uploads (entry BLOB, bistro TEXT, sha256 BLOB, size BIGINT, batch BIGINT,
-    told_ticket TEXT, outcome TEXT, PRIMARY KEY (entry, bistro, sha256));
+CREATE TABLE uploads (entry BLOB, bistro TEXT, is_anew INTEGER, sha256 BLOB, size BIGINT,
+    batch BIGINT, number BIGINT, n_segments BIGINT, told_ticket TEXT, outcome TEXT,
+    n_tried INTEGER NOT NULL,
+    PRIMARY KEY (entry, bistro, is_anew), UNIQUE (bistro, number));
 CREATE TABLE segments (bistro TEXT, number BIGINT, n_bytes BIGINT, is_fetched INTEGER,
     is_covered INTEGER, PRIMARY KEY (bistro, number));
-CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, entry BLOB,
+CREATE TABLE pieces (bistro TEXT, segment BIGINT, segment_offset BIGINT, upload BIGINT,
     upload_offset BIGINT, n_bytes BIGINT, PRIMARY KEY (bistro, segment, segment_offset));
-CREATE INDEX pieces_of_entries ON pieces (entry);
+CREATE INDEX pieces_of_uploads ON pieces (bistro, upload);
 CREATE INDEX not_tried ON uploads (entry) WHERE outcome IS NULL;
 CREATE INDEX lost ON uploads (bistro, entry) WHERE outcome = '{LOST}';
 CREATE INDEX not_logged ON entries (entry) WHERE is_logged = 0;
@@ -73,11 +86,18 @@ CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 # lack it, and know no size of theirs.
 KEPT = """CREATE TABLE IF NOT EXISTS kept (entry BLOB, host TEXT, machine TEXT, folder TEXT,
     file TEXT, n_bytes BIGINT, sha256 BLOB, PRIMARY KEY (entry, host, machine, folder))"""
-# What the log of verdicts said of entries before what was here was lost: the last word on each.
-SAID = """CREATE TABLE IF NOT EXISTS said (entry BLOB PRIMARY KEY, word TEXT, why TEXT)"""
 # Nearly all drafts are alone with their ticket and their content: those are not looked at.
 _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
-MOST_AT_ONCE = 10_000
+# Uploads that are looked at together, and pieces: whoever has more has them read alone, and of an
+# upload no more than make 1 TB of a bistro's blocks.
+UPLOADS_TOGETHER, PIECES_TOGETHER, MOST_PIECES = 1000, 50_000, 2**22
+# Whether the indices of all segments are known in which an upload lies by its bistro's signature.
+_ALL_KNOWN = """n_segments <= (SELECT count(*) FROM segments
+    WHERE segments.bistro = uploads.bistro AND segments.number < n_segments)"""
+# So often it is looked whether pieces that come later make what a bistro has signed.
+MOST_TRIES = 8
+# So many sentences on one who has served what cannot be are enough.
+MOST_LIES = 1000
 
 
 class Upload(NamedTuple):
@@ -87,6 +107,7 @@ class Upload(NamedTuple):
     size: int
     sha256: bytes
     commitment: Commitment
+    ticket: str | None = None
 
     @property
     def is_committed(self) -> bool:
@@ -95,10 +116,20 @@ class Upload(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """An upload that is here whole: the ways in which its pieces may be put together."""
+    """An upload that is here whole.
+
+    Attributes
+    ----------
+    upload : Upload
+    parts : ndarray of dtype ``PIECE_OF_UPLOAD`` in `datacollect.bistro.destination.pieces`
+        That make it, one after the other.
+    time_s : int or None
+        By when its entry stood in a log; None: not known yet.
+    """
 
     upload: Upload
-    ways: list[tuple[Piece, ...]]
+    parts: np.ndarray
+    time_s: int | None = None
 
 
 class Counts(NamedTuple):
@@ -110,14 +141,6 @@ class Counts(NamedTuple):
     refused: int
     superseded: int
     waiting: int
-
-
-class KeptFile(NamedTuple):
-    """A file that was collected: below which folder's ``files``, how long, its hash."""
-
-    file: str
-    n_bytes: int
-    sha256: bytes | None
 
 
 def owner_of(event: str) -> str:
@@ -136,6 +159,11 @@ class Register:
     here : Place, optional
         Of the destination's folder: what is opened lies there.
 
+    Attributes
+    ----------
+    losses : Losses
+        Its part that is at work after a loss.
+
     Raises
     ------
     ProblemError
@@ -149,7 +177,7 @@ class Register:
         self._db = open_database(place, SCHEMA, owner_of(event.id.hex()))
         try:
             self._db.add(KEPT)
-            self._db.add(SAID)
+            self.losses = Losses(self._db)
         except BaseException:
             self._db.close()
             raise
@@ -160,29 +188,70 @@ class Register:
 
     # What bistros say -------------------------------------------------------------------------
 
-    def take_batch(self, batch: Batch) -> bool:
-        """Take a batch's rows that somebody has handed in; return whether it was new."""
+    def take_batch(self, batch: Batch, ticket_keys: Mapping[str, str] | None = None) -> bool:
+        """Take a batch's rows that somebody has handed in; return whether it was new.
+
+        Parameters
+        ----------
+        batch : Batch
+        ticket_keys : mapping of str to str or None
+            Public keys of tickets, by number; None: the event admits everybody.
+        """
         seen = self._db.rows(
             "SELECT 1 FROM batches WHERE bistro = ? AND number = ? AND digest = ?",
             (batch.bistro, batch.number, batch.digest),
         )
         if seen:
             return False
-        rows, lies = rows_handed_in(batch, self._event)
+        rows, lies = rows_handed_in(batch, self._event, ticket_keys)
         entries = [*_entry_rows(rows)]
         uploads = [*_upload_rows(rows, batch)]
         chain = (batch.bistro, batch.number, batch.digest, batch.previous, batch.note.data)
         with self._db.transaction():
             self._db.insert("entries", entries)
             self._db.insert("uploads", uploads)
+            lies += self._not_kept(batch, uploads)
             self._db.insert("lies", [(lie.who, lie.text) for lie in lies])
             self._db.insert("batches", [chain])
+            # Nothing was known of these uploads when it was said what may go.
+            self._db.rows(
+                "UPDATE segments SET is_covered = 0 WHERE bistro = ? AND is_covered = 1 "
+                "AND number IN (SELECT segment FROM pieces JOIN uploads "
+                "ON uploads.bistro = pieces.bistro AND uploads.number = pieces.upload "
+                "WHERE uploads.bistro = ? AND uploads.batch = ?)",
+                (batch.bistro, batch.bistro, batch.number),
+            )
         return True
+
+    def _not_kept(self, batch: Batch, uploads: Sequence[tuple[Any, ...]]) -> list[Lie]:
+        """Return what a bistro has signed besides what it may hold of an entry, or by one number.
+
+        It has no place here: a bistro and an owner would have as much looked at as they like.
+        """
+        n_other = 0
+        for i in range(0, len(uploads), UPLOADS_TOGETHER):
+            some = uploads[i : i + UPLOADS_TOGETHER]
+            marks = ",".join("?" * len(some))
+            kept = self._db.rows(
+                "SELECT entry, is_anew, sha256, number FROM uploads WHERE bistro = ? "
+                f"AND entry IN ({marks})",
+                (batch.bistro, *(row[0] for row in some)),
+            )
+            n_other += len({(row[0], row[2], row[3], row[6]) for row in some} - {*kept})
+        if not n_other:
+            return []
+        text = (
+            f"Its batch {batch.number} names {counted(n_other, 'upload')} besides those that it "
+            "has signed before: of an entry it holds what was committed to and one that was sealed "
+            "anew, and each has a number of its own."
+        )
+        return [Lie(batch.bistro, text)]
 
     def take_index(self, bistro: str, number: int, pieces: np.ndarray) -> bool:
         """Take what lies in a segment of a bistro; return whether it was new.
 
-        What was not as its bistro has signed may be made of these pieces: it is tried again.
+        What was not as its bistro has signed may be made of these pieces: it is tried again, some
+        times.
 
         Parameters
         ----------
@@ -197,22 +266,21 @@ class Register:
         ):
             return False
         columns = (
-            _hashes(pieces, "entry"),
-            pieces["upload_offset"].tolist(),
-            pieces["segment_offset"].tolist(),
-            pieces["n_bytes"].tolist(),
+            pieces[name].tolist()
+            for name in ("segment_offset", "upload", "upload_offset", "n_bytes")
         )
         rows = [
-            (bistro, number, at, entry, upload_offset, n)
-            for entry, upload_offset, at, n in zip(*columns, strict=True)
-            if n
+            (bistro, number, *values)
+            for values in zip(*columns, strict=True)
+            if values[1] != NOBODYS and values[3]
         ]
         with self._db.transaction():
             self._db.insert("pieces", rows)
             self._db.insert("segments", [(bistro, number, int(pieces["n_bytes"].sum()), 0, 0)])
             self._db.rows(
                 f"UPDATE uploads SET outcome = NULL WHERE bistro = ? AND outcome = '{LOST}' "
-                "AND entry IN (SELECT entry FROM pieces WHERE bistro = ? AND segment = ?)",
+                f"AND n_tried < {MOST_TRIES} "
+                "AND number IN (SELECT upload FROM pieces WHERE bistro = ? AND segment = ?)",
                 (bistro, bistro, number),
             )
         return True
@@ -235,8 +303,10 @@ class Register:
 
     def take_lie(self, who: str, text: str) -> None:
         """Keep what somebody has served that cannot be, as a sentence."""
-        with self._db.transaction():
-            self._db.insert("lies", [(who, text)])
+        ((n,),) = self._db.rows("SELECT count(*) FROM lies WHERE who = ?", (who,))
+        if n < MOST_LIES:
+            with self._db.transaction():
+                self._db.insert("lies", [(who, text)])
 
     def files_of(self, bistro: str) -> dict[str, str]:
         """Return the files of a bistro that were read, each with its stamp, by name."""
@@ -262,10 +332,12 @@ class Register:
             Lie(who, text)
             for who, text in self._db.rows("SELECT who, text FROM lies ORDER BY who, text")
         ]
+        # As long as some of these segments are not known, it may be what was pushed before.
         found += [
             Lie(bistro, f"It shows other bytes of {entry.hex()} than it has signed for.")
             for bistro, entry in self._db.rows(
-                f"SELECT bistro, entry FROM uploads WHERE outcome = '{LOST}' ORDER BY 1, 2"
+                f"SELECT bistro, entry FROM uploads WHERE outcome = '{LOST}' AND {_ALL_KNOWN} "
+                "ORDER BY 1, 2"
             )
         ]
         links: dict[str, list[Link]] = {}
@@ -317,9 +389,24 @@ class Register:
         )
         return [entry for (entry,) in rows]
 
-    def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
-        """Keep by when entries stood in a log; the least counts."""
+    def take_times(self, times_s: Iterable[tuple[bytes, int]], *, are_least: bool = False) -> None:
+        """Keep by when entries stood in a log; the least counts.
+
+        Parameters
+        ----------
+        times_s : iterable of (bytes, int)
+        are_least : bool
+            Whether they fall no more. What was refused for its ticket may be of before that was
+            revoked: it is tried again then, once.
+        """
+        times_s = [*times_s]
         with self._db.transaction():
+            if are_least:
+                self._db.many(
+                    "UPDATE uploads SET outcome = NULL WHERE entry = ? AND outcome = ? AND EXISTS "
+                    "(SELECT 1 FROM entries WHERE entry = uploads.entry AND time_s > ?)",
+                    ((entry, OTHER_TICKET, time_s) for entry, time_s in times_s),
+                )
             self._db.many(
                 "UPDATE entries SET time_s = ? WHERE entry = ? AND (time_s IS NULL OR time_s > ?)",
                 ((time_s, entry, time_s) for entry, time_s in times_s),
@@ -356,7 +443,7 @@ class Register:
         needed: dict[bytes, dict[str, frozenset[int]]] = {}
         for opening in self._whole(f"(time_s IS NULL OR time_s <= {self._event.latest_s})"):
             entry, bistro = opening.upload.commitment.entry, opening.upload.bistro
-            segments = {part.segment for parts in opening.ways for part in parts}
+            segments = {*opening.parts["segment"].tolist()}
             if any((bistro, number) in absent for number in segments):
                 continue
             of_entry = needed.setdefault(entry, {})
@@ -368,9 +455,8 @@ class Register:
         here = self._fetched()
         for opening in self._whole(f"time_s <= {self._event.latest_s}"):
             known = here.get(opening.upload.bistro, frozenset())
-            ways = [parts for parts in opening.ways if all(part.segment in known for part in parts)]
-            if ways:
-                yield Opening(opening.upload, ways)
+            if known.issuperset(opening.parts["segment"].tolist()):
+                yield opening
 
     def _fetched(self) -> dict[str, frozenset[int]]:
         found: dict[str, set[int]] = {}
@@ -381,35 +467,67 @@ class Register:
         return {bistro: frozenset(numbers) for bistro, numbers in found.items()}
 
     def _whole(self, condition: str) -> Iterator[Opening]:
-        """Yield uploads that were not tried yet and whose pieces are known, some entries at once.
+        """Yield uploads that were not tried yet and whose pieces are known, some at once, by entry.
 
         What is judged meanwhile is not yielded again.
         """
-        last = b""
+        last: tuple[object, ...] = (b"", "", 0)
         while True:
             page = self._db.rows(
-                "SELECT DISTINCT entry FROM uploads JOIN entries USING (entry) "
-                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry > ? "
-                f"AND {condition} ORDER BY entry LIMIT {MOST_AT_ONCE}",
-                (REFUSED, last),
+                "SELECT entry, bistro, is_anew, number, time_s, told_ticket, size, sha256, "
+                "salt, committed_size, committed_sha256, content_p, owner "
+                "FROM uploads JOIN entries USING (entry) "
+                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) "
+                f"AND (entry, bistro, is_anew) > (?, ?, ?) AND {condition} "
+                f"ORDER BY entry, bistro, is_anew LIMIT {UPLOADS_TOGETHER}",
+                (REFUSED, *last),
             )
             if not page:
                 return
-            first, last = page[0][0], page[-1][0]
+            pieces = self._pieces_between(page[0][0], page[-1][0])
+            for _, bistro, _, number, time_s, ticket, size, digest, *committed in page:
+                if pieces is None:
+                    of_upload = self._pieces_of(bistro, number)
+                else:
+                    of_upload = np.array(pieces.get((bistro, number), []), PIECE_OF_UPLOAD)
+                parts = assembled(of_upload, size)
+                if parts is not None:
+                    commitment = Commitment(self._event.id, *committed)
+                    yield Opening(Upload(bistro, size, digest, commitment, ticket), parts, time_s)
+            last = page[-1][:3]
+
+    def _pieces_between(
+        self, first: bytes, last: bytes
+    ) -> dict[tuple[str, int], list[tuple[int, ...]]] | None:
+        """Return the pieces of uploads of some entries, by bistro and number; None: too many."""
+        rows = self._db.rows(
+            "SELECT pieces.bistro, upload, segment, segment_offset, upload_offset, n_bytes "
+            "FROM uploads JOIN pieces ON pieces.bistro = uploads.bistro AND upload = number "
+            "WHERE outcome IS NULL AND entry >= ? AND entry <= ? LIMIT ?",
+            (first, last, PIECES_TOGETHER),
+        )
+        if len(rows) == PIECES_TOGETHER:
+            return None
+        found: dict[tuple[str, int], list[tuple[int, ...]]] = {}
+        for row in sorted(rows):
+            found.setdefault(row[:2], []).append(row[2:])
+        return found
+
+    def _pieces_of(self, bistro: str, number: int) -> np.ndarray:
+        """Return the pieces of an upload in order, as numbers without objects around each."""
+        found, n, last = [np.zeros(0, PIECE_OF_UPLOAD)], 0, (-1, -1)
+        while n < MOST_PIECES:
             rows = self._db.rows(
-                "SELECT bistro, size, sha256, salt, committed_size, committed_sha256, content_p, "
-                "owner, segment, segment_offset, upload_offset, n_bytes "
-                "FROM uploads JOIN entries USING (entry) JOIN pieces USING (entry, bistro) "
-                "WHERE outcome IS NULL AND (word IS NULL OR word = ?) AND entry >= ? "
-                f"AND entry <= ? AND {condition} ORDER BY entry, batch, bistro, sha256",
-                (REFUSED, first, last),
+                "SELECT segment, segment_offset, upload_offset, n_bytes FROM pieces "
+                "WHERE bistro = ? AND upload = ? AND (segment, segment_offset) > (?, ?) "
+                "ORDER BY segment, segment_offset LIMIT ?",
+                (bistro, number, *last, PIECES_TOGETHER),
             )
-            for values, some in groupby(rows, lambda row: row[:8]):
-                bistro, size, digest, *committed = values
-                upload = Upload(bistro, size, digest, Commitment(self._event.id, *committed))
-                ways = whole_uploads((Piece(*row[8:]) for row in some), upload.size)
-                if ways:
-                    yield Opening(upload, ways)
+            if not rows:
+                break
+            found.append(np.array(rows, PIECE_OF_UPLOAD))
+            n, last = n + len(rows), rows[-1][:2]
+        return np.concatenate(found)
 
     # Verdicts ---------------------------------------------------------------------------------
 
@@ -444,7 +562,8 @@ class Register:
         entry = upload.commitment.entry
         with self._db.transaction():
             self._db.rows(
-                "UPDATE uploads SET outcome = ? WHERE entry = ? AND bistro = ? AND sha256 = ?",
+                "UPDATE uploads SET outcome = ?, n_tried = n_tried + 1 "
+                "WHERE entry = ? AND bistro = ? AND sha256 = ?",
                 (why or COLLECTED, entry, upload.bistro, upload.sha256),
             )
             if why == LOST or (why and not self._is_refused_by(upload)):
@@ -555,12 +674,24 @@ class Register:
                 ((each.entry, each.word, each.why) for each in verdicts),
             )
 
+    def n_batches(self, bistro: str) -> int:
+        """Return how many batches of a bistro were taken, from the first on, without a gap."""
+        rows = self._db.rows(
+            "SELECT min(number) FROM (SELECT -1 AS number UNION ALL "
+            "SELECT number FROM batches WHERE bistro = ?) AS known WHERE NOT EXISTS "
+            "(SELECT 1 FROM batches WHERE bistro = ? AND batches.number = known.number + 1)",
+            (bistro, bistro),
+        )
+        n: int = rows[0][0] + 1
+        return n
+
     def covered(self, bistro: str, now_s: int) -> list[int]:
         """Return the segments of a bistro whose data may go: verdicts on all of it are logged.
 
-        Of what was refused more may come, sealed anew: a segment stays where pieces of it lie that
-        were not opened yet, and where an upload goes on that no batch names. What is late stays as
-        long as the deadline may be moved. Data that may go once are not looked at again.
+        Of what was refused more may come, sealed anew: a segment stays where something lies that
+        was not opened yet. What no batch names is the bistro's to keep. What is late stays as long
+        as the deadline may be moved. What may go is not looked at again, unless a batch names more
+        there.
 
         Parameters
         ----------
@@ -573,14 +704,12 @@ class Register:
             self._db.rows(
                 "UPDATE segments SET is_covered = 1 "
                 "WHERE bistro = ? AND is_covered = 0 AND NOT EXISTS ("
-                "SELECT 1 FROM pieces LEFT JOIN entries ON entries.entry = pieces.entry "
-                "WHERE pieces.bistro = segments.bistro AND segment = number "
+                "SELECT 1 FROM pieces JOIN uploads "
+                "ON uploads.bistro = pieces.bistro AND uploads.number = pieces.upload "
+                "JOIN entries ON entries.entry = uploads.entry "
+                "WHERE pieces.bistro = segments.bistro AND segment = segments.number "
                 "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
-                "OR (word = ? AND why <> ? AND (SELECT sum(n_bytes) FROM pieces AS p "
-                "WHERE p.entry = pieces.entry AND p.bistro = pieces.bistro) > "
-                "(SELECT coalesce(sum(size), 0) FROM uploads "
-                "WHERE uploads.entry = pieces.entry AND uploads.bistro = pieces.bistro "
-                f"AND outcome <> '{LOST}'))))",
+                f"OR (word = ? AND why <> ? AND (outcome IS NULL OR outcome = '{LOST}'))))",
                 (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
             )
         rows = self._db.rows(
@@ -604,114 +733,6 @@ class Register:
                 "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
                 ((bistro, number) for number in numbers),
             )
-
-    # What was lost ----------------------------------------------------------------------------
-
-    def forget_absent(
-        self, is_here: Callable[[str, KeptFile | None], bool], has_segment: Callable[..., bool]
-    ) -> int:
-        """Forget verdicts on what does not lie here, so that it is fetched again; return how many.
-
-        The log of verdicts takes each verdict once: one that comes again changes nothing there.
-
-        Parameters
-        ----------
-        is_here : function
-            Takes a file's place below ``files``, and what was written, if that is known; returns
-            whether it lies here.
-        has_segment : function
-            Takes a bistro and a number; returns whether that segment lies here.
-        """
-        n, last = 0, b""
-        while page := self._db.rows(
-            "SELECT entry, file FROM entries WHERE word IN (?, ?) AND entry > ? ORDER BY entry "
-            "LIMIT ?",
-            (COLLECTED, SUPERSEDED, last, MOST_AT_ONCE),
-        ):
-            last = page[-1][0]
-            gone = [entry for entry, file in page if not self._is_here(entry, file, is_here)]
-            with self._db.transaction():
-                for entry in gone:
-                    self._db.rows(
-                        "UPDATE entries SET word = NULL, why = NULL, is_logged = NULL, "
-                        "file = NULL, beaten_by = NULL WHERE entry = ?",
-                        (entry,),
-                    )
-                    self._db.rows("UPDATE uploads SET outcome = NULL WHERE entry = ?", (entry,))
-                    self._db.rows("DELETE FROM kept WHERE entry = ?", (entry,))
-            n += len(gone)
-        segments = self._db.rows("SELECT bistro, number, is_fetched FROM segments")
-        with self._db.transaction():
-            self._db.rows("UPDATE segments SET is_covered = 0")
-            self._db.many(
-                "UPDATE segments SET is_fetched = 0 WHERE bistro = ? AND number = ?",
-                ((b, i) for b, i, fetched in segments if fetched and not has_segment(b, i)),
-            )
-        return n
-
-    def _is_here(
-        self, entry: bytes, file: str | None, is_here: Callable[[str, KeptFile | None], bool]
-    ) -> bool:
-        kept = self._db.rows(
-            "SELECT DISTINCT file, n_bytes, sha256 FROM kept WHERE entry = ?", (entry,)
-        )
-        if kept:
-            return any(is_here(row[0], KeptFile(*row)) for row in kept)
-        return file is not None and is_here(file, None)
-
-    def take_said(self, verdicts: Iterable[Verdict]) -> None:
-        """Keep the last words of the log of verdicts on entries, as they were said before."""
-        left = iter(verdicts)
-        while some := [*islice(left, MOST_AT_ONCE)]:
-            with self._db.transaction():
-                self._db.many(
-                    "INSERT INTO said VALUES (?, ?, ?) ON CONFLICT (entry) DO UPDATE "
-                    "SET word = excluded.word, why = excluded.why",
-                    ((each.entry, each.word, each.why) for each in some),
-                )
-
-    def judge_said(self, *, is_final: bool) -> None:
-        """Let stand what was said before of entries that were not judged again.
-
-        Parameters
-        ----------
-        is_final : bool
-            Whether all was fetched that could be: a draft that was superseded stays so, where what
-            counts instead is here.
-        """
-        with self._db.transaction():
-            self._db.rows(
-                "UPDATE entries SET word = ?, why = said.why, is_logged = 1 FROM said "
-                "WHERE said.entry = entries.entry AND entries.word IS NULL AND said.word = ? "
-                "AND said.why <> ?",
-                (REFUSED, REFUSED, LATE),
-            )
-        if is_final:
-            rows = self._db.rows(
-                "SELECT said.entry, said.why FROM said JOIN entries USING (entry) "
-                "WHERE entries.word IS NULL AND said.word = ?",
-                (SUPERSEDED,),
-            )
-            stands = [
-                (SUPERSEDED, why, why, entry)
-                for entry, why in rows
-                if self.known(bytes.fromhex(why)).word == COLLECTED
-            ]
-            with self._db.transaction():
-                self._db.many(
-                    "UPDATE entries SET word = ?, why = ?, is_logged = 1, beaten_by = ? "
-                    "WHERE entry = ?",
-                    iter(stands),
-                )
-
-    def lost_since(self) -> set[bytes]:
-        """Return what was collected by the log of verdicts, was lost, and has not come again."""
-        rows = self._db.rows(
-            "SELECT entry FROM said WHERE word = ? AND NOT EXISTS "
-            "(SELECT 1 FROM entries WHERE entries.entry = said.entry AND word IS NOT NULL)",
-            (COLLECTED,),
-        )
-        return {entry for (entry,) in rows}
 
     # What is known ----------------------------------------------------------------------------
 
@@ -832,18 +853,19 @@ def _upload_rows(rows: np.ndarray, batch: Batch) -> Iterator[tuple[object, ...]]
     columns = (
         _hashes(rows, "entry"),
         _hashes(rows, "sha256"),
+        _hashes(rows, "committed_sha256"),
         rows["size"].tolist(),
+        rows["committed_size"].tolist(),
+        rows["upload"].tolist(),
         _hashes(rows, "ticket"),
     )
     return (
         (
-            entry,
-            batch.bistro,
-            sha256,
-            size,
-            batch.number,
-            ticket.hex() if any(ticket) else None,
-            None,
+            *(entry, batch.bistro, int((sha256, size) != (committed, committed_size))),
+            *(sha256, size, batch.number, number, batch.n_segments),
+            *(ticket.hex() if any(ticket) else None, None, 0),
         )
-        for entry, sha256, size, ticket in zip(*columns, strict=True)
+        for entry, sha256, committed, size, committed_size, number, ticket in zip(
+            *columns, strict=True
+        )
     )

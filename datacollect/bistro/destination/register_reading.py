@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import apsw
 
 from datacollect.bistro.destination.databases import POSTGRES, REGISTER_FILE, psycopg_or_advice
+from datacollect.bistro.destination.losses import MOST_AT_ONCE, KeptFile
 from datacollect.bistro.destination.place import Place
-from datacollect.bistro.destination.register import MOST_AT_ONCE, KeptFile, owner_of
+from datacollect.bistro.destination.register import owner_of
 from datacollect.errors import ProblemError, StoreError
 from datacollect.net.safe_text import safe_text
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.custody.verdicts import read_verdict
+from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.bistro.formats.log.proofs import MOST_PROOF_BYTES, LogProof
 from datacollect.bistro.formats.receipt.counted_time import time_in
 from datacollect.errors import ProblemError, TransferError
-from datacollect.files.documents import decode, parse_json
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def read_told(data: bytes, event: Event, entry: bytes, place: str) -> Told | Non
     ProblemError
         It is none, of another entry, or its proof does not count.
     """
-    tree = parse_json(decode(data, place), place)
+    tree = json_file(data, place)
     text, given = (tree.get("verdict"), tree.get("proof")) if isinstance(tree, dict) else (0, 0)
     if not isinstance(text, str) or not isinstance(given, str | None):
         raise ProblemError(f"{place} must answer JSON with the texts verdict and proof")

@@ -16,6 +16,7 @@ from datacollect.bistro.formats.event.statements import GIVE_UP_HEADER, give_up_
 from datacollect.bistro.upload_server import messages, requests
 from datacollect.bistro.upload_server.messages import (
     Append,
+    Carry,
     CloseBatch,
     CloseSegment,
     Cut,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from datacollect.bistro.upload_server.messages import Action, Event, Kept, Known
 
 BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
+# Segments that only unfinished uploads keep are at most so many times as large as what these have
+# there: where it is less, that is carried to the open segment, and the rest may go.
+MOST_KEPT = 4
 # Of the disk nothing reserves these: databases and indices need room as well.
 SPARE_BYTES = 64 * 2**20
 # What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
@@ -84,6 +88,9 @@ class Accepting:
         self._closed = dict(kept.closed)
         # What the destination needs no more, and since when; no unfinished upload lies there.
         self._released = dict(kept.released)
+        self._named = dict(kept.named)
+        # What might go, were it not for unfinished uploads; as the destination has said last.
+        self._held: set[int] = set()
         self._told_s = 0
         self._segment, self._segment_bytes = kept.segment, kept.segment_bytes
         self._segment_since_s: float | None = None
@@ -155,7 +162,9 @@ class Accepting:
             case messages.Settled():
                 return self._settled(event)
             case messages.Ticked():
-                return [*self._tick(event.now_s), *self._make_room(event.free_bytes)]
+                done = self._tick(event.now_s)
+                done += self._carry(event.now_s, event.free_bytes)
+                return [*done, *self._make_room(event.free_bytes)]
             case messages.Posted():
                 raise TypeError(f"no method of a bistro takes {type(event).__name__}")
 
@@ -295,19 +304,29 @@ class Accepting:
             text = "there is no more room here; what has come waits, go on later or elsewhere"
             return [Refuse(event.request, NO_ROOM, text)]
         done += self._make_room(None)
-        if self._segment_bytes + event.n_bytes > MOST_SEGMENT_BYTES:
-            done += self._close_segment(event.now_s)
-        if self._segment_since_s is None:
-            self._segment_since_s = event.now_s
+        done += self._open_for(event.n_bytes, event.now_s)
         done.append(
             Append(upload, upload.offset, self._segment, self._segment_bytes, event.n_bytes)
         )
-        upload.segments.add(self._segment)
+        self._put(upload, event.n_bytes)
         upload.n_pieces += 1
         upload.offset += event.n_bytes
         upload.expires_s = event.now_s + self._expire_s
-        self._segment_bytes += event.n_bytes
         return [*done, Keep(upload)]
+
+    def _open_for(self, n_bytes: int, now_s: float) -> list[Action]:
+        """Have an open segment with room for so many bytes."""
+        done: list[Action] = []
+        if self._segment_bytes + n_bytes > MOST_SEGMENT_BYTES:
+            done += self._close_segment(now_s)
+        if self._segment_since_s is None:
+            self._segment_since_s = now_s
+        return done
+
+    def _put(self, upload: Upload, n_bytes: int) -> None:
+        """Count bytes of an upload that go into the open segment."""
+        upload.segments[self._segment] = upload.segments.get(self._segment, 0) + n_bytes
+        self._segment_bytes += n_bytes
 
     def _grow(self, upload: Upload, n_bytes: int) -> bool:
         """Have room for so many bytes of an upload, and, as far as there is, for what may follow.
@@ -347,6 +366,7 @@ class Accepting:
             self._batch_since_s = event.now_s
         upload.sha256, upload.batch, upload.time_s = event.sha256, self._batch, int(event.now_s)
         self._batch_rows += 1
+        self._named |= dict.fromkeys(upload.segments, self._batch)
         done: list[Action] = [Keep(upload), Tell(event.request, copy(upload))]
         if self._batch_rows >= BATCH_ROWS:
             done += self._close_batch(event.now_s)
@@ -372,9 +392,10 @@ class Accepting:
         self._batch_since_s = min(self._batch_since_s, now_s)
         if self._segment_bytes:
             self._segment_since_s = since_s  # the segment may be of an earlier start
-        if self._segment_bytes and now_s - since_s >= CLOSED_AFTER_S:
+        is_due = bool(self._segment_bytes) and now_s - since_s >= CLOSED_AFTER_S
+        if is_due:
             done += self._close_segment(now_s)
-        if self._batch_rows and now_s - self._batch_since_s >= BATCH_AFTER_S:
+        if self._batch_rows and (is_due or now_s - self._batch_since_s >= BATCH_AFTER_S):
             done += self._close_batch(now_s)
         if now_s >= self._event.keep_until_s and self._closed:
             done += self._drop(range(self._segment))
@@ -386,20 +407,47 @@ class Accepting:
             return [Refuse(event.request, 403, text)]
         self.last_contact_s = event.now_s
         needed = self._needed()
-        numbers = tuple(
+        # Of what its batches say that come next the destination knows nothing yet.
+        may_go = {
             n
             for n in self._closed
-            if n in event.covered and n not in self._released and n not in needed
-        )
+            if n in event.covered and self._named.get(n, -1) < event.covered.n_batches
+        }
+        numbers = tuple(sorted(may_go - self._released.keys() - needed))
         again: tuple[int, ...] = ()
         # A destination that has lost its disk needs again what it had covered. Old notes say less.
         if event.covered.time_s >= self._told_s:
             self._told_s = event.covered.time_s
-            again = tuple(n for n in self._released if n not in event.covered)
+            self._held = may_go & needed
+            again = tuple(n for n in self._released if n not in may_go)
         self._released |= dict.fromkeys(numbers, event.now_s)
         for number in again:
             del self._released[number]
         return [Release(numbers, again, event.now_s), *self._drop_released(event.now_s)]
+
+    def _carry(self, now_s: float, disk_bytes: int | None) -> list[Action]:
+        """Carry the little that unfinished uploads have in segments that might go to the open one.
+
+        The next word of the destination lets those go. Who touches each segment with a byte keeps
+        so of nobody else's more than `MOST_KEPT` times its own.
+        """
+        done: list[Action] = []
+        if disk_bytes is None:
+            return done
+        for number in sorted(self._held):
+            holders = [each for each in self._uploads.values() if number in each.segments]
+            n_bytes = sum(each.segments[number] for each in holders)
+            is_little = number in self._closed and n_bytes * MOST_KEPT <= self._closed[number][0]
+            disk_bytes -= n_bytes
+            if not is_little or disk_bytes < SPARE_BYTES or any(each.is_whole for each in holders):
+                continue
+            for upload in holders:
+                done += self._open_for(upload.segments[number], now_s)
+                n_carried, at = upload.segments.pop(number), self._segment_bytes
+                done.append(Carry(upload.id, number, self._segment, at, n_carried))
+                self._put(upload, n_carried)
+        self._held.clear()
+        return done
 
     def _needed(self) -> set[int]:
         """Return where unfinished uploads lie: that is needed still, whatever anybody says."""
@@ -434,6 +482,7 @@ class Accepting:
         for number in going:
             del self._closed[number]
             self._released.pop(number, None)
+            self._named.pop(number, None)
         return [Drop(going)] if going else []
 
     def _found(self, upload: str) -> Upload | None:
@@ -463,8 +512,10 @@ class Accepting:
         return [CloseSegment(number, now_s)]
 
     def _close_batch(self, now_s: float) -> list[Action]:
+        """Close a batch, and before it the segment: all that it names can be had by then."""
+        done = self._close_segment(now_s) if self._segment_bytes else []
         number, self._batch, self._batch_rows = self._batch, self._batch + 1, 0
-        return [CloseBatch(number, now_s)]
+        return [*done, CloseBatch(number, now_s, self._segment)]
 
 
 def _claim_of(upload: Upload, n_bytes: int) -> int:

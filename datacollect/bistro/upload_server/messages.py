@@ -27,8 +27,8 @@ class Upload:
         When it is forgotten, unless it is whole by then.
     offset : int
         So many bytes lie in segments.
-    segments : set of int
-        In these.
+    segments : dict of int to int
+        So many of them in each of these.
     n_pieces : int
         Of how many pieces they are there.
     sha256 : bytes or None
@@ -43,7 +43,7 @@ class Upload:
     wish: Wish
     expires_s: float
     offset: int = 0
-    segments: set[int] = field(default_factory=set)
+    segments: dict[int, int] = field(default_factory=dict)
     n_pieces: int = 0
     sha256: bytes | None = None
     batch: int | None = None
@@ -81,6 +81,8 @@ class Kept:
         By number of the ticket and entry: what lies in segments and is of no upload.
     released : dict of int to float
         By number of each closed segment that the destination needs no more: since when.
+    named : dict of int to int
+        By number of each segment: the last batch that names an upload of which bytes lie there.
     """
 
     unfinished: Collection[Upload] = ()
@@ -91,6 +93,7 @@ class Kept:
     last_contact_s: float | None = None
     spoilt_bytes: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     released: dict[int, float] = field(default_factory=dict)
+    named: dict[int, int] = field(default_factory=dict)
 
 
 class Known(Protocol):
@@ -259,6 +262,17 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class Carry:
+    """Append to the open segment what an upload has in a closed one: it lies there no more."""
+
+    upload: str
+    source: int
+    segment: int
+    segment_offset: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unlink:
     """The bytes of an upload from an offset on are not its own any more."""
 
@@ -283,10 +297,11 @@ class CloseSegment:
 
 @dataclass(frozen=True, slots=True)
 class CloseBatch:
-    """A batch is complete: sign and serve it."""
+    """A batch is complete, and all its uploads lie in the first segments: sign and serve it."""
 
     number: int
     now_s: float
+    n_segments: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +326,7 @@ Action: TypeAlias = (
     | Cut
     | Keep
     | Append
+    | Carry
     | Unlink
     | Forget
     | CloseSegment

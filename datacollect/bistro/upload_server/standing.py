@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.log.checkpoints import TIME_STOP
+from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.bistro.upload_server.table import accept_of
 from datacollect.errors import ProblemError, TransferError
-from datacollect.files.documents import decode, document_name, parse_json
+from datacollect.files.documents import document_name
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Number, Text, Whole
 from datacollect.net.http_asking import Asker
@@ -85,7 +86,7 @@ def read_facts(answer: Answer, place: str) -> dict[str, Any]:
     if answer.status != 200:
         raise TransferError(f"{place}: answers {answer.status}, and not as a bistro does")
     try:
-        tree = parse_json(decode(answer.body, place), place)
+        tree = json_file(answer.body, place)
         if not isinstance(tree, dict):
             raise ProblemError(f"{place} must answer a JSON object")
         facts = FACTS.read(tree, place)

@@ -17,11 +17,18 @@ import numpy as np
 
 from datacollect.bistro.folder import Database, not_written, sync_folder
 from datacollect.bistro.formats.custody.batches import FIRST, ROW, read_batch, row_of, sign_batch
-from datacollect.bistro.formats.custody.segments import PIECE, batch_name, index_name, segment_name
+from datacollect.bistro.formats.custody.segments import (
+    NOBODYS,
+    PIECE,
+    batch_name,
+    index_name,
+    segment_name,
+)
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server.messages import (
     Append,
+    Carry,
     CloseBatch,
     CloseSegment,
     Drop,
@@ -32,6 +39,7 @@ from datacollect.bistro.upload_server.messages import (
     Unlink,
     Upload,
 )
+from datacollect.errors import StoreError
 from datacollect.files.durability import name_durably, sync
 
 if TYPE_CHECKING:
@@ -45,11 +53,11 @@ if TYPE_CHECKING:
 
 SCHEMA = """
 CREATE TABLE uploads (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
     entry BLOB NOT NULL, sealed_anew INTEGER NOT NULL,
     salt BLOB NOT NULL, committed_size INTEGER NOT NULL, committed_sha256 BLOB NOT NULL,
     content BLOB NOT NULL, owner BLOB NOT NULL, size INTEGER NOT NULL, pushed_sha256 BLOB NOT NULL,
-    signature BLOB NOT NULL, ticket BLOB NOT NULL,
+    signature BLOB NOT NULL, ticket BLOB NOT NULL, ticket_signature BLOB NOT NULL,
     expires_s REAL NOT NULL, position INTEGER NOT NULL, sha256 BLOB, batch INTEGER, time_s INTEGER,
     UNIQUE (entry, sealed_anew));
 CREATE INDEX of_ticket ON uploads (ticket);
@@ -71,7 +79,7 @@ CREATE TABLE contact (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), time_s 
 OPEN, SERVED = "open", "served"
 COLUMNS = (
     "id, entry, sealed_anew, salt, committed_size, committed_sha256, content, owner, size, "
-    "pushed_sha256, signature, ticket, expires_s, position, sha256, batch, time_s"
+    "pushed_sha256, signature, ticket, ticket_signature, expires_s, position, sha256, batch, time_s"
 )
 SHA256 = COLUMNS.split(", ").index("sha256")
 MARKS = ", ".join("?" * len(COLUMNS.split(", ")))
@@ -145,12 +153,36 @@ class UploadStore:
         StoreError
             They cannot be written.
         """
+        more: Any = None
         if isinstance(action, Append):
             self._write(action, data)
-        row = _row_of(action.upload) if isinstance(action, Keep) else None
-        self._waiting.append((action, row))
+        elif isinstance(action, Carry):
+            more = self._carried(action)
+        elif isinstance(action, Keep):
+            more = _row_of(action.upload)
+        self._waiting.append((action, more))
 
-    def _write(self, action: Append, data: bytes | bytearray) -> None:
+    def _carried(self, action: Carry) -> list[tuple[int, int]]:
+        """Copy what an upload has in a closed segment; return the new places of its pieces."""
+        found = self._read(
+            "SELECT number, segment_offset, n_bytes FROM pieces WHERE upload = ? AND segment = ? "
+            "ORDER BY number",
+            (action.upload, action.source),
+        )
+        places, blocks, at = [], [], action.segment_offset
+        with self._db.errors(), self._opened(action.source) as file:
+            for number, offset, n_bytes in found:
+                file.seek(offset)
+                blocks.append(file.read(n_bytes))
+                places.append((at, number))
+                at += n_bytes
+        data = b"".join(blocks)
+        if len(data) != action.n_bytes:
+            raise StoreError(f"{self._served}: segment {action.source} is not what was written")
+        self._write(action, data)
+        return places
+
+    def _write(self, action: Append | Carry, data: bytes | bytearray) -> None:
         with self._db.errors():
             number = self._files.get(action.segment)
             if number is None:
@@ -182,26 +214,32 @@ class UploadStore:
             What of it is kept only `kept` tells.
         """
         with self._db.errors():
-            for segment in {each.segment for each, _ in group if isinstance(each, Append)}:
+            for segment in {each.segment for each, _ in group if isinstance(each, Append | Carry)}:
                 sync(self._files[segment], only_data=True, is_required=True)
-        last = {row[0]: i for i, (_, row) in enumerate(group) if row is not None}
+        kept = [(i, row) for i, (action, row) in enumerate(group) if isinstance(action, Keep)]
+        last = {row[0]: i for i, row in kept}
         with self._db.transaction():
-            for i, (action, row) in enumerate(group):
-                if row is None:
-                    self._do(action)
-                elif last[row[0]] == i:
-                    self._db.rows(KEEP, row)
+            for i, (action, more) in enumerate(group):
+                if not isinstance(action, Keep):
+                    self._do(action, more)
+                elif last[more[0]] == i:
+                    self._db.rows(KEEP, more)
         for action, _ in group:
             if isinstance(action, CloseSegment):
                 self._close_segment(action.number, action.now_s)
             elif isinstance(action, CloseBatch):
-                self._close_batch(action.number, action.now_s)
+                self._close_batch(action.number, action.now_s, action.n_segments)
             elif isinstance(action, Drop):
                 self._remove(action.numbers)
-        return tuple(row[0] for _, row in group if row is not None and row[SHA256] is not None)
+        return tuple(row[0] for _, row in kept if row[SHA256] is not None)
 
-    def _do(self, action: Action) -> None:
+    def _do(self, action: Action, more: Any) -> None:
         match action:
+            case Carry(_, _, segment, _, _):
+                self._db.many(
+                    "UPDATE pieces SET segment = ?, segment_offset = ? WHERE number = ?",
+                    ((segment, at, number) for at, number in more),
+                )
             case Append(upload, upload_offset, segment, segment_offset, n_bytes):
                 ticket, entry = upload.wish.budget
                 self._db.rows(
@@ -253,9 +291,10 @@ class UploadStore:
 
     def _pieces_of(self, segment: int) -> np.ndarray:
         rows = self._db.rows(
-            "SELECT entry, upload_offset, segment_offset, n_bytes FROM pieces WHERE segment = ? "
+            "SELECT coalesce(uploads.number, ?), upload_offset, segment_offset, n_bytes "
+            "FROM pieces LEFT JOIN uploads ON uploads.id = pieces.upload WHERE segment = ? "
             "ORDER BY segment_offset",
-            (segment,),
+            (NOBODYS, segment),
         )
         return np.array(rows, PIECE)
 
@@ -265,7 +304,7 @@ class UploadStore:
         beside.write_bytes(data)
         name_durably(beside, path, is_required=True)
 
-    def _close_batch(self, number: int, now_s: float) -> None:
+    def _close_batch(self, number: int, now_s: float, n_segments: int) -> None:
         """Sign and serve a batch, whose rows are committed; again after any interruption."""
         path = self._served / batch_name(number)
         with self._db.errors():
@@ -276,10 +315,11 @@ class UploadStore:
                     "SELECT digest FROM batches WHERE number = ?", (number - 1,)
                 )
                 found = self._db.rows(
-                    f"SELECT {COLUMNS} FROM uploads WHERE batch = ? ORDER BY number", (number,)
+                    f"SELECT number, {COLUMNS} FROM uploads WHERE batch = ? ORDER BY number",
+                    (number,),
                 )
                 rows = np.array(
-                    [_batch_row(_upload_of(each, self._event.id)) for each in found], ROW
+                    [_batch_row(of, _upload_of(each, self._event.id)) for of, *each in found], ROW
                 )
                 batch = sign_batch(
                     self._event,
@@ -289,6 +329,7 @@ class UploadStore:
                     int(now_s),
                     rows,
                     self._key,
+                    n_segments,
                 )
                 self._publish(path, batch.data)
         with self._db.transaction():
@@ -318,11 +359,13 @@ class UploadStore:
             "(SELECT number FROM segments) ORDER BY segment"
         ):
             self._close_segment(number, now_s)
+        last = self._db.rows("SELECT max(number) FROM segments")[0][0]
+        n_segments = 0 if last is None else last + 1
         for (number,) in self._db.rows(
             "SELECT DISTINCT batch FROM uploads WHERE batch IS NOT NULL "
             "AND batch NOT IN (SELECT number FROM batches) ORDER BY batch"
         ):
-            self._close_batch(number, now_s)
+            self._close_batch(number, now_s, n_segments)
         with self._db.errors():
             for path in self._open_folder.iterdir():
                 path.unlink()
@@ -332,25 +375,33 @@ class UploadStore:
             for row in self._db.rows(f"SELECT {COLUMNS} FROM uploads WHERE sha256 IS NULL")
         ]
         for upload in unfinished:
-            found = self._db.rows("SELECT segment FROM pieces WHERE upload = ?", (upload.id,))
-            upload.segments.update(segment for (segment,) in found)
-            upload.n_pieces = len(found)
+            found = self._db.rows(
+                "SELECT segment, sum(n_bytes), count(*) FROM pieces WHERE upload = ? "
+                "GROUP BY segment",
+                (upload.id,),
+            )
+            upload.segments = {segment: n_bytes for segment, n_bytes, _ in found}
+            upload.n_pieces = sum(n for _, _, n in found)
         closed = self._db.rows("SELECT number, n_bytes, closed_s FROM segments WHERE NOT is_gone")
-        last = self._db.rows("SELECT max(number) FROM segments")[0][0]
         batch = self._db.rows("SELECT max(number) FROM batches")[0][0]
         contact = self._db.rows("SELECT time_s FROM contact")
         spoilt = self._db.rows(
             "SELECT ticket, entry, sum(n_bytes) FROM pieces WHERE upload IS NULL "
             "GROUP BY ticket, entry"
         )
+        named = self._db.rows(
+            "SELECT segment, max(batch) FROM pieces JOIN uploads ON uploads.id = pieces.upload "
+            "WHERE batch IS NOT NULL GROUP BY segment"
+        )
         return Kept(
             unfinished=unfinished,
-            segment=0 if last is None else last + 1,
+            segment=n_segments,
             closed={number: (n_bytes, closed_s) for number, n_bytes, closed_s in closed},
             batch=0 if batch is None else batch + 1,
             last_contact_s=contact[0][0] if contact else None,
             spoilt_bytes={(ticket, entry): n_bytes for ticket, entry, n_bytes in spoilt},
             released=dict(self._db.rows("SELECT number, since_s FROM released")),
+            named=dict(named),
         )
 
     def whole(self, entry: bytes, *, sealed_anew: bool) -> Upload | None:
@@ -420,30 +471,31 @@ def _row_of(upload: Upload) -> tuple[Any, ...]:
     return (
         *(upload.id, commitment.entry, wish.sealed_anew, commitment.salt, commitment.size),
         *(commitment.ciphertext_sha256, commitment.content, commitment.owner, wish.size),
-        *(wish.sha256, wish.signature, wish.ticket),
+        *(wish.sha256, wish.signature, wish.ticket, wish.ticket_signature),
         *(upload.expires_s, upload.offset, upload.sha256, upload.batch, upload.time_s),
     )
 
 
-def _batch_row(upload: Upload) -> tuple[bytes | int, ...]:
+def _batch_row(number: int, upload: Upload) -> tuple[bytes | int, ...]:
     assert upload.sha256 is not None
     assert upload.time_s is not None
     wish = upload.wish
     return row_of(
-        *(wish.commitment, wish.size, upload.sha256, wish.ticket, upload.time_s, wish.signature)
+        *(wish.commitment, wish.size, upload.sha256, wish.ticket, upload.time_s, wish.signature),
+        *(wish.ticket_signature, number),
     )
 
 
 def _upload_of(row: Sequence[Any], event: bytes) -> Upload:
     upload, _, _, salt, c_size, c_sha256, content, owner, size, *rest = row
-    pushed_sha256, signature, ticket, expires_s, position, sha256, batch, time_s = rest
+    pushed_sha256, *signed, expires_s, position, sha256, batch, time_s = rest
     commitment = Commitment(event, salt, c_size, c_sha256, content, owner)
     return Upload(
         upload,
-        Wish(commitment, size, pushed_sha256, signature, ticket),
+        Wish(commitment, size, pushed_sha256, *signed),
         expires_s,
         position,
-        set(),
+        {},
         0,
         sha256,
         batch,

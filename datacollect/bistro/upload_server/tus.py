@@ -6,10 +6,8 @@ the connection that is pushing it: it is its own, and stale.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import re
 import secrets
 import time
 from email.utils import formatdate
@@ -17,13 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.formats.event.statements import GIVE_UP_HEADER
+from datacollect.bistro.formats.log.checkpoints import whole
 from datacollect.bistro.formats.log.entry import SIZE_STOP
 from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.upload_server import messages
 from datacollect.bistro.upload_server.core import GONE, NO_ROOM
 from datacollect.bistro.upload_server.requests import POSTS
 from datacollect.bistro.upload_server.server import UNSURE
-from datacollect.errors import RefusedError, TransferError
+from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.net.cross_origin import allowed, shared
 
 if TYPE_CHECKING:
@@ -201,9 +200,10 @@ class Tus:
 
 def _whole(headers: Any, name: str) -> int:
     text = headers.get(name, "")
-    if not re.fullmatch("[0-9]{1,19}", text, re.ASCII) or int(text) >= SIZE_STOP:
-        raise RefusedError(f"{name.title()} must be a whole number, got {text[:40]!r}", 400)
-    return int(text)
+    try:
+        return whole(text, name.title(), SIZE_STOP)
+    except ProblemError as error:
+        raise RefusedError(str(error), 400) from None
 
 
 def _checksum(text: str | None) -> tuple[Any, bytes] | None:
@@ -211,10 +211,7 @@ def _checksum(text: str | None) -> tuple[Any, bytes] | None:
     if text is None:
         return None
     name, _, value = text.partition(" ")
-    try:
-        expected = base64.b64decode(value, validate=True)
-    except ValueError:
-        expected = b""
+    expected = decoded(value)
     if name not in SUMS or not expected:
         raise RefusedError(f"Upload-Checksum must be one of {', '.join(SUMS)}, and Base64", 400)
     return hashlib.new(name), expected

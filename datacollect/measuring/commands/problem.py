@@ -10,8 +10,15 @@ from datacollect.commands.console import emit_json, emit_table, note, note_text,
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import Force, Json, Output, require_new
+from datacollect.commands.problem_options import (
+    MOST_NAMED,
+    Backlogs,
+    Start,
+    backlogs_by_host,
+    start_text,
+)
 from datacollect.commands.reading import write_text
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +30,6 @@ if TYPE_CHECKING:
     from datacollect.measuring.plan.hosts_file import HostsFile
     from datacollect.measuring.results.mathis_check import ComparedWithReno
     from datacollect.measuring.results.samples_to_problem import ProblemOfSamples
-
-# So many links of which nothing is known are named; --json has them all.
-MOST_NAMED = 20
 
 
 def problem(
@@ -40,14 +44,7 @@ def problem(
         str | None,
         typer.Option("--destination", metavar="NAME", help="Where all go; else --hosts says it."),
     ] = None,
-    backlog: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--backlog",
-            metavar="HOST=BYTES",
-            help='What a host holds, such as S1="6 TB"; repeat it.',
-        ),
-    ] = None,
+    backlog: Backlogs = None,
     half_life: Annotated[
         str,
         typer.Option("--half-life", metavar="TIME", help="Age at which a sample weighs half."),
@@ -60,12 +57,7 @@ def problem(
         str,
         typer.Option("--timezone", metavar="ZONE", help="In which day and night are told apart."),
     ] = "UTC",
-    start: Annotated[
-        str | None,
-        typer.Option(
-            "--start", metavar="TIME", help="Clock time of 0 s of the problem.  [default: now]"
-        ),
-    ] = None,
+    start: Start = None,
     changes: Annotated[
         bool, typer.Option("--changes", help="Say where bandwidths and routes have changed, too.")
     ] = False,
@@ -109,12 +101,12 @@ def problem(
             stored.frame,
             _destination(known, destination),
             hosts=None if known is None else known.hosts.keys(),
-            backlog_bytes=_backlogs(backlog, _names(stored.frame, known)),
+            backlog_bytes=backlogs_by_host(backlog, _names(stored.frame, known)),
             half_life_s=half_life_s,
             streams=streams,
             shared=() if known is None else known.shared,
             timezone=timezone,
-            start=_start(start, timezone),
+            start=start_text(start, timezone),
         )
         for folder in from_pulls or ():
             found = with_pulls(found, kept_pulls(folder), folder)
@@ -175,44 +167,6 @@ def _destination(hosts: HostsFile | None, given: str | None) -> str:
 def _names(table: pd.DataFrame, hosts: HostsFile | None) -> list[str]:
     """Return all hosts that the samples, or the hosts' file, name."""
     return sorted({*table["from"], *table["to"], *(() if hosts is None else hosts.hosts)})
-
-
-def _backlogs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, int]:
-    """Read the options --backlog, whose hosts are among some names."""
-    from datacollect.files.kinds import Whole
-    from datacollect.measurement.outcomes import listed
-
-    backlogs: dict[str, int] = {}
-    for text in given or ():
-        host, _, amount = text.rpartition("=")
-        if not host:
-            raise ProblemError(
-                f"--backlog must be HOST=BYTES, got {text!r}; write it like S1=5000000"
-            )
-        if host in backlogs:
-            raise ProblemError(f"--backlog names {host!r} twice; keep one")
-        if host not in names:
-            raise ProblemError(
-                f"--backlog: no host is called {host!r}; there are {listed(names, MOST_NAMED)}"
-                + nearest_hint(host, names)
-            )
-        backlogs[host] = Whole("bytes").read(number_in(amount), f"--backlog {host}")
-    return backlogs
-
-
-def _start(given: str | None, timezone: str) -> str:
-    """Return what clocks of the zone show at 0 s; by default at the last whole minute."""
-    from datetime import datetime
-
-    from datacollect.files.clock import Clock, parsed, zone_of
-
-    zone = zone_of(timezone)
-    if given is None:
-        return datetime.now(zone).replace(second=0, microsecond=0).isoformat()
-    # An offset says the instant by itself; files want that of their zone.
-    is_local = parsed(given, "--start").tzinfo is None
-    start = Clock.of(given, timezone if is_local else None, "--start").start
-    return start.astimezone(zone).isoformat()
 
 
 def _answer(found: ProblemOfSamples, damaged: Sequence[str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from datacollect.commands.console import emit, emit_json, note, working
+from datacollect.commands.conversion import TIME
 from datacollect.commands.options import Json, positive
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.units import counted, format_bytes, format_duration
@@ -48,11 +49,11 @@ Folder = Annotated[
 Patience = Annotated[
     float,
     typer.Option(
-        "--patience", metavar="S", callback=positive, help="How long others' tests are waited for."
+        "--patience", metavar=TIME, callback=positive, help="How long others' tests are waited for."
     ),
 ]
 Seconds = Annotated[
-    float, typer.Option("--seconds", metavar="S", min=0.1, max=60.0, help="How long each.")
+    float, typer.Option("--seconds", metavar=TIME, min=0.1, max=60.0, help="How long each.")
 ]
 MostBytes = Annotated[
     str, typer.Option("--bytes", metavar="BYTES", help="A test ends when so much is sent.")

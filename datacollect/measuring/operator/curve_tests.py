@@ -177,7 +177,7 @@ CURVE = Tool(
         "do not tell it, 8 connections show how far the rate grows."
     ),
     options={
-        "seconds": Option("--seconds", "S", "Each number of streams.", 0.1, 60.0),
+        "seconds": Option("--seconds", "TIME", "Each number of streams.", 0.1, 60.0),
         "most_bytes": MOST_BYTES,
     },
     line=_line,

@@ -193,7 +193,7 @@ PAIRS = Tool(
             0.01,
             1.0,
         ),
-        "seconds": Option("--seconds", "S", "How long at most.", 1.0, 60.0),
+        "seconds": Option("--seconds", "TIME", "How long at most.", 1.0, 60.0),
         "most_bytes": MOST_BYTES,
     },
     line=_line,

@@ -90,7 +90,7 @@ class Option(NamedTuple):
     in_bytes: bool = False
 
 
-SECONDS = Option("--seconds", "S", "How long each.", 0.1, 60.0)
+SECONDS = Option("--seconds", "TIME", "How long each.", 0.1, 60.0)
 MOST_BYTES = Option("--bytes", "BYTES", "A test ends when so much is sent.", in_bytes=True)
 
 

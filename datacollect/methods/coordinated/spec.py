@@ -53,8 +53,8 @@ class CoordinatedOptions(MethodOptions):
     deadline_s: float | None = option(
         Option(
             Instant(Number("seconds", positive=True)),
-            "coordinated: the cheapest plan that ends within S seconds, instead of the fastest; "
-            'also "12 h" or, where the problem has a start, 2026-11-23T08:00 or 08:00.',
+            "coordinated: the cheapest plan that ends in time, instead of the fastest: within so "
+            'many seconds, "12 h", or, where the problem has a start, 2026-11-23T08:00 or 08:00.',
             recorded="deadline_s",
             not_in={
                 "compare": "it asks how soon methods end, not what later ends save; plan takes it",
@@ -67,7 +67,7 @@ class CoordinatedOptions(MethodOptions):
         Option(
             Instant(Number("seconds", positive=True)),
             "coordinated: of the fastest plans one of which as much as possible has arrived "
-            "within S seconds; what {deadline_s} takes.",
+            "by then; what {deadline_s} takes.",
             recorded="most_by_s",
             excludes=("deadline_s", "prefer", "slot_s", "most_transfers", "connections"),
             not_in={

@@ -12,6 +12,7 @@ from datacollect.problem.calendar import seconds
 from datacollect.problem.with_units import DURATION, INSTANT, in_units
 
 if TYPE_CHECKING:
+    from datacollect.files.clock import Clock
     from datacollect.files.quantities import Seconds
     from datacollect.problem.problem import Problem
 
@@ -43,7 +44,12 @@ def deadline_in_seconds(
     """
     if not isinstance(deadline, str) or not is_clock_time(deadline):
         return in_units(deadline, DURATION, place, (), problem.clock)
-    found = seconds(deadline, problem.clock, place)
+    return clock_deadline_s(deadline, problem.clock, place)
+
+
+def clock_deadline_s(deadline: str, clock: Clock | None, place: str) -> float:
+    """Return a deadline that is a clock time as seconds after the start."""
+    found = seconds(deadline, clock, place)
     if found <= 0:
         raise ProblemError(f"{place} must lie after the start, got {deadline!r}")
     return found

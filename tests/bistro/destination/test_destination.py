@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from instances.bistro_folders import HandedIn, MadeBistro, collecting_event
-from instances.events import key_of
+from instances.events import key_of, ticket_of
 
 from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
 from datacollect.bistro.destination.counting import Draft, superseded
@@ -18,7 +20,7 @@ from datacollect.bistro.destination.missing import (
     is_hidden,
     missing_of,
 )
-from datacollect.bistro.destination.pieces import MOST_WAYS, Piece, segments_to_fetch, whole_uploads
+from datacollect.bistro.destination.pieces import PIECE_OF_UPLOAD, assembled, segments_to_fetch
 from datacollect.bistro.formats.custody.batch_chain import Link
 from datacollect.bistro.formats.custody.batches import ROW, sign_batch
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
@@ -91,18 +93,28 @@ def test_a_row_of_another_event_opens_nothing(tmp_path):
     assert len(lies) == 1
 
 
+# Places of signatures in a row.
+OWNERS, TICKETS = (ROW.names.index(name) for name in ("signature", "ticket_signature"))
+
+
+def signed_by(row, place, signature):
+    """Return a row with another signature there."""
+    return (*row[:place], signature, *row[place + 1 :])
+
+
 def unsigned_rows(one):
     """Rows of north that open what somebody has committed to, and that nobody has signed for."""
-    stolen = (*one.row()[:-1], one.row(bistro="south")[-1])
+    junk, stolen = one.row(b"junk"), one.row(bistro="south")[OWNERS]
+    itself = key_of("north").sign(b"junk")
     honest = np.array([one.row()], ROW)
     other = honest.copy()
     other["sha256"] = A
     longer = honest.copy()
     longer["size"] += 1
     return {
-        "junk that it calls sealed anew": (*one.row(b"junk")[:-1], bytes(64)),
-        "junk with its own signature": (*one.row(b"junk")[:-1], key_of("north").sign(b"junk")),
-        "what was pushed to another bistro": stolen,
+        "junk that it calls sealed anew": signed_by(junk, OWNERS, bytes(64)),
+        "junk with its own signature": signed_by(junk, OWNERS, itself),
+        "what was pushed to another bistro": signed_by(one.row(), OWNERS, stolen),
         "other bytes than were pushed": tuple(other[0]),
         "more bytes than were pushed": tuple(longer[0]),
     }
@@ -121,55 +133,98 @@ def test_a_row_that_its_owner_has_not_signed_is_its_bistros_own(tmp_path, what):
     )
 
 
+@pytest.mark.parametrize("ticket", [None, 1, 2])
+def test_a_row_that_its_ticket_has_not_signed_is_its_bistros_own(tmp_path, ticket):
+    """Its owner has pushed it, maybe with another ticket; the row's was never asked."""
+    keys = {n.to_bytes(16, "big").hex(): ticket_of(EVENT, n).key.public for n in (1, 2)}
+    victim, other = HandedIn(EVENT, 1, ticket=ticket), HandedIn(EVENT, 2, ticket=2)
+    rows = (other.row(), signed_by(victim.row(), TICKETS, other.row()[TICKETS]))
+    good, (lie,) = rows_handed_in(batch_of(tmp_path, *rows), EVENT, keys)
+    assert [bytes(entry) for entry in good["entry"]] == [other.entry]
+    assert lie.text == (
+        "It reports what nobody handed in: 1 row of its batch 0 without the ticket's signature, "
+        "the first is row 1."
+    )
+
+
+def test_a_row_of_a_ticket_that_is_not_known_yet_says_nothing_of_its_bistro(tmp_path):
+    one = HandedIn(EVENT, 1, ticket=1)
+    rows, lies = rows_handed_in(batch_of(tmp_path, one.row()), EVENT, {})
+    assert ([bytes(entry) for entry in rows["entry"]], lies) == ([one.entry], [])
+
+
 def test_an_empty_batch_says_nothing():
     batch = sign_batch(EVENT, "north", 0, bytes(32), 0, np.array([], ROW), key_of("north"))
     assert rows_handed_in(batch, EVENT)[1] == []
 
 
+def put_together(pieces, size):
+    """Return what makes an upload, of segment, offset there, offset in the upload, length."""
+    found = assembled(np.array(pieces, PIECE_OF_UPLOAD), size)
+    return None if found is None else found.tolist()
+
+
 def test_pieces_of_several_segments_make_an_upload_in_order():
-    first, second, third = Piece(0, 90, 0, 10), Piece(1, 0, 10, 20), Piece(4, 7, 30, 1)
-    assert whole_uploads([third, first, second], 31) == [(first, second, third)]
-    assert whole_uploads([first, third], 31) == []
-    assert whole_uploads([first, second], 31) == []
+    first, second, third = (0, 90, 0, 10), (1, 0, 10, 20), (4, 7, 30, 1)
+    assert put_together([first, second, third], 31) == [first, second, third]
+    assert put_together([first, third], 31) is None
+    assert put_together([first, second], 31) is None
+    assert put_together([], 31) is None
+    assert put_together([], 0) == []
 
 
-def test_an_upload_that_began_again_is_put_together_of_its_own_pieces():
-    cut, whole = Piece(0, 0, 0, 10), (Piece(1, 0, 0, 4), Piece(1, 4, 4, 16))
-    assert whole_uploads([cut, *whole], 20) == [whole]
-    anew = (Piece(2, 0, 0, 20),)
-    assert whole_uploads([*anew, cut, *whole], 20) == [anew, whole]
+def test_what_was_carried_on_is_taken_where_it_lies_last():
+    """The first bytes were written again behind those that follow them."""
+    first, second, carried = (0, 5, 0, 10), (3, 0, 10, 7), (3, 7, 0, 10)
+    assert put_together([first, second, carried], 17) == [carried, second]
 
 
-def test_of_an_upload_that_began_very_often_the_latest_ways_are_followed():
-    cut = [Piece(n, 0, 0, 1) for n in range(1000)]
-    whole = (Piece(1000, 0, 0, 4), Piece(1000, 4, 4, 16))
-    assert whole_uploads([*cut, *whole], 20) == [whole]
-    many = [Piece(n, 0, 0, 5) for n in range(1000)]
-    assert whole_uploads(many, 5) == [(each,) for each in many[: -MOST_WAYS - 1 : -1]]
+def test_of_bytes_that_came_twice_the_later_count():
+    wrong, right = (0, 0, 4, 6), (1, 0, 4, 6)
+    assert put_together([(0, 0, 0, 4), wrong, right], 10) == [(0, 0, 0, 4), right]
+    first, again = (0, 0, 0, 10), (1, 100, 6, 10)
+    assert put_together([first, again], 16) == [(0, 0, 0, 6), (1, 100, 6, 10)]
+    within = (2, 50, 3, 2)
+    assert put_together([first, within], 10) == [(0, 0, 0, 3), (2, 50, 3, 2), (0, 5, 5, 5)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 19), st.integers(1, 8)), max_size=12), st.integers(0, 20))
+def test_whatever_overlaps_is_as_if_written_one_after_the_other(spans, size):
+    """Judged byte by byte."""
+    spans = [(at, n) for at, n in spans if at + n <= size]
+    written = [-1] * size
+    for which, (at, n) in enumerate(spans):
+        written[at : at + n] = [which] * n
+    found = put_together([(which, 7, at, n) for which, (at, n) in enumerate(spans)], size)
+    if found is None:
+        assert -1 in written
+        return
+    read = []
+    for which, offset, at, n in found:
+        assert at == len(read)
+        assert offset - 7 == at - spans[which][0]
+        read += [which] * n
+    assert read == written
 
 
 @pytest.mark.slow
 def test_an_upload_of_very_many_pieces_is_put_together():
-    pieces = tuple(Piece(0, n, n, 1) for n in range(200_000))
-    assert whole_uploads(pieces, len(pieces)) == [pieces]
-
-
-def test_bytes_that_were_written_twice_count_once():
-    first, again = Piece(0, 0, 0, 10), Piece(1, 100, 6, 10)
-    assert whole_uploads([first, again], 16) == [(first, Piece(1, 104, 10, 6))]
+    pieces = [(0, n, n, 1) for n in range(200_000)]
+    assert put_together(pieces, len(pieces)) == pieces
+    assert put_together([*pieces, (1, 0, 7, 1)], len(pieces))[7] == (1, 0, 7, 1)
 
 
 @pytest.mark.parametrize(
     "pieces",
     [
-        [Piece(0, 0, 5, 5)],
-        [Piece(0, 0, 0, 11)],
-        [Piece(0, 0, 0, 4), Piece(0, 4, 5, 5)],
-        [Piece(0, 0, 2**62, 2**62), Piece(0, 0, 0, 1)],
+        [(0, 0, 5, 5)],
+        [(0, 0, 0, 11)],
+        [(0, 0, 0, 4), (0, 4, 5, 5)],
+        [(0, 0, 2**63 - 1, 2**26), (0, 0, 0, 1)],
     ],
 )
 def test_an_index_that_lies_makes_no_upload(pieces):
-    assert whole_uploads(pieces, 10) == []
+    assert put_together(pieces, 10) is None
 
 
 def one_of(*segments):

@@ -8,6 +8,7 @@ from hashlib import sha256
 from itertools import pairwise
 from multiprocessing import active_children
 
+import numpy as np
 import pyrage
 import pytest
 from instances.bistro_folders import (
@@ -18,13 +19,15 @@ from instances.bistro_folders import (
     collecting_event,
     signature_inside,
 )
-from instances.events import RECIPIENTS, owner_of, ticket_of
+from instances.events import DEADLINE_S, RECIPIENTS, owner_of, ticket_of
 
-from datacollect.bistro.destination.keys import ticket_keys
+from datacollect.bistro.destination.keys import read_tickets, revoked_tickets, ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool, safe_name
-from datacollect.bistro.destination.pieces import Piece
+from datacollect.bistro.destination.pieces import PIECE_OF_UPLOAD
 from datacollect.bistro.destination.register import LOST, Opening, Upload
 from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, OTHER_CONTENT, OTHER_TICKET
+from datacollect.bistro.formats.event.amendments import Amendment, amended
+from datacollect.bistro.formats.event.tickets import Admitted
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.sealing.identities import opening_identities
 from datacollect.errors import NotWrittenError, ProblemError, StoreError
@@ -48,14 +51,17 @@ def with_tickets(opener, folder, *numbers):
     for number in numbers:
         folder.mkdir(exist_ok=True)
         (folder / f"{number}.ticket").write_text(ticket_of(EVENT, number).text)
-    keys = ticket_keys(folder, EVENT)
+    keys = ticket_keys(read_tickets(folder, EVENT))
     return Opener(opener.identities, keys, opener.segments, opener.into)
 
 
 def opening_of(upload, *parts, data=None, commitment=None):
     held = upload.sealed if data is None else data
-    what = Upload("north", len(held), sha256(held).digest(), commitment or upload.commitment)
-    return Opening(what, [parts or (Piece(0, 0, 0, len(held)),)])
+    ticket = upload.ticket.hex() if any(upload.ticket) else None
+    committed = commitment or upload.commitment
+    what = Upload("north", len(held), sha256(held).digest(), committed, ticket)
+    whole = [(0, 0, 0, len(held))] if held else []
+    return Opening(what, np.array([*parts] or whole, PIECE_OF_UPLOAD), DEADLINE_S)
 
 
 def files_in(folder):
@@ -80,7 +86,7 @@ def test_pieces_of_several_segments_are_put_together(opener, north):
     parts = []
     for number, (start, stop) in enumerate(pairwise(cuts)):
         north.segment((b"z" * 32, 0, b"others'"), (upload.entry, start, data[start:stop]))
-        parts.append(Piece(number, 7, start, stop - start))
+        parts.append((number, 7, start, stop - start))
     result = opener.open(opening_of(upload, *parts))
     assert (opener.into / result.file).read_bytes() == upload.content
 
@@ -90,7 +96,7 @@ def test_the_second_recipient_opens_all_where_the_first_key_is_lost(opener, nort
     second = Opener((str(SECOND_IDENTITY),), None, opener.segments, opener.into)
     for number, upload in enumerate(uploads):
         north.segment((upload.entry, 0, upload.sealed))
-        result = second.open(opening_of(upload, Piece(number, 0, 0, len(upload.sealed))))
+        result = second.open(opening_of(upload, (number, 0, 0, len(upload.sealed))))
         assert (second.into / result.file).read_bytes() == upload.content
 
 
@@ -111,15 +117,6 @@ def test_a_segment_that_was_cut_is_its_bistros_doing(opener, north, n_bytes):
     assert opener.open(opening_of(upload)).why == LOST
 
 
-def test_the_pieces_that_hash_right_count(opener, north):
-    upload = HandedIn(EVENT)
-    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
-    north.segment((upload.entry, 0, upload.sealed))
-    n = len(upload.sealed)
-    opening = opening_of(upload)._replace(ways=[(Piece(0, 0, 0, n),), (Piece(1, 0, 0, n),)])
-    assert opener.open(opening).why == ""
-
-
 def test_a_segment_that_is_not_there_says_nothing_of_anybody(opener):
     with pytest.raises(StoreError, match="fetch it again"):
         opener.open(opening_of(HandedIn(EVENT)))
@@ -136,9 +133,7 @@ def test_a_truncated_ciphertext_that_was_committed_to_does_not_open(opener, nort
 def test_what_is_no_ciphertext_does_not_open(opener, north, data):
     north.segment((b"z" * 32, 0, data))
     upload = HandedIn(EVENT)
-    parts = (Piece(0, 0, 0, len(data)),) if data else ()
-    opening = opening_of(upload, data=data)._replace(ways=[parts])
-    assert opener.open(opening).why == DOES_NOT_OPEN
+    assert opener.open(opening_of(upload, data=data)).why == DOES_NOT_OPEN
 
 
 def test_what_is_sealed_for_others_does_not_open(opener, north):
@@ -154,7 +149,7 @@ def test_sealed_anew_the_content_decides(opener, north):
     north.segment((upload.entry, 0, anew))
     assert opener.open(opening_of(upload, data=anew)).why == ""
     north.segment((upload.entry, 0, other.sealed))
-    part = Piece(1, 0, 0, len(other.sealed))
+    part = (1, 0, 0, len(other.sealed))
     assert opener.open(opening_of(upload, part, data=other.sealed)).why == OTHER_CONTENT
 
 
@@ -186,11 +181,16 @@ def test_a_tickets_signature_must_be_inside(opener, north, tmp_path):
         "for another entry": HandedIn(EVENT, 7, ticket=1, signature=signature_inside(EVENT, 8, 1)),
         "unknown": HandedIn(EVENT, ticket=3),
         "none": HandedIn(EVENT),
+        "another than has pushed": HandedIn(EVENT, ticket=1),
     }
     found = {}
     for number, (name, upload) in enumerate(uploads.items()):
         north.segment((upload.entry, 0, upload.sealed))
-        result = opener.open(opening_of(upload, Piece(number, 0, 0, len(upload.sealed))))
+        opening = opening_of(upload, (number, 0, 0, len(upload.sealed)))
+        if name == "another than has pushed":
+            pushed = opening.upload._replace(ticket=(2).to_bytes(16, "big").hex())
+            opening = opening._replace(upload=pushed)
+        result = opener.open(opening)
         found[name] = result.why
         if not name:
             assert result.ticket == (1).to_bytes(16, "big").hex()
@@ -213,13 +213,40 @@ def test_a_copy_of_somebodys_sealed_file_is_refused_and_the_original_is_not(
     assert opener.open(opening_of(upload)).why == ""
 
 
+@pytest.mark.parametrize(
+    ("time_s", "why"), [(999, ""), (1000, ""), (1001, OTHER_TICKET), (None, OTHER_TICKET)]
+)
+def test_a_revoked_ticket_counts_for_what_was_committed_to_before(
+    opener, north, tmp_path, time_s, why
+):
+    """By the times of witnesses: neither who has stolen it nor its owner chooses them."""
+    opener = with_tickets(opener, tmp_path / "tickets", 1)
+    upload = HandedIn(EVENT, ticket=1)
+    north.segment((upload.entry, 0, upload.sealed))
+    opening = opening_of(upload)._replace(time_s=time_s)
+    assert opener.open(opening).why == ""
+    revoked = replace(opener, revoked_s={upload.ticket.hex(): 1000})
+    assert revoked.open(opening).why == why
+
+
+def test_a_ticket_is_revoked_since_the_first_log_has_published_it():
+    tickets = {"a": Admitted("a", "ed25519:k", b"h"), "b": Admitted("b", "ed25519:l", b"i")}
+    said = [
+        Amendment(1, None, frozenset({b"h"}), (), b"", published_s=2000),
+        Amendment(2, None, frozenset({b"h", b"x"}), (), b"", published_s=1500),
+    ]
+    assert revoked_tickets(tickets, amended(EVENT, said)) == {"a": 1500}
+    assert revoked_tickets(tickets, amended(EVENT, reversed(said))) == {"a": 1500}
+    assert revoked_tickets(tickets, EVENT) == {}
+
+
 def test_tickets_of_others_are_refused_at_the_start(tmp_path):
     with pytest.raises(ProblemError, match="must hold the tickets"):
-        ticket_keys(tmp_path, EVENT)
+        read_tickets(tmp_path, EVENT)
     other = collecting_event(name="Another")
     (tmp_path / "a.ticket").write_text(ticket_of(other).text)
     with pytest.raises(ProblemError, match="another event"):
-        ticket_keys(tmp_path, EVENT)
+        read_tickets(tmp_path, EVENT)
 
 
 def test_an_identity_that_opens_nothing_is_refused_before_it_refuses_everybody(tmp_path):
@@ -280,7 +307,7 @@ def test_processes_open_what_they_are_given_and_stay_for_more(opener, north, tmp
     openings = []
     for number, upload in enumerate(uploads):
         north.segment((upload.entry, 0, upload.sealed))
-        openings.append(opening_of(upload, Piece(number, 0, 0, len(upload.sealed))))
+        openings.append(opening_of(upload, (number, 0, 0, len(upload.sealed))))
     others = {each.pid for each in active_children()}
     with OpeningPool(2) as pool:
         # Whoever wants no more leaves nothing at work, and the pool as it was.

@@ -17,10 +17,16 @@ from instances.events import DEADLINE_S, key_of
 from instances.postgres import postgres, program
 
 from datacollect.bistro.destination.missing import Known
-from datacollect.bistro.destination.register import LOST, Register
+from datacollect.bistro.destination.register import LOST, MOST_TRIES, Register
 from datacollect.bistro.formats.custody.batches import read_batch, sign_batch
 from datacollect.bistro.formats.custody.segments import index_name, read_index, segment_name
-from datacollect.bistro.formats.custody.verdicts import DOES_NOT_OPEN, LATE, OTHER_CONTENT, Verdict
+from datacollect.bistro.formats.custody.verdicts import (
+    DOES_NOT_OPEN,
+    LATE,
+    OTHER_CONTENT,
+    OTHER_TICKET,
+    Verdict,
+)
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.errors import ProblemError, StoreError
 
@@ -178,6 +184,213 @@ def test_where_a_bistro_holds_other_bytes_the_copy_at_another_counts(register, n
     assert register.counts().collected == 1
 
 
+def test_what_began_before_hides_nothing_however_often(register, north):
+    """An owner begins again a hundred times, and gives up; its bistro is honest."""
+    upload = HandedIn(EVENT)
+    for number in range(1, 101):
+        north.segment((number, 0, b"a false beginning"))
+    north.segment((upload.entry, 0, upload.sealed[:9]))
+    north.segment(*((number, 0, b"another") for number in range(101, 201)))
+    north.segment((upload.entry, 9, upload.sealed[9:]))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    (opening,) = register.to_open()
+    assert opening.parts.tolist() == [(100, 0, 0, 9), (102, 0, 9, len(upload.sealed) - 9)]
+    register.opened(opening.upload, "")
+    register.logged(register.to_log())
+    # What nobody has pushed to its end keeps no segment.
+    assert register.covered("north", DURING_S) == [*range(103)]
+    assert register.lies() == []
+
+
+def test_nobody_is_blamed_for_bytes_before_all_are_here_that_he_has_signed_for(register, north):
+    """Of the index of the second try nothing has come yet: the first one hashes wrong."""
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.segment((upload.entry, 0, upload.sealed))
+    north.batch(upload.row())
+    second = (north.folder / index_name(1)).read_bytes()
+    north.n_segments = 1
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, LOST) == [upload.entry]
+    assert register.lies() == []
+    register.take_index("north", 1, read_index(second))
+    fetch(register, north, 1)
+    assert opened_as(register) == [upload.entry]
+
+
+def test_who_has_shown_all_segments_and_no_such_bytes_is_blamed(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.segment((7, 0, b"another's"))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    assert opened_as(register, LOST) == [upload.entry]
+    (lie,) = register.lies()
+    assert (lie.who, upload.entry.hex() in lie.text) == ("north", True)
+
+
+def test_of_an_entry_a_bistro_has_two_versions_and_more_are_named(register, north):
+    """An owner signs as many as he likes: what else there is has its bistro signed, too."""
+    upload = HandedIn(EVENT)
+    versions = [bytes([n]) * 9 for n in range(50)]
+    numbers = [upload.number(each) for each in versions]
+    north.segment(*((n, 0, each) for n, each in zip(numbers, versions, strict=True)))
+    north.batch(upload.row(versions[0]))
+    north.batch(*map(upload.row, versions))
+    take_all(register, north)
+    timed(register, upload)
+    (opening,) = register.to_open()
+    assert opening.upload.size == 9
+    (lie,) = register.lies()
+    assert lie.who == "north"
+    assert lie.text.startswith("Its batch 1 names 49 uploads besides those that it has signed")
+    north.push(upload)
+    take_all(register, north)
+    assert len([*register.to_open()]) == 2
+
+
+def test_two_uploads_of_one_number_are_their_bistros_doing(register, north):
+    one, two = HandedIn(EVENT, 1), HandedIn(EVENT, 2)
+    north.push(one)
+    north.batch((*two.row()[:-1], one.number()))
+    take_all(register, north)
+    timed(register, one, two)
+    assert opened_as(register) == [one.entry]
+    assert [lie.who for lie in register.lies()] == ["north"]
+
+
+def counting_rows(register, monkeypatch):
+    """Count the rows that each question finds."""
+    plain, found = register._db.rows, []
+
+    def rows(*args):
+        result = plain(*args)
+        found.append(len(result))
+        return result
+
+    monkeypatch.setattr(register._db, "rows", rows)
+    return found
+
+
+@pytest.mark.parametrize("n_versions", [1, 40])
+def test_memory_is_bounded_whatever_a_bistro_and_an_owner_list(
+    register, north, monkeypatch, n_versions
+):
+    """Pieces are looked at once, for the upload that they are of: not for each version."""
+    monkeypatch.setattr("datacollect.bistro.destination.register.PIECES_TOGETHER", 100)
+    upload = HandedIn(EVENT)
+    versions = [bytes([n]) * 1000 for n in range(n_versions)]
+    for each in versions:
+        pieces = [(upload.number(each), at, each[:1]) for at in range(1000)]
+        north.segment(*pieces)
+    north.batch(*map(upload.row, versions))
+    take_all(register, north)
+    timed(register, upload)
+    found = counting_rows(register, monkeypatch)
+    (opening,) = register.to_open()
+    assert len(opening.parts) == 1000
+    assert max(found) <= 100
+    assert sum(found) < 1000 + 200
+
+
+def test_an_upload_of_more_pieces_than_any_honest_one_is_not_looked_at_further(
+    register, north, monkeypatch
+):
+    monkeypatch.setattr("datacollect.bistro.destination.register.PIECES_TOGETHER", 10)
+    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_PIECES", 50)
+    upload = HandedIn(EVENT)
+    north.segment(*((upload.entry, at, b"x") for at in range(len(upload.sealed))))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    found = counting_rows(register, monkeypatch)
+    assert [*register.to_open()] == []
+    assert sum(found) < 50 + 30
+
+
+def test_what_may_go_is_found_in_steps_that_grow_as_the_pieces_do(tmp_path):
+    """Counted by SQLite's own machine, of what was refused, in pieces of a byte each."""
+    steps = {}
+    for n_bytes in (1000, 2000):
+        register = Register(str(tmp_path / f"{n_bytes}"), EVENT)
+        north = MadeBistro(EVENT, "north", tmp_path / f"north{n_bytes}")
+        upload = HandedIn(EVENT, content=bytes(n_bytes))
+        pieces = range(len(upload.sealed))
+        north.segment(*((upload.entry, at, upload.sealed[at : at + 1]) for at in pieces))
+        north.batch(upload.row())
+        take_all(register, north)
+        timed(register, upload)
+        assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
+        register.logged(register.to_log())
+        counted = [0]
+
+        def count(counted=counted):
+            counted[0] += 1
+            return False
+
+        register._db._open.set_progress_handler(count, 10)
+        assert register.covered("north", DURING_S) == [0]
+        register._db._open.set_progress_handler(None)
+        steps[len(pieces)] = 10 * counted[0]
+        register.close()
+    (few, few_steps), (many, many_steps) = steps.items()
+    assert many_steps / few_steps < 1.2 * many / few
+
+
+def test_who_serves_junk_without_end_is_remembered_for_some_of_it(register, monkeypatch):
+    monkeypatch.setattr("datacollect.bistro.destination.register.MOST_LIES", 3)
+    for n in range(9):
+        register.take_lie("north", f"junk {n}")
+    register.take_lie("south", "junk")
+    assert len(register.lies()) == 4
+
+
+def test_many_batches_of_one_number_are_shown_by_two_of_them(register, north):
+    first = north.batch(HandedIn(EVENT).row())
+    for n in range(9):
+        other = sign_batch(EVENT, "north", 0, bytes(32), n, first.rows, key_of("north"), 0)
+        register.take_batch(other)
+    (lie,) = register.lies()
+    assert "9 batches of number 0" in lie.text
+    assert lie.text.count("datacollect-batch/2") == 2
+
+
+def test_what_a_bistro_shows_bit_by_bit_is_not_opened_without_end(register, north):
+    upload = HandedIn(EVENT)
+    north.segment((upload.entry, 0, bytes(len(upload.sealed))))
+    north.batch(upload.row())
+    take_all(register, north)
+    timed(register, upload)
+    n_tried = 0
+    for _ in range(20):
+        n_tried += len(opened_as(register, LOST))
+        north.segment((upload.entry, 0, b"x"))
+        take_all(register, north)
+    assert n_tried == MOST_TRIES
+    assert len(register.lies()) == 1
+
+
+def test_a_ticket_that_was_refused_is_tried_again_where_the_least_time_is_less(register, north):
+    """It may have been revoked in between; lesser times that come by and by change nothing."""
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload, time_s=DEADLINE_S)
+    assert opened_as(register, OTHER_TICKET) == [upload.entry]
+    timed(register, upload, time_s=DEADLINE_S - 5)
+    assert [*register.to_open()] == []
+    for _ in range(2):
+        register.take_times([(upload.entry, DEADLINE_S - 9)], are_least=True)
+        found = [*register.to_open()]
+    assert [each.time_s for each in found] == [DEADLINE_S - 9]
+    register.opened(found[0].upload, "")
+    assert register.known(upload.entry).word == "collected"
+
+
 def test_who_shows_the_right_bytes_later_has_not_lied(register, north):
     """A push began with other bytes, of the same length; the segment of the second try is late."""
     upload = HandedIn(EVENT)
@@ -211,7 +424,7 @@ def test_a_segment_stays_while_its_bistro_shows_other_bytes_of_what_was_refused(
     assert opened_as(register, DOES_NOT_OPEN) == [upload.entry]
     register.logged(register.to_log())
     anew, _ = upload.seal_anew()
-    north.segment((upload.entry, 0, bytes(len(anew))))
+    north.segment((upload.number(anew), 0, bytes(len(anew))))
     north.batch(upload.row(anew))
     take_all(register, north)
     assert opened_as(register, LOST) == [upload.entry]
@@ -230,14 +443,17 @@ def test_what_does_not_open_may_come_sealed_anew_and_its_bistro_keeps_it_until_t
     (refused,) = register.to_log()
     register.logged([refused])
     assert register.covered("north", DURING_S) == [0]
-    # The other ciphertext lies there before its batch says so: it must not be lost.
+    # The other ciphertext lies there before its batch says so: its bistro keeps it itself, and goes
+    # by no word on segments that is older than this batch.
     anew, _ = upload.seal_anew()
-    north.segment((upload.entry, 0, anew))
+    north.segment((upload.number(anew), 0, anew))
     take_all(register, north)
-    assert 1 not in register.covered("north", DURING_S)
+    assert register.n_batches("north") == 1
+    assert register.covered("north", DURING_S) == [0, 1]
     north.batch(upload.row(anew))
     take_all(register, north)
-    assert 1 not in register.covered("north", DURING_S)
+    assert register.n_batches("north") == 2
+    assert register.covered("north", DURING_S) == [0]
     (opening,) = register.to_open()
     assert not opening.upload.is_committed
     register.opened(opening.upload, "")
@@ -260,7 +476,7 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
     register, north, south
 ):
     upload = HandedIn(EVENT)
-    south.segment((upload.entry, 0, b"junk"))
+    south.segment((upload.number(b"junk"), 0, b"junk"))
     south.batch(upload.row(b"junk", bistro="south"))
     north.push(upload)
     take_all(register, north, south)
@@ -281,8 +497,9 @@ def test_what_a_bistro_says_was_sealed_anew_refuses_nobody_before_all_copies_wer
 def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, south):
     """Somebody has committed and pushed nothing; north has the receipt, and no owner's key."""
     upload = HandedIn(EVENT)
-    north.segment((upload.entry, 0, b"junk"))
-    north.batch((*upload.row(b"junk")[:-1], bytes(64)))
+    north.segment((upload.number(b"junk"), 0, b"junk"))
+    row = upload.row(b"junk")
+    north.batch((*row[:10], bytes(64), *row[11:]))
     take_all(register, north)
     timed(register, upload)
     assert [*register.to_open()] == []
@@ -302,7 +519,7 @@ def test_junk_that_a_bistro_reports_by_itself_refuses_nobody(register, north, so
 def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, north):
     upload = HandedIn(EVENT)
     anew, _ = upload.seal_anew()
-    north.segment((upload.entry, 0, anew))
+    north.segment((upload.number(anew), 0, anew))
     north.batch(upload.row(anew))
     take_all(register, north)
     timed(register, upload)
@@ -313,7 +530,7 @@ def test_what_was_sealed_anew_is_refused_where_there_is_nothing_else(register, n
 def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, north, south):
     """A bistro's junk takes from nobody the right to seal anew what does not open."""
     upload = HandedIn(EVENT)
-    south.segment((upload.entry, 0, b"junk"))
+    south.segment((upload.number(b"junk"), 0, b"junk"))
     south.batch(upload.row(b"junk", bistro="south"))
     take_all(register, south)
     timed(register, upload)
@@ -327,7 +544,7 @@ def test_the_ciphertext_that_was_committed_to_decides_why_and_once(register, nor
     assert by_committed.why == DOES_NOT_OPEN
     register.logged([by_committed])
     south.push(upload)
-    south.segment((upload.entry, 0, b"other"))
+    south.segment((upload.number(b"other"), 0, b"other"))
     south.batch(upload.row(b"other", bistro="south"))
     take_all(register, south)
     opened_at(register, "south", OTHER_CONTENT)
@@ -432,7 +649,7 @@ def test_an_index_that_lies_brings_nothing_to_open(register, north):
     take_all(register, north)
     timed(register, upload)
     assert [*register.to_open()] == []
-    assert register.covered("north", DURING_S) == []
+    assert register.covered("north", DURING_S) == [1]
     assert [*register.incomplete()] == [Known(upload.entry, DEADLINE_S, ("north",))]
 
 
@@ -633,26 +850,26 @@ def said_of(*uploads):
 def test_what_lies_here_is_not_forgotten(register, north):
     uploads = collected_with_draft(register, north)
     before = register.counts()
-    assert register.forget_absent(lambda *_: True, lambda *_: True) == 0
+    assert register.losses.forget_absent(lambda *_: True, lambda *_: True) == 0
     assert register.counts() == before
     assert register.to_fetch() == {}
     # What may go is found again from what is logged.
     assert register.covered("north", DURING_S) == [0, 1]
-    register.take_said(said_of(*uploads).values())
-    register.judge_said(is_final=True)
+    register.losses.take_said(said_of(*uploads).values())
+    register.losses.judge_said(is_final=True)
     assert register.counts() == before
-    assert register.lost_since() == set()
+    assert register.losses.lost_since() == set()
 
 
 def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, north):
     uploads = collected_with_draft(register, north)
     before = register.counts()
     said = said_of(*uploads)
-    assert register.forget_absent(lambda *_: False, lambda *_: False) == 2
-    register.take_said(said.values())
-    register.take_said(said.values())
+    assert register.losses.forget_absent(lambda *_: False, lambda *_: False) == 2
+    register.losses.take_said(said.values())
+    register.losses.take_said(said.values())
     # What was refused stands; of the others it is known that they were here.
-    assert register.lost_since() == {uploads[1].entry}
+    assert register.losses.lost_since() == {uploads[1].entry}
     assert register.covered("north", DURING_S) == [1]
     assert register.to_fetch() == {"north": {0}}
     fetch(register, north, 0)
@@ -666,7 +883,7 @@ def test_what_is_gone_is_fetched_again_and_comes_to_the_same_verdicts(register, 
     assert verdicts == [said[uploads[0].entry]]
     register.logged(verdicts)
     assert register.counts() == before
-    assert register.lost_since() == set()
+    assert register.losses.lost_since() == set()
     assert register.covered("north", DURING_S) == [0, 1]
 
 
@@ -675,24 +892,24 @@ def test_what_was_said_stands_in_a_new_register_where_nothing_comes_again(place,
     uploads = [HandedIn(EVENT, i, b"%d" % i, ticket=1) for i in (1, 2)]
     refused = HandedIn(EVENT, 3, b"3", ticket=2)
     north.push(*uploads, refused)
-    register.take_said(said_of(*uploads, refused).values())
+    register.losses.take_said(said_of(*uploads, refused).values())
     take_all_batches(register, north)
     timed(register, *uploads, refused)
-    register.judge_said(is_final=False)
+    register.losses.judge_said(is_final=False)
     assert register.known(refused.entry).why == OTHER_CONTENT
     assert register.to_log() == []
     # A draft was superseded by one that is not here: it may still come, and be collected.
-    register.judge_said(is_final=True)
+    register.losses.judge_said(is_final=True)
     assert register.known(uploads[0].entry).word == ""
-    assert register.lost_since() == {uploads[1].entry}
+    assert register.losses.lost_since() == {uploads[1].entry}
     # Once that one is here, the other one is superseded still.
     north.segment((uploads[1].entry, 0, uploads[1].sealed))
     take_index(register, north, 1)
     fetch(register, north, 1)
     assert opened_as(register, ticket="1", file="a", n_bytes=1) == [uploads[1].entry]
-    register.judge_said(is_final=True)
+    register.losses.judge_said(is_final=True)
     assert register.known(uploads[0].entry).word == "superseded"
-    assert register.lost_since() == set()
+    assert register.losses.lost_since() == set()
 
 
 def take_all_batches(register, bistro):

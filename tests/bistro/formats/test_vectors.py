@@ -69,7 +69,7 @@ from datacollect.bistro.formats.receipt.receipt import (
     read_amendments,
     read_receipt,
 )
-from datacollect.bistro.formats.receipt.verify import verify
+from datacollect.bistro.formats.receipt.verify import published, verify
 from datacollect.bistro.formats.sealing.keep import read_keep
 from datacollect.bistro.formats.sealing.sealed import Inner, seal
 from datacollect.net.keys import PrivateKey, public_key_bytes
@@ -165,13 +165,14 @@ def plaintext(inner: Inner) -> bytes:
 def signed() -> dict[str, Any]:
     event, entry, owner = EVENT.id, ENTRY, public_key_bytes(OWNER.public)
     second = hashlib.sha256(b"another entry").digest()
-    push = push_statement(event, NORTH.key, entry, SEALED_SHA256, len(SEALED))
+    push = push_statement(event, NORTH.key, entry, SEALED_SHA256, len(SEALED), TICKET.number)
     pushed = {
         "event": event.hex(),
         "bistro_key": NORTH.key,
         "entry": entry.hex(),
         "sha256": SEALED_SHA256.hex(),
         "size": len(SEALED),
+        "ticket": TICKET.number.hex(),
     }
     word = acknowledge(LOG.name, entry, 1, TIME_S, key_of("s0"))
     claims = {"event": event.hex(), "id": "1".zfill(32), "key": TICKET.key.public}
@@ -286,13 +287,13 @@ def amendments() -> dict[str, Any]:
 
 
 def of_bistros() -> dict[str, Any]:
-    push = push_statement(EVENT.id, NORTH.key, ENTRY, SEALED_SHA256, len(SEALED))
-    number = bytes.fromhex("1".zfill(32))
-    row = np.array(
-        [row_of(COMMITMENT, len(SEALED), SEALED_SHA256, number, DEADLINE_S, OWNER.sign(push))], ROW
-    )
-    batch = sign_batch(EVENT, "north", 0, bytes(32), DEADLINE_S + 1, row, key_of("north"))
-    piece = np.array([(ENTRY, 5, 0, 20)], PIECE)
+    number = TICKET.number
+    push = push_statement(EVENT.id, NORTH.key, ENTRY, SEALED_SHA256, len(SEALED), number)
+    signatures = OWNER.sign(push), TICKET.key.sign(push)
+    held = (COMMITMENT, len(SEALED), SEALED_SHA256, number, DEADLINE_S)
+    row = np.array([row_of(*held, *signatures, 12)], ROW)
+    batch = sign_batch(EVENT, "north", 0, bytes(32), DEADLINE_S + 1, row, key_of("north"), 3)
+    piece = np.array([(12, 5, 0, 20)], PIECE)
     return {
         "batch_row": vector(
             row.tobytes().hex(),
@@ -306,7 +307,9 @@ def of_bistros() -> dict[str, Any]:
             ticket=number.hex(),
             time_s=DEADLINE_S,
             owner=public_key_bytes(OWNER.public).hex(),
-            signature=OWNER.sign(push).hex(),
+            signature=signatures[0].hex(),
+            ticket_signature=signatures[1].hex(),
+            upload=12,
         ),
         "batch": vector(
             {
@@ -318,11 +321,12 @@ def of_bistros() -> dict[str, Any]:
             number=0,
             previous=bytes(32).hex(),
             time_s=DEADLINE_S + 1,
+            n_segments=3,
             rows=row.tobytes().hex(),
         ),
         "segment_index_row": vector(
             piece.tobytes().hex(),
-            entry=ENTRY.hex(),
+            upload=12,
             offset_in_the_upload=5,
             offset_in_the_segment=0,
             n_bytes=20,
@@ -341,7 +345,7 @@ VERDICT_WORDS = [
 def of_verdicts() -> dict[str, Any]:
     assert VERDICTS is not None
     verdicts = [Verdict(EVENT.id, ENTRY, word, why) for word, why in VERDICT_WORDS]
-    covered = Covered(EVENT.id, "north", 7, (range(5), range(7, 8)), DEADLINE_S + 2)
+    covered = Covered(EVENT.id, "north", 7, 2, (range(5), range(7, 8)), DEADLINE_S + 2)
     return {
         "verdicts": vector(
             [each.data.decode() for each in verdicts],
@@ -358,6 +362,7 @@ def of_verdicts() -> dict[str, Any]:
             event=EVENT.id.hex(),
             bistro="north",
             log_size=7,
+            n_batches=2,
             segments="0-4,7-7",
             time_s=DEADLINE_S + 2,
         ),
@@ -457,9 +462,8 @@ def lines(*values: object) -> str:
 
 
 def push_by_the_page(i: dict[str, Any]) -> str:
-    return lines(
-        "datacollect-push/2", i["event"], i["bistro_key"], i["entry"], i["sha256"], i["size"]
-    )
+    said = (i[name] for name in ("event", "bistro_key", "entry", "sha256", "size", "ticket"))
+    return lines("datacollect-push/2", *said)
 
 
 def sealed_by_the_page(i: dict[str, Any]) -> str:
@@ -495,9 +499,7 @@ BY_THE_PAGE: dict[str, Callable[[dict[str, Any]], object]] = {
     "batch_row": lambda i: "".join(
         value.to_bytes(8, "big").hex() if isinstance(value, int) else value for value in i.values()
     ),
-    "segment_index_row": lambda i: (
-        i["entry"] + b"".join(each.to_bytes(8, "big") for each in [*i.values()][1:]).hex()
-    ),
+    "segment_index_row": lambda i: b"".join(each.to_bytes(8, "big") for each in i.values()).hex(),
     "verdicts": lambda i: [
         lines("datacollect-verdict/1", i["event"], i["entry"], word) for word in i["words"]
     ],
@@ -602,6 +604,12 @@ def test_receipts_prove_what_is_said(vectors, name):
             assert found.deadline_s == vectors["amendments"]["value"]["deadline_s"]
 
 
+def test_an_amendment_counts_from_when_a_log_had_published_it(vectors):
+    given = read_amendments(vectors["amendments"]["value"]["file"].encode(), EVENT.id)
+    (found,) = published(EVENT, given, [])
+    assert found.published_s == DEADLINE_S + 60
+
+
 def test_batches_and_notes_are_read(vectors):
     batch = vectors["batch"]
     inputs, value = batch["inputs"], batch["value"]
@@ -610,7 +618,8 @@ def test_batches_and_notes_are_read(vectors):
     event = vectors["event"]["value"]
     digest = hashlib.sha256(rows).hexdigest()
     assert text == lines(
-        "datacollect-batch/2", event, "north", 0, inputs["previous"], inputs["time_s"], 1, digest
+        *("datacollect-batch/2", event, "north", 0, inputs["previous"], inputs["time_s"]),
+        *(inputs["n_segments"], 1, digest),
     )
     key = judge.public_key(vectors["keys"]["north"]["key"])
     assert judge.is_by(f"bistro/{event[:16]}", key, text, signatures)
@@ -624,8 +633,8 @@ def test_what_is_covered_is_signed_by_the_log_of_verdicts(vectors):
     covered = vectors["covered_note"]
     inputs = covered["inputs"]
     text, signatures = judge.note_of(covered["value"])
-    said = [inputs[name] for name in ("event", "bistro", "log_size", "segments", "time_s")]
-    assert text == lines("datacollect-covered/1", *said)
+    names = ("event", "bistro", "log_size", "n_batches", "segments", "time_s")
+    assert text == lines("datacollect-covered/2", *(inputs[name] for name in names))
     key = judge.public_key(vectors["keys"]["dest"]["key"])
     assert judge.is_by(inputs["name"], key, text, signatures)
     assert read_covered(covered["value"].encode(), EVENT).segments == (range(5), range(7, 8))

@@ -82,9 +82,10 @@ async function made({ event: data, item, keep, upload }) {
   const entry = entryOf(item);
   const { size, ciphertext_sha256 } = item.anew ?? item;
   const { key } = bistro;
+  const ticket = item.id ?? "0".repeat(32);
   const said = {
     commit: statements.commitStatement(event.id, service.log.key, [entry, event.id]),
-    push: statements.pushStatement(event.id, key, entry, ciphertext_sha256, size),
+    push: statements.pushStatement(event.id, key, entry, ciphertext_sha256, size, ticket),
     give_up: statements.giveUpStatement(event.id, key, upload),
     hand_in: statements.handInStatement(event.id, item.salt, item.owner),
   };
@@ -118,7 +119,8 @@ function valued(vectors) {
     commit_statement: statements.commitStatement(
       committed.event, publicKey(committed.log_key), committed.entries),
     push_statement_of_the_owner: statements.pushStatement(
-      pushed.event, publicKey(pushed.bistro_key), pushed.entry, pushed.sha256, pushed.size),
+      pushed.event, publicKey(pushed.bistro_key), pushed.entry, pushed.sha256, pushed.size,
+      pushed.ticket),
     give_up_statement: statements.giveUpStatement(
       given_up.event, publicKey(given_up.bistro_key), given_up.upload),
     hand_in_statement: statements.handInStatement(
@@ -275,9 +277,10 @@ def test_entries_and_what_is_signed_of_them_are_the_same(made):
         sha256, size = case.pushed
         log, bistro = event.services[0].log.key, event.bistros[0].key
         owner = public_key_bytes(case.owner.public)
+        number = case.ticket.number if case.ticket else bytes(16)
         said = {
             "commit": commit_statement(event.id, log, [entry, event.id]),
-            "push": push_statement(event.id, bistro, entry, sha256, size),
+            "push": push_statement(event.id, bistro, entry, sha256, size, number),
             "give_up": give_up_statement(event.id, bistro, UPLOAD),
             "hand_in": hand_in_statement(event.id, case.kept.salt, owner),
         }

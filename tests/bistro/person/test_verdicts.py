@@ -47,14 +47,14 @@ def test_a_verdict_with_its_proof_counts_by_the_time_of_witnesses():
     ("data", "why"),
     [
         (b"", "not valid JSON"),
-        (b"\xff\xfe", "not valid JSON"),
+        (b"\xff\xfe", "must be UTF-8"),
         (b"[" * 100_000, "it"),
         (b"[]", "texts verdict and proof"),
         (b"{}", "texts verdict and proof"),
         (answer(verdict=7), "texts verdict and proof"),
         (answer(proof=7), "texts verdict and proof"),
         (answer(verdict="noise"), "must begin with datacollect-verdict/1"),
-        (answer(verdict="\ud800"), "must begin with datacollect-verdict/1"),
+        (answer(verdict="\ud800"), "half a letter"),
         (
             answer(verdict=SAID.data.decode().replace("does not open", "I do not like it")),
             "what bec",

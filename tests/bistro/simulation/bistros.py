@@ -25,7 +25,7 @@ from datacollect.bistro.formats.custody.batches import (
     sign_batch,
 )
 from datacollect.bistro.formats.custody.bistro_receipt import BistroReceipt
-from datacollect.bistro.formats.custody.segments import PIECE, index_name, number_of
+from datacollect.bistro.formats.custody.segments import number_of
 from datacollect.bistro.formats.custody.verdicts import read_covered
 from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
@@ -126,7 +126,7 @@ class Bistro:
 
     def _tick(self) -> None:
         if self.core is not None:
-            self._told(messages.Ticked(self._now_s))
+            self._told(messages.Ticked(self._now_s, DISK_BYTES))
         self.world.after(TICK_S, self._tick)
 
     def _told(self, event: messages.Event, data: bytes = b"") -> Refuse | Tell | None:
@@ -143,12 +143,19 @@ class Bistro:
         return answer
 
     def _entries_in(self, segments: tuple[int, ...]) -> set[bytes]:
-        paths = [self.folder / "served" / index_name(number) for number in segments]
-        return {
-            row["entry"].tobytes()
-            for path in paths
-            for row in np.frombuffer(path.read_bytes(), PIECE)
-        }
+        """Return what lies there, and was not carried on to another segment."""
+        assert self.core is not None
+        found = set()
+        for number in segments:
+            rows = self.store._read(
+                "SELECT entry, upload FROM pieces WHERE segment = ? AND upload IS NOT NULL",
+                (number,),
+            )
+            for entry, upload in rows:
+                unfinished = self.core._uploads.get(upload)
+                if unfinished is None or number in unfinished.segments:
+                    found.add(entry)
+        return found
 
     def _commit_soon(self) -> None:
         if self._group is None:
@@ -370,6 +377,7 @@ class Resigning(LyingBistro):
 
     def __init__(self, *how) -> None:
         self._signed: dict[int, Batch] = {}
+        self._n_segments: dict[int, int] = {}
         super().__init__(*how)
 
     def served(self, pattern: str) -> dict[str, bytes]:
@@ -382,13 +390,15 @@ class Resigning(LyingBistro):
     def _again(self, number: int, data: bytes) -> Batch:
         if number not in self._signed:
             batch = read_batch(data, EVENT)
+            self._n_segments[number] = batch.n_segments
             previous = self._signed[number - 1].digest if number else FIRST
             rows = self.rows(batch.rows)
             self._signed[number] = self.sign(number, previous, rows, batch.time_s)
         return self._signed[number]
 
     def sign(self, number: int, previous: bytes, rows: np.ndarray, time_s: int) -> Batch:
-        return sign_batch(EVENT, self.name, number, previous, time_s, rows, self.key)
+        n_segments = self._n_segments.get(number, 0)
+        return sign_batch(EVENT, self.name, number, previous, time_s, rows, self.key, n_segments)
 
     def rows(self, rows: np.ndarray) -> np.ndarray:
         """Return what it reports instead."""
@@ -396,9 +406,10 @@ class Resigning(LyingBistro):
 
     def _invented(self) -> tuple:
         commitment = commitment_of(EVENT, f"{self.world.random.random()}")
-        said = push_statement(EVENT.id, self.listed.key, commitment.entry, bytes(32), 1)
+        number = int.from_bytes(commitment.entry[:7], "big")
+        said = push_statement(EVENT.id, self.listed.key, commitment.entry, bytes(32), 1, bytes(16))
         signature = owners_signature(said, commitment.owner)
-        return row_of(commitment, 1, bytes(32), bytes(16), 0, signature)
+        return row_of(commitment, 1, bytes(32), bytes(16), 0, signature, upload=number)
 
 
 class Inventing(Resigning):

@@ -292,11 +292,13 @@ class _Asked:
 class _Killable:
     """A register whose calls are counted, before and after."""
 
-    def __init__(self, register: Register, count: Callable[[], None]) -> None:
+    def __init__(self, register: Any, count: Callable[[], None]) -> None:
         self._register, self._count = register, count
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._register, name)
+        if not callable(found):
+            return _Killable(found, self._count)
 
         def called(*values: object, **named: object) -> object:
             self._count()

@@ -47,7 +47,8 @@ class Upload:
 def pushed_row(bistro: str, commitment: Commitment, size: int, digest: bytes) -> tuple:
     """Return a row of a bistro to which the owner has pushed such bytes."""
     signature = _owners(bistro, commitment.entry, digest, size, commitment.owner)
-    return row_of(commitment, size, digest, bytes(16), 0, signature)
+    number = int.from_bytes(hashlib.sha256(commitment.entry + digest).digest()[:7], "big")
+    return row_of(commitment, size, digest, bytes(16), 0, signature, upload=number)
 
 
 def handed_in(batch: Batch) -> Iterator[bytes]:
@@ -61,7 +62,7 @@ def handed_in(batch: Batch) -> Iterator[bytes]:
 
 def _owners(bistro: str, entry: bytes, digest: bytes, size: int, owner: bytes | None) -> bytes:
     key = next(each.key for each in EVENT.bistros if each.name == bistro)
-    return owners_signature(push_statement(EVENT.id, key, entry, digest, size), owner)
+    return owners_signature(push_statement(EVENT.id, key, entry, digest, size, bytes(16)), owner)
 
 
 class Bistro:
@@ -172,7 +173,7 @@ class Attributing(LyingBistro):
     def close(self) -> None:
         if self._heard:
             commitment, digest = self.random.choice(self._heard), self.random.randbytes(32)
-            stolen = pushed_row(BISTROS[1], commitment, 4, digest)[-1]
+            stolen = pushed_row(BISTROS[1], commitment, 4, digest)[10]
             forged = self.random.choice([bytes(64), key_of(self.name).sign(digest), stolen])
             self.report(row_of(commitment, 4, digest, bytes(16), 0, forged))
             self.has_lied = True

@@ -152,8 +152,8 @@ class WholeEvent:
     # What is true -------------------------------------------------------------------------------
 
     def _dropped(self, bistro: Bistro, entries: set[bytes]) -> None:
-        """Note whose data go before all can read what became of them."""
-        if EPOCH_S + self.world.at_s < EVENT.keep_until_s:
+        """Note whose data go before all can read what became of them, where they were reported."""
+        if bistro.is_honest and EPOCH_S + self.world.at_s < EVENT.keep_until_s:
             logged = verdicts_of(self.collector.log)
             promised = {
                 entry

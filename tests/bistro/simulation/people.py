@@ -46,8 +46,8 @@ class Person:
 
     def __init__(self, world: World, number: int) -> None:
         self.name = f"c{number}"
-        self.ticket = ticket_of(EVENT, number)
-        self.ticket_id = number.to_bytes(16, "big").hex()
+        self.ticket = ticket_of(EVENT, number + 1)
+        self.ticket_id = self.ticket.number.hex()
         self.handed_in: list[HandIn] = []
 
     def inner(self, text: str, salt: bytes, owner: bytes) -> Inner:

@@ -27,6 +27,7 @@ from datacollect.bistro.upload_server.core import (
     Accepting,
 )
 from datacollect.bistro.upload_server.messages import (
+    Carry,
     CloseBatch,
     CloseSegment,
     Cut,
@@ -270,7 +271,7 @@ def test_receipt_names_the_batch_that_is_closed_ten_seconds_later():
     whole = push(core, "a", 100, 100, now_s=50.0)[-1].upload
     assert (whole.batch, whole.time_s) == (0, 50)
     later = 50.0 + BATCH_AFTER_S
-    assert CloseBatch(0, later) in core.handle(told.Ticked(later))
+    assert CloseBatch(0, later, 1) in core.handle(told.Ticked(later))
     create(core, wish_of(salt=1), "b", now_s=later)
     assert push(core, "b", 100, 100, now_s=later)[-1].upload.batch == 1
 
@@ -289,7 +290,7 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     create(core, wish_of(salt=1), "b")
     push(core, "a", 100, 100)
     push(core, "b", 40, 100)
-    covered = Covered(EVENT.id, "north", 1, (range(9),), 0)
+    covered = Covered(EVENT.id, "north", 1, 9, (range(9),), 0)
     note = requests.CoveredSaid(7, 5.0, covered)
     assert core.handle(note) == [Release((), (), 5.0)]
     assert CloseSegment(0, CLOSED_AFTER_S) in core.handle(told.Ticked(CLOSED_AFTER_S))
@@ -298,8 +299,95 @@ def test_only_closed_segments_without_unfinished_bytes_are_let_go():
     core.handle(told.Settled(("a", "b")))
     assert core.handle(note) == [Release((0,), (), 5.0), Drop((0,))]
     assert core.stored_bytes == 60
-    other = Covered(EVENT.id, "south", 1, (range(9),), 0)
+    other = Covered(EVENT.id, "south", 1, 9, (range(9),), 0)
     assert core.handle(requests.CoveredSaid(7, 5.0, other))[0].status == 403
+
+
+def touched(core, n_segments, at_s=0.0, n_bytes=1):
+    """Have segments closed in which somebody ends an upload of 100 bytes, and "slow" has few."""
+    for i in range(n_segments):
+        now_s = at_s + 20.0 * i
+        create(core, wish_of(salt=i, ticket=i), f"u{i}", now_s=now_s)
+        push(core, f"u{i}", 100, 100, now_s=now_s)
+        core.handle(told.Settled((f"u{i}",)))
+        push(core, "slow", n_bytes, 1000, offset=i * n_bytes, now_s=now_s)
+        core.handle(told.Ticked(now_s + CLOSED_AFTER_S, DISK))
+
+
+def slow_one(core):
+    wish = wish_of(data=b"y" * 1000, salt=99, ticket=99)
+    create(core, wish, "slow")
+    return wish
+
+
+def test_who_touches_each_segment_with_a_byte_keeps_none_of_them():
+    core = core_of(10_000)
+    slow_one(core)
+    touched(core, 5)
+    assert core.stored_bytes == 5 * 101
+    all_of_it = covered_of(*range(9), now_s=100.0)
+    assert core.handle(all_of_it) == [Release((), (), 100.0)]
+    carried = core.handle(told.Ticked(100.0, DISK))
+    assert carried == [Carry("slow", i, 5, i, 1) for i in range(5)]
+    assert core.handle(told.Ticked(100.5, DISK)) == []
+    numbers = tuple(range(5))
+    assert core.handle(all_of_it) == [Release(numbers, (), 100.0), Drop(numbers)]
+    assert core.stored_bytes == 5
+    # It goes on where it was, and is named with where it lies now.
+    whole = push(core, "slow", 995, 1000, offset=5, now_s=101.0, sha256=wish_of(b"y" * 1000).sha256)
+    assert whole[-1].upload.is_whole
+    assert whole[-1].upload.segments.keys() == {5}
+
+
+def test_what_is_carried_never_is_more_than_it_frees():
+    """Of 100 bytes beside them 33 are carried; 34 keep the segment as long as they wait."""
+    for n_bytes, is_carried in ((33, True), (34, False)):
+        core = core_of(10_000)
+        slow_one(core)
+        touched(core, 1, n_bytes=n_bytes)
+        core.handle(covered_of(0, now_s=50.0))
+        assert (Carry in kinds(core.handle(told.Ticked(50.0, DISK)))) == is_carried
+        assert (Drop in kinds(core.handle(covered_of(0, now_s=51.0)))) == is_carried
+
+
+def test_nothing_is_carried_to_a_disk_that_is_full_or_does_not_say():
+    core = core_of(10_000)
+    slow_one(core)
+    touched(core, 1)
+    for disk_bytes in (SPARE_BYTES, None):
+        core.handle(covered_of(0, now_s=50.0))
+        assert core.handle(told.Ticked(50.0, disk_bytes)) == []
+
+
+def test_what_was_given_up_keeps_no_segment():
+    core = core_of(10_000)
+    slow_one(core)
+    touched(core, 2)
+    end(core, "slow", 99)
+    assert Drop((0, 1)) in core.handle(covered_of(0, 1, now_s=100.0))
+
+
+def test_a_word_on_segments_says_nothing_of_batches_that_come_later():
+    """Of an upload that has ended since, the destination did not know when it said so."""
+    core = core_of(10_000)
+    collected(core, 1)
+    slow_one(core)
+    push(core, "slow", 1000, 1000, now_s=50.0, sha256=wish_of(b"y" * 1000).sha256)
+    core.handle(told.Settled(("slow",)))
+    assert CloseBatch(1, 60.0, 2) in core.handle(told.Ticked(60.0))
+    before = Covered(EVENT.id, "north", 1, 1, (range(9),), 1)
+    done = core.handle(requests.CoveredSaid(7, 70.0, before))
+    assert done == [Release((0,), (), 70.0), Drop((0,))]
+    after = replace(before, n_batches=2, time_s=2)
+    assert Drop((1,)) in core.handle(requests.CoveredSaid(7, 71.0, after))
+
+
+def test_a_batch_is_closed_behind_all_that_it_names():
+    core = core_of(10_000)
+    create(core, wish_of())
+    push(core, "a", 100, 100, now_s=0.0)
+    closed = core.handle(told.Ticked(CLOSED_AFTER_S))
+    assert closed == [CloseSegment(0, CLOSED_AFTER_S), CloseBatch(0, CLOSED_AFTER_S, 1)]
 
 
 def test_everything_goes_when_keeping_ends():
@@ -313,7 +401,7 @@ def test_everything_goes_when_keeping_ends():
 
 def covered_of(*numbers, time_s=0, now_s=50.0):
     ranges = tuple(range(n, n + 1) for n in numbers)
-    return requests.CoveredSaid(7, now_s, Covered(EVENT.id, "north", 1, ranges, time_s))
+    return requests.CoveredSaid(7, now_s, Covered(EVENT.id, "north", 1, 9, ranges, time_s))
 
 
 def collected(core, n_segments):

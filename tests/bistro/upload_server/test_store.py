@@ -84,7 +84,8 @@ def work(store, event, promised):
         digest = hashlib.sha256(data).digest()
         owner = owner_of(f"{i}")
         commitment = Commitment(event.id, bytes([i]) * 32, len(data), digest, b"p" * 32, owner)
-        said = push_statement(event.id, event.bistros[0].key, commitment.entry, digest, len(data))
+        pushed = (commitment.entry, digest, len(data), bytes(16))
+        said = push_statement(event.id, event.bistros[0].key, *pushed)
         wish = Wish(commitment, len(data), digest, owner_key(f"{i}").sign(said))
         now_s = 100.0 * (i + 1)
         do(told.CreateAsked(i, now_s, wish, f"u{i}", 10**12))
@@ -98,7 +99,7 @@ def work(store, event, promised):
 
 def require_kept(folder, event, promised):
     served = folder / "served"
-    rows, previous = {}, FIRST
+    rows, entries, previous = {}, {}, FIRST
     for number, path in enumerate(sorted(served.glob("batches/*"))):
         batch = read_batch(path.read_bytes(), event)
         assert (batch.number, batch.previous) == (number, previous)
@@ -106,6 +107,7 @@ def require_kept(folder, event, promised):
         assert opening(batch.rows, event.id).all()
         assert signed_for(batch.rows, event, event.bistros[0]).all()
         rows |= {bytes(row["entry"]): number for row in batch.rows}
+        entries |= {int(row["upload"]): bytes(row["entry"]) for row in batch.rows}
     found = {entry: bytearray(len(data)) for entry, (_, data) in promised.items()}
     for path in sorted(served.glob("segments/*.segment")):
         segment = path.read_bytes()
@@ -113,8 +115,9 @@ def require_kept(folder, event, promised):
         assert pieces["n_bytes"].sum() == len(segment)
         for piece in pieces:
             at, start, n = (int(piece[f]) for f in ("upload_offset", "segment_offset", "n_bytes"))
-            if bytes(piece["entry"]) in found:
-                found[bytes(piece["entry"])][at : at + n] = segment[start : start + n]
+            entry = entries.get(int(piece["upload"]))
+            if entry in found:
+                found[entry][at : at + n] = segment[start : start + n]
     for entry, (number, data) in promised.items():
         assert rows[entry] == number
         assert bytes(found[entry]) == data

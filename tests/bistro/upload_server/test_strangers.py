@@ -32,10 +32,12 @@ NOBODYS = bytes([1] + 31 * [0])
 STRANGER = 2
 
 
-def said_for(event: Event, commitment: Commitment, bistro: str, data: bytes) -> bytes:
+def said_for(
+    event: Event, commitment: Commitment, bistro: str, data: bytes, number: int = STRANGER
+) -> bytes:
     digest = hashlib.sha256(data).digest()
-    key = key_of(bistro).public
-    return push_statement(event.id, key, commitment.entry, digest, len(data))
+    key, ticket = key_of(bistro).public, ticket_of(event, number).number
+    return push_statement(event.id, key, commitment.entry, digest, len(data), ticket)
 
 
 def by_stranger(event: Event, commitment: Commitment, data: bytes, **more: bytes) -> str:
@@ -66,7 +68,7 @@ def owners_with_a_stolen_token(event: Event, commitment: Commitment) -> str:
     """His own entry, by the token of somebody else, without its key."""
     own = replace(commitment, owner=public_key_bytes(owner_key("a stranger").public))
     values = metadata_of(metadata(event, own, 1))
-    said = said_for(event, own, "north", DATA)
+    said = said_for(event, own, "north", DATA, 1)
     values |= {"holder": ticket_of(event, STRANGER).key.sign(said)}
     return metadata_text(values)
 

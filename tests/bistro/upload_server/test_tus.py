@@ -60,13 +60,14 @@ def north(event, tmp_path):
 def held(folder, event):
     """Return what the served folder holds of each entry, as a destination puts it together."""
     served = folder / "north-uploads" / "served"
-    rows = {}
+    rows, entries = {}, {}
     for path in sorted(served.glob("batches/*.batch")):
         batch = read_batch(path.read_bytes(), event)
         assert opening(batch.rows, event.id).all()
         rows |= {
             bytes(row["entry"]): (int(row["size"]), bytes(row["sha256"])) for row in batch.rows
         }
+        entries |= {int(row["upload"]): bytes(row["entry"]) for row in batch.rows}
     found = {entry: bytearray(size) for entry, (size, _) in rows.items()}
     for path in sorted(served.glob("segments/*.index")):
         segment = path.with_suffix(".segment").read_bytes()
@@ -74,8 +75,9 @@ def held(folder, event):
         assert pieces["n_bytes"].sum() == len(segment)
         for piece in pieces:
             at, start, n = (int(piece[f]) for f in ("upload_offset", "segment_offset", "n_bytes"))
-            if bytes(piece["entry"]) in found:
-                found[bytes(piece["entry"])][at : at + n] = segment[start : start + n]
+            entry = entries.get(int(piece["upload"]))
+            if entry in found:
+                found[entry][at : at + n] = segment[start : start + n]
     for entry, data in found.items():
         assert hashlib.sha256(data).digest() == rows[entry][1]
     return {entry: bytes(data) for entry, data in found.items()}
@@ -284,7 +286,7 @@ def test_nobody_waits_for_a_disk_that_has_failed(event, north, monkeypatch, erro
 def test_destination_says_what_may_go(event, north, tmp_path):
     client, _ = north
     assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
-    covered = Covered(event.id, "north", 1, (range(9),), int(time.time()))
+    covered = Covered(event.id, "north", 1, 9, (range(9),), int(time.time()))
     key = key_of("verdicts")
     assert client.ask("POST", "/covered", covered.signed(event, key_of("other")).data)[0] == 403
     other = replace(covered, bistro="south").signed(event, key).data
@@ -304,7 +306,7 @@ def test_what_was_collected_is_served_until_its_room_is_needed(event, tmp_path):
     n_bytes = len(DATA)
     with running_bistro(tmp_path, most_bytes=n_bytes + n_bytes // 2, keep_s=1e6) as (client, _):
         assert client.create(event, commitment_to(event, DATA), DATA)[0] == 201
-        covered = Covered(event.id, "north", 1, (range(9),), int(time.time()))
+        covered = Covered(event.id, "north", 1, 9, (range(9),), int(time.time()))
         note = covered.signed(event, key_of("verdicts")).data
         end_s = time.monotonic() + 60
         while client.facts()["stored_bytes"]:  # until its segment is closed

@@ -134,16 +134,17 @@ class Destination:
             self._take_reports(name, self.opener.segments / name)
         self._take_times(self.times(self.register.without_time()))
         if self.times.may_settle(now_s) and not self.times.are_settled:
-            self._take_times(self.times.settle(self.register.unsure(SETTLED_S)))
+            settled = self.times.settle(self.register.unsure(SETTLED_S))
+            self._take_times(settled, are_least=True)
         self.register.judge_times()
-        self.register.judge_said(is_final=False)
+        self.register.losses.judge_said(is_final=False)
         is_more = self._fetch(now_s)
         self._judge(now_s)
         if self.times.are_settled and not is_more:
             # Each is about what is logged, and logged itself before the next.
             while self.register.supersede():
                 self._log_verdicts()
-            self.register.judge_said(is_final=True)
+            self.register.losses.judge_said(is_final=True)
         for name in names:
             self._remove(name)
         return is_more
@@ -166,10 +167,10 @@ class Destination:
                 (self.opener.segments / bistro / segment_name(number)).unlink(missing_ok=True)
             self.register.drop_segments(bistro, numbers)
 
-    def _take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
+    def _take_times(self, times_s: Iterable[tuple[bytes, int]], *, are_least: bool = False) -> None:
         proved = iter(times_s)
         while some := [*islice(proved, MOST_TIMES_AT_ONCE)]:
-            self.register.take_times(some)
+            self.register.take_times(some, are_least=are_least)
 
     def _take_reports(self, bistro: str, folder: Path) -> None:
         """Take batches and indices that are new, or lie there anew: a bistro may have changed them.
@@ -195,7 +196,7 @@ class Destination:
         batch = read_batch(_bounded(path, MOST_BATCH_BYTES), self.event, "it")
         if (batch.bistro, batch.number) != (bistro, number):
             raise ProblemError(f"it is batch {batch.number} of {batch.bistro}")
-        self.register.take_batch(batch)
+        self.register.take_batch(batch, self.opener.ticket_keys)
 
     def _take_index(self, bistro: str, number: int, path: Path) -> None:
         pieces = read_index(_bounded(path, MOST_INDEX_BYTES), "it")
@@ -266,10 +267,11 @@ class Destination:
             self.register.logged(verdicts)
 
     def _covered(self, bistro: str, log_size: int, now_s: int) -> Note:
+        # First: whoever else takes batches into this register may take one before what is next.
+        n_batches = self.register.n_batches(bistro)
         segments = ranges_of(self.register.covered(bistro, now_s))
-        return Covered(self.event.id, bistro, log_size, segments, now_s).signed(
-            self.event, self.key
-        )
+        said = Covered(self.event.id, bistro, log_size, n_batches, segments, now_s)
+        return said.signed(self.event, self.key)
 
 
 def some_of_each(wanted: Mapping[str, Collection[int]], most: int) -> dict[str, list[int]]:

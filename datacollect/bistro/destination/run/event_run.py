@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.bistro.destination.keys import ticket_keys
+from datacollect.bistro.destination.keys import read_tickets, revoked_tickets, ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.place import Place
 from datacollect.bistro.destination.register import Register
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.tickets import Admitted
     from datacollect.problem.problem import Problem
     from datacollect.transfer.pull.config.file import Collection
 
@@ -111,7 +112,7 @@ class SayingOnce:
             self._report(f"{name or 'others'}: what else is said of it within the hour is left out")
 
 
-class TicketKeys:
+class Tickets:
     """Reads the organiser's folder of tickets when it has changed.
 
     Parameters
@@ -125,9 +126,9 @@ class TicketKeys:
     def __init__(self, folder: Path | None, report: Callable[[str], None]) -> None:
         self._folder, self._report = folder, report
         self._written_ns = -1
-        self._found: dict[str, str] | None = None
+        self._found: dict[str, Admitted] | None = None
 
-    def of(self, event: Event) -> dict[str, str] | None:
+    def of(self, event: Event) -> dict[str, Admitted] | None:
         """Return them by number; None: the event admits everybody.
 
         Raises
@@ -140,7 +141,7 @@ class TicketKeys:
         written_ns = self._folder.stat().st_mtime_ns if self._folder.is_dir() else -2
         if written_ns != self._written_ns:
             try:
-                self._found = ticket_keys(self._folder, event)
+                self._found = read_tickets(self._folder, event)
                 self._written_ns = written_ns
             except ProblemError as error:
                 if self._found is None:
@@ -267,7 +268,7 @@ def run_event(
             ShownReceipts(config.receipts, given.event_data, said),
             LoggedEntries(given.tls, said),
         )
-        tickets = TicketKeys(config.tickets if event.admission == "tickets" else None, said)
+        tickets = Tickets(config.tickets if event.admission == "tickets" else None, said)
         pool = stack.enter_context(OpeningPool(config.workers))
         overview = None if page is None else stack.enter_context(overview_page(config.folder, page))
         ready(log.url, None if overview is None else overview.url)
@@ -282,15 +283,17 @@ def run_event(
                     # What was moved here, or copied, is looked for where it lies now.
                     register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
                     is_begun = True
+                known = tickets.of(given.event)
                 destination = Destination(
                     event,
                     config.key,
                     register,
                     Opener(
                         given.identities,
-                        tickets.of(given.event),
+                        None if known is None else ticket_keys(known),
                         config.folder / "segments",
                         config.folder / FILES,
+                        {} if known is None else revoked_tickets(known, event),
                     ),
                     log,
                     Bringing(
@@ -417,7 +420,7 @@ def _stand(
         said,
         logs.known(event, now_s),
         register.known_among,
-        register.lost_since(),
+        register.losses.lost_since(),
     )
     hidden = hidden_rows(said, lambda entry: register.known(entry).bistros, register.last_batch)
     counts = register.counts()

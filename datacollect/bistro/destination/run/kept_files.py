@@ -11,7 +11,7 @@ from datacollect.bistro.folder import not_written
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from datacollect.bistro.destination.register import KeptFile
+    from datacollect.bistro.destination.losses import KeptFile
 
 FILES = "files"
 ABSENT, OTHER_LENGTH, CHANGED = "absent", "other length", "changed"

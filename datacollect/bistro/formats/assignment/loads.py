@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.log.checkpoints import SIZE_STOP, TIME_STOP
 from datacollect.bistro.formats.log.notes import Note, is_by, parse_note, signed
+from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.errors import ProblemError
-from datacollect.files.documents import parse_json
 from datacollect.files.fields import Field, Rows, Table
 from datacollect.files.kinds import BYTES_STOP, ListOf, Number, Text, Whole, shown
 
@@ -163,7 +163,7 @@ def read_loads(data: bytes, event: Event, place: str = "the table of loads") -> 
         raise ProblemError(f"{place} must begin with {FORMAT}, got {shown(first)}")
     if event.verdicts is None or not is_by(note, event.verdicts.for_purpose(PURPOSE)):
         raise ProblemError(f"{place} must be signed by the key of the event's log of verdicts")
-    tree = parse_json(text, place)
+    tree = json_file(text.encode(), place)
     if not isinstance(tree, dict):
         raise ProblemError(f"{place} must be a JSON object")
     values = LOADS.read(tree, place)

@@ -29,8 +29,11 @@ from datacollect.bistro.formats.log.notes import (
 )
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
+from datacollect.net.keys import SIGNATURE_BYTES, is_signed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from datacollect.bistro.formats.event.event import Bistro, Event
     from datacollect.bistro.formats.log.entry import Commitment
     from datacollect.net.keys import PrivateKey
@@ -45,7 +48,9 @@ N_TOGETHER = 10_000
 
 # `committed_*` is what the entry commits to, `size` and `sha256` what the bistro holds: another
 # ciphertext of the same content where it was sealed anew. `ticket` is zeros at an open event,
-# `signature` the owner's over `push_statement`: without it nobody acts on a row.
+# `signature` the owner's over `push_statement`: without it nobody acts on a row; `ticket_signature`
+# the ticket's over the same, zeros at an open event. `upload`: the number by which indices of
+# segments call it.
 _COMMON = [
     ("entry", "V32"),
     ("salt", "V32"),
@@ -58,7 +63,15 @@ _COMMON = [
     ("time_s", ">u8"),
 ]
 OWNERLESS_ROW = np.dtype(_COMMON)
-ROW = np.dtype([*_COMMON, ("owner", "V32"), ("signature", "V64")])
+ROW = np.dtype(
+    [
+        *_COMMON,
+        ("owner", "V32"),
+        ("signature", "V64"),
+        ("ticket_signature", "V64"),
+        ("upload", ">u8"),
+    ]
+)
 
 MOST_BATCH_BYTES = 4 + MOST_NOTE_BYTES + MOST_ROWS * ROW.itemsize
 # Columns of a row that make its commitment, in their order there.
@@ -90,6 +103,8 @@ class Batch:
         `digest` of the batch before it; `FIRST` where there is none.
     time_s : int
         The bistro's own clock, whole seconds since 1970; proves nothing.
+    n_segments : int
+        How many segments the bistro had closed by then: all that the rows name lies in these.
     rows : numpy.ndarray
         Of the dtype that `row_of_event` says.
     note : Note
@@ -101,6 +116,7 @@ class Batch:
     number: int
     previous: bytes
     time_s: int
+    n_segments: int
     rows: np.ndarray
     note: Note
 
@@ -124,6 +140,7 @@ def sign_batch(
     time_s: int,
     rows: np.ndarray,
     key: PrivateKey,
+    n_segments: int = 0,
 ) -> Batch:
     """Return a batch as its bistro signs it; parameters as the attributes of `Batch`."""
     if rows.dtype != row_of_event(event) or len(rows) > MOST_ROWS:
@@ -136,13 +153,14 @@ def sign_batch(
             str(number),
             previous.hex(),
             str(time_s),
+            *([str(n_segments)] if event.is_signed_for else ()),
             str(len(rows)),
             hashlib.sha256(rows.tobytes()).hexdigest(),
             "",
         ]
     )
     note = signed(text, f"bistro/{event.id.hex()[:16]}", key)
-    return Batch(event.id, bistro, number, previous, time_s, rows, note)
+    return Batch(event.id, bistro, number, previous, time_s, n_segments, rows, note)
 
 
 def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
@@ -166,8 +184,8 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
         raise ProblemError(f"{place} must begin with the length of its note and the note")
     note = parse_note(data[4 : 4 + n_note], place)
     lines = note.text.split("\n")
-    wanted = FORMATS[event.version - 1]
-    if len(lines) != 9 or lines[0] != wanted:
+    wanted, n_lines = FORMATS[event.version - 1], 10 if event.is_signed_for else 9
+    if len(lines) != n_lines or lines[0] != wanted:
         raise ProblemError(f"{place} must begin with {wanted}, got {shown(lines[0])}")
     of_event = Hex().read(lines[1], f"{place}: event")
     if of_event != event.id:
@@ -176,8 +194,8 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
     if bistro is None or not is_by(note, bistro_key(event, bistro)):
         raise ProblemError(f"{place} must be signed by a bistro of the event, {shown(lines[2])}")
     raw, row = data[4 + n_note :], row_of_event(event)
-    n_rows = whole(lines[6], f"{place}: its number of rows", MOST_ROWS + 1)
-    if len(raw) != n_rows * row.itemsize or hashlib.sha256(raw).hexdigest() != lines[7]:
+    n_rows = whole(lines[-3], f"{place}: its number of rows", MOST_ROWS + 1)
+    if len(raw) != n_rows * row.itemsize or hashlib.sha256(raw).hexdigest() != lines[-2]:
         raise ProblemError(f"{place}: its rows are not those that its note says; fetch it again")
     return Batch(
         event.id,
@@ -185,13 +203,21 @@ def read_batch(data: bytes, event: Event, place: str = "the batch") -> Batch:
         whole(lines[3], f"{place}: number", SIZE_STOP),
         Hex().read(lines[4], f"{place}: previous"),
         whole(lines[5], f"{place}: time", TIME_STOP),
+        whole(lines[6], f"{place}: its number of segments", SIZE_STOP) if n_lines == 10 else 0,
         np.frombuffer(raw, row),
         note,
     )
 
 
 def row_of(
-    commitment: Commitment, size: int, sha256: bytes, ticket: bytes, time_s: int, signature: bytes
+    commitment: Commitment,
+    size: int,
+    sha256: bytes,
+    ticket: bytes,
+    time_s: int,
+    signature: bytes,
+    ticket_signature: bytes = bytes(SIGNATURE_BYTES),
+    upload: int = 0,
 ) -> tuple[bytes | int, ...]:
     """Return a row, in the order of `ROW`: what was committed to, and what is held of it.
 
@@ -209,12 +235,16 @@ def row_of(
         When it was whole, by the bistro's clock, seconds since 1970.
     signature : bytes
         The owner's, over `push_statement` of what is held.
+    ticket_signature : bytes
+        The ticket's, over the same.
+    upload : int
+        The number by which indices of segments call it.
     """
     assert commitment.owner is not None
     return (
         *(commitment.entry, commitment.salt, commitment.content),
         *(commitment.size, commitment.ciphertext_sha256, size, sha256, ticket, time_s),
-        *(commitment.owner, signature),
+        *(commitment.owner, signature, ticket_signature, upload),
     )
 
 
@@ -257,16 +287,44 @@ def signed_for(rows: np.ndarray, event: Event, bistro: Bistro) -> np.ndarray:
     if rows.dtype != ROW:
         return np.ones(len(rows), bool)
     found = [
-        is_by_key(
-            push_statement(event.id, bistro.key, bytes(entry), bytes(sha256), int(size)),
-            bytes(signature),
-            bytes(owner),
-        )
-        for entry, sha256, size, signature, owner in zip(
-            *(rows[name] for name in ("entry", "sha256", "size", "signature", "owner")), strict=True
-        )
+        is_by_key(_pushed(row, event, bistro), bytes(row["signature"]), bytes(row["owner"]))
+        for row in rows
     ]
     return np.array(found, bool)
+
+
+def signed_by_tickets(
+    rows: np.ndarray, event: Event, bistro: Bistro, keys: Mapping[bytes, str]
+) -> np.ndarray:
+    """Return which rows the tickets that they name have signed, as an array of bool.
+
+    Those of tickets that are not known here are among them: that says nothing of their bistro.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray
+        Of dtype `ROW`, of a batch of the bistro.
+    event : Event
+    bistro : Bistro
+    keys : mapping of bytes to str
+        Public keys of tickets, by number.
+    """
+    found = []
+    for row in rows:
+        number = bytes(row["ticket"])
+        key = keys.get(number)
+        if key is None:
+            found.append(any(number))
+        else:
+            said = _pushed(row, event, bistro)
+            found.append(is_signed(said, bytes(row["ticket_signature"]), key))
+    return np.array(found, bool)
+
+
+def _pushed(row: np.void, event: Event, bistro: Bistro) -> bytes:
+    """Return what a row's owner, and its ticket, must have signed."""
+    entry, sha256, ticket = (bytes(row[name]) for name in ("entry", "sha256", "ticket"))
+    return push_statement(event.id, bistro.key, entry, sha256, int(row["size"]), ticket)
 
 
 def opening(rows: np.ndarray, event: bytes) -> np.ndarray:
@@ -305,4 +363,6 @@ def _opening_together(rows: np.ndarray, event: bytes) -> np.ndarray:
     named = np.ascontiguousarray(rows["entry"]).view("S32")
     is_open: np.ndarray = np.frombuffer(entries, "S32") == named
     is_open &= (rows["committed_size"] < SIZE_STOP) & (rows["size"] < SIZE_STOP)
+    if has_owner:
+        is_open &= rows["upload"] < SIZE_STOP
     return is_open & (rows["time_s"] < TIME_STOP)

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
+from datacollect.bistro.formats.log.notes import decoded
 from datacollect.bistro.formats.log.proofs import FIRST_LINE
 
 if TYPE_CHECKING:
@@ -30,5 +31,6 @@ def collected_text(proof: LogProof, verdict: Verdict) -> str:
 def collected_verdict(text: str, event: bytes, entry: bytes) -> Verdict:
     """Return the verdict that the proof of a receipt is of, if of any."""
     extra = _EXTRA.match(text)
-    why = "" if extra is None else base64.b64decode(extra[1]).hex()
+    again = None if extra is None else decoded(extra[1])
+    why = "" if again is None else again.hex()
     return Verdict(event, entry, COLLECTED, why)

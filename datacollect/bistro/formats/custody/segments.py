@@ -19,10 +19,13 @@ MOST_SEGMENT_BYTES = 64 * 2**20
 CLOSED_AFTER_S = 10.0
 MOST_PIECES = 1_000_000
 
-# A piece: bytes from `upload_offset` of an upload lie at `segment_offset`.
+# A piece: bytes from `upload_offset` of an upload lie at `segment_offset`. `upload`: its number at
+# this bistro, which the row of it in a batch has, too, and nothing else that began before.
+# `NOBODYS`: the bytes are of no upload any more.
+NOBODYS = 0
 PIECE = np.dtype(
     [
-        ("entry", "V32"),
+        ("upload", ">u8"),
         ("upload_offset", ">u8"),
         ("segment_offset", ">u8"),
         ("n_bytes", ">u8"),
@@ -90,6 +93,6 @@ def read_index(data: bytes, place: str = "the index") -> np.ndarray:
             f"{place}: its pieces must fill a segment of at most {MOST_SEGMENT_BYTES} bytes, one "
             "behind the other"
         )
-    if (pieces["upload_offset"] >= SIZE_STOP).any():
-        raise ProblemError(f"{place}: an offset must be below {SIZE_STOP}")
+    if max(int(pieces[name].max(initial=0)) for name in ("upload", "upload_offset")) >= SIZE_STOP:
+        raise ProblemError(f"{place}: uploads and offsets must be below {SIZE_STOP}")
     return pieces

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
 FORMAT = "datacollect-verdict/1"
-COVERED_FORMAT = "datacollect-covered/1"
+COVERED_FORMAT = "datacollect-covered/2"
 PURPOSE = "covered"
 COVERED_PATH = "/covered"
 COLLECTED, REFUSED, SUPERSEDED = "collected", "refused", "superseded"
@@ -105,7 +105,10 @@ def read_verdict(data: bytes, event: bytes, place: str = "the verdict") -> Verdi
 
 @dataclass(frozen=True)
 class Covered:
-    """The destination's word to a bistro: verdicts on all of these segments are in its log.
+    """The destination's word to a bistro: of what its batches name nothing else lies there.
+
+    Verdicts on all of that are in its log. Of what no batch names the destination knows nothing:
+    the bistro keeps that as long as it needs it itself.
 
     Attributes
     ----------
@@ -113,6 +116,8 @@ class Covered:
     bistro : str
     log_size : int
         Of the log of verdicts, with a checkpoint that a quorum of witnesses has signed.
+    n_batches : int
+        So many batches of the bistro were taken, from the first on: of later ones it says nothing.
     segments : tuple of range
         Numbers of segments whose data may go, as ranges in rising order.
     time_s : int
@@ -122,6 +127,7 @@ class Covered:
     event: bytes
     bistro: str
     log_size: int
+    n_batches: int
     segments: tuple[range, ...]
     time_s: int
 
@@ -129,9 +135,10 @@ class Covered:
         """Return the note that says so, by the key of the log of verdicts."""
         assert event.verdicts is not None
         ranges = ",".join(f"{each.start}-{each.stop - 1}" for each in self.segments)
-        lines = [COVERED_FORMAT, self.event.hex(), self.bistro, str(self.log_size), ranges]
+        lines = [COVERED_FORMAT, self.event.hex(), self.bistro, str(self.log_size)]
         name = event.verdicts.for_purpose(PURPOSE).name
-        return signed("\n".join([*lines, str(self.time_s), ""]), name, key)
+        text = "\n".join([*lines, str(self.n_batches), ranges, str(self.time_s), ""])
+        return signed(text, name, key)
 
     def __contains__(self, number: int) -> bool:
         """Whether a segment's data may go."""
@@ -157,7 +164,7 @@ def read_covered(data: bytes, event: Event, place: str = "the note") -> Covered:
     """Return what the destination has signed; raise `ProblemError` where it has not."""
     note = parse_note(data, place)
     lines = note.text.split("\n")
-    if len(lines) != 7 or lines[0] != COVERED_FORMAT:
+    if len(lines) != 8 or lines[0] != COVERED_FORMAT:
         raise ProblemError(f"{place} must begin with {COVERED_FORMAT}, got {shown(lines[0])}")
     if event.verdicts is None or not is_by(note, event.verdicts.for_purpose(PURPOSE)):
         raise ProblemError(f"{place} must be signed by the key of the event's log of verdicts")
@@ -167,8 +174,9 @@ def read_covered(data: bytes, event: Event, place: str = "the note") -> Covered:
         event.id,
         lines[2],
         whole(lines[3], f"{place}: size of the log", SIZE_STOP),
-        _ranges(lines[4], place),
-        whole(lines[5], f"{place}: time", TIME_STOP),
+        whole(lines[4], f"{place}: batches", SIZE_STOP),
+        _ranges(lines[5], place),
+        whole(lines[6], f"{place}: time", TIME_STOP),
     )
 
 

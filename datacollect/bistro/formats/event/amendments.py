@@ -67,6 +67,8 @@ class Amendment:
     bistros : tuple of Bistro
     entry : bytes
         The note as the logs hold it.
+    published_s : int or None
+        By when a log had published it; None: nobody has looked.
     """
 
     number: int
@@ -74,6 +76,7 @@ class Amendment:
     revoked: frozenset[bytes]
     bistros: tuple[Bistro, ...]
     entry: bytes
+    published_s: int | None = None
 
 
 def sign_amendment(event: Event, changes: dict[str, Any], number: int, key: PrivateKey) -> bytes:
@@ -152,8 +155,10 @@ def check_amendment(event: Event, amendment: Amendment) -> None:
 def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
     """Return an event as amendments change it, in whichever order: the latest deadline counts."""
     for each in amendments:
+        since = () if each.published_s is None else ((h, each.published_s) for h in each.revoked)
         event = replace(
             event,
+            revoked_since=event.revoked_since.union(since),
             deadline_s=max(event.deadline_s, each.deadline_s or 0),
             revoked=event.revoked | each.revoked,
             bistros=event.bistros + each.bistros,

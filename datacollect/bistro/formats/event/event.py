@@ -73,6 +73,8 @@ class Event:
         Where the log of verdicts is read; None: people cannot ask it.
     revoked : frozenset of bytes
         Hashes of tickets that count no more.
+    revoked_since : frozenset of (bytes, int)
+        Such a hash, and by when a log has published that.
     version : int
         Of its format: 1 is only read, nothing is handed in any more.
     """
@@ -98,6 +100,7 @@ class Event:
     bistros: tuple[Bistro, ...]
     authorities: tuple[Authority, ...]
     revoked: frozenset[bytes] = frozenset()
+    revoked_since: frozenset[tuple[bytes, int]] = frozenset()
     verdicts_url: str | None = None
     version: int = 2
 
@@ -110,6 +113,11 @@ class Event:
     def latest_s(self) -> int:
         """The last second in time, by witnesses' clocks: the deadline and the lag."""
         return self.deadline_s + self.lag_s
+
+    def revoked_s(self, token_sha256: bytes) -> int | None:
+        """Return by when a log had published that a ticket is revoked; None: none has."""
+        times_s = [time_s for which, time_s in self.revoked_since if which == token_sha256]
+        return min(times_s, default=None)
 
     def clock_text(self, time_s: float) -> str:
         """Write an instant as the event's own clocks show it."""

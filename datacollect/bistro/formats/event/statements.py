@@ -43,9 +43,11 @@ def commit_statement(event: bytes, log_key: str, entries: Iterable[bytes]) -> by
 
 
 def push_statement(
-    event: bytes, bistro_key: str, entry: bytes, sha256: bytes, n_bytes: int
+    event: bytes, bistro_key: str, entry: bytes, sha256: bytes, n_bytes: int, ticket: bytes
 ) -> bytes:
     """Return what an entry's owner, and a ticket, sign for a bistro: that it take these bytes.
+
+    Both sign which ticket it is: no bistro can put another one in its place.
 
     Parameters
     ----------
@@ -58,8 +60,11 @@ def push_statement(
         Of what is pushed: another ciphertext than the committed one where it was sealed anew.
     n_bytes : int
         Of what is pushed.
+    ticket : bytes
+        Its number, 16 bytes; zeros at an open event.
     """
-    return _lines(PUSH, event.hex(), bistro_key, entry.hex(), sha256.hex(), str(n_bytes))
+    pushed = (entry.hex(), sha256.hex(), str(n_bytes), ticket.hex())
+    return _lines(PUSH, event.hex(), bistro_key, *pushed)
 
 
 def give_up_statement(event: bytes, bistro_key: str, upload: str) -> bytes:

@@ -18,7 +18,7 @@ from datacollect.files.documents import document_name, parse_toml, read_text
 from datacollect.files.fields import Document, Field
 from datacollect.files.kinds import Text, Whole
 from datacollect.files.toml_tables import toml_of
-from datacollect.net.keys import KEY_BYTES, PrivateKey, verify_token
+from datacollect.net.keys import KEY_BYTES, PrivateKey, unverified_payload, verify_token
 from datacollect.net.kinds import PublicKey
 from datacollect.net.tickets import read_values, sign_claims
 
@@ -67,6 +67,12 @@ class Ticket:
     def key(self) -> PrivateKey:
         """What its owner signs with."""
         return PrivateKey(self.seed)
+
+    @cached_property
+    def number(self) -> bytes:
+        """What it is known by, as its token says: 16 bytes; `owned` tells whether it counts."""
+        number: bytes = read_values(unverified_payload(self.token), _CLAIMS, "ticket")["id"]
+        return number
 
     @property
     def text(self) -> str:
@@ -176,6 +182,8 @@ def admitted(token: str, event: Event, now_s: float) -> Admitted:
     claims = read_values(payload, _CLAIMS, "ticket")
     if claims["event"] != event.id:
         raise TicketError(f"the ticket is for another event, {claims['event'].hex()[:16]}…")
+    if not any(claims["id"]):
+        raise TicketError("the ticket's number is all zeros, which stands for no ticket")
     if now_s >= claims["exp"]:
         raise TicketError(f"the ticket has expired {now_s - claims['exp']:.0f} s ago")
     token_sha256 = token_hash(token)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from datacollect.bistro.formats.log.entry import ENTRY_BYTES
 from datacollect.bistro.formats.log.notes import decoded
+from datacollect.bistro.formats.log.one_meaning import hex_bytes, peer_json
 from datacollect.errors import ProblemError
-from datacollect.files.documents import peer_json
 from datacollect.net.keys import SIGNATURE_BYTES, TOKEN_LENGTH
 
 COMMIT_PATH = "/commit"
@@ -74,10 +74,7 @@ def _signature(text: Any) -> bytes:
 
 
 def _entry(text: Any) -> bytes:
-    try:
-        entry = bytes.fromhex(text)
-    except (TypeError, ValueError):
-        entry = b""
-    if len(entry) != ENTRY_BYTES or entry.hex() != text:
+    entry = hex_bytes(text, ENTRY_BYTES)
+    if entry is None:
         raise ProblemError(f"an entry must be {2 * ENTRY_BYTES} lowercase hexadecimal digits")
     return entry

@@ -12,9 +12,9 @@ from datacollect.bistro.formats.log.acknowledgement import Acknowledgement
 from datacollect.bistro.formats.log.checkpoints import SIZE_STOP, TIME_STOP
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.log.notes import decoded
+from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.errors import ProblemError, naming
-from datacollect.files.documents import decode, parse_json
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Schema, Text, Whole, wrong
 from datacollect.net.keys import SIGNATURE_BYTES
@@ -282,7 +282,7 @@ def read_acknowledgement(data: bytes, log: str) -> Acknowledgement:
         It says none.
     """
     place = "the acknowledgement"
-    tree = parse_json(decode(data, place), place)
+    tree = json_file(data, place)
     if not isinstance(tree, dict):
         raise ProblemError(f"{place} must be a JSON object")
     return Acknowledgement(**ACKNOWLEDGEMENT.read({**tree, "log": log}, place))
@@ -317,7 +317,7 @@ def read_amendments(
 def _read(document: Document, data: bytes, name: str) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
         raise ProblemError(f"{name}: must have at most {MOST_BYTES} bytes, got {len(data)}")
-    tree = parse_json(decode(data, name), name)
+    tree = json_file(data, name)
     with naming(name):
         return document.read(tree)
 

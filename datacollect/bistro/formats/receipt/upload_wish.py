@@ -7,7 +7,6 @@ does the ticket's, where the event has tickets. Both come with the request, and 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,18 +15,19 @@ from datacollect.bistro.formats.event.kinds import Hex
 from datacollect.bistro.formats.event.statements import is_by_key, push_statement
 from datacollect.bistro.formats.event.tickets import ID_BYTES, admitted
 from datacollect.bistro.formats.log.entry import SIZE_STOP, Commitment
+from datacollect.bistro.formats.log.notes import decoded
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import ProvedTime, checkpoint_time
 from datacollect.errors import ProblemError, RefusedError, TicketError
-from datacollect.files.documents import peer_json
 from datacollect.files.kinds import Whole
-from datacollect.net.keys import is_signed
+from datacollect.net.keys import SIGNATURE_BYTES, is_signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.bistro.formats.event.event import Event
-    from datacollect.bistro.formats.event.tickets import Ticket
+    from datacollect.bistro.formats.event.tickets import Admitted, Ticket
     from datacollect.net.keys import PrivateKey
 
 # Uploads of one second share a checkpoint, whose signatures are verified once.
@@ -50,6 +50,8 @@ class Wish:
         The owner's, over `push_statement` of these bytes for this bistro.
     ticket : bytes
         Number of the ticket; zeros at an open event.
+    ticket_signature : bytes
+        The ticket's, over the same; zeros at an open event.
     """
 
     commitment: Commitment
@@ -57,6 +59,7 @@ class Wish:
     sha256: bytes
     signature: bytes
     ticket: bytes = bytes(ID_BYTES)
+    ticket_signature: bytes = bytes(SIGNATURE_BYTES)
 
     @property
     def budget(self) -> tuple[bytes, bytes]:
@@ -129,17 +132,17 @@ class Admission:
             )
         if size > self._most_bytes:
             raise RefusedError(f"an upload has {self._most_bytes} bytes at most, got {size}", 413)
-        signature = self._owners(values, commitment, sha256, size)
-        ticket = self._ticket(values, commitment.entry, sha256, size, now_s)
+        ticket = self._ticket(values.get("ticket", b""), now_s)
+        number = bytes(ID_BYTES) if ticket is None else bytes.fromhex(ticket.id)
+        said = push_statement(event.id, self._bistro_key, commitment.entry, sha256, size, number)
+        signature = self._owners(values, commitment.owner, said)
+        holder = self._holders(values, ticket, said)
         self._require_in_time(proof, commitment.entry)
-        return Wish(commitment, size, sha256, signature, ticket)
+        return Wish(commitment, size, sha256, signature, number, holder)
 
-    def _owners(
-        self, values: Mapping[str, bytes], commitment: Commitment, sha256: bytes, size: int
-    ) -> bytes:
-        """Return the owner's signature, which is the first thing that is asked of anybody."""
-        signature, owner = values.get("owner", b""), commitment.owner
-        said = self._statement(commitment.entry, sha256, size)
+    def _owners(self, values: Mapping[str, bytes], owner: bytes | None, said: bytes) -> bytes:
+        """Return the owner's signature, without which nothing more is looked at."""
+        signature = values.get("owner", b"")
         if owner is None or not is_by_key(said, signature, owner):
             raise RefusedError(
                 "owner must be the signature of the entry's owner, for this bistro and these "
@@ -147,9 +150,6 @@ class Admission:
                 403,
             )
         return signature
-
-    def _statement(self, entry: bytes, sha256: bytes, size: int) -> bytes:
-        return push_statement(self._event.id, self._bistro_key, entry, sha256, size)
 
     def _require_in_time(self, proof: LogProof, entry: bytes) -> None:
         found = self._time(proof)
@@ -170,25 +170,27 @@ class Admission:
             self._checkpoints[note] = found
         return found
 
-    def _ticket(
-        self, values: Mapping[str, bytes], entry: bytes, sha256: bytes, size: int, now_s: float
-    ) -> bytes:
+    def _ticket(self, token: bytes, now_s: float) -> Admitted | None:
+        """Return what the token says; None at an open event."""
         if self._event.admission != "tickets":
-            return bytes(ID_BYTES)
+            return None
         try:
-            token = values.get("ticket", b"").decode(errors="replace")
-            found = admitted(token, self._event, now_s)
+            return admitted(token.decode(errors="replace"), self._event, now_s)
         except TicketError as error:
             raise RefusedError(str(error), 403) from None
-        if not is_signed(
-            self._statement(entry, sha256, size), values.get("holder", b""), found.key
-        ):
+
+    def _holders(self, values: Mapping[str, bytes], ticket: Admitted | None, said: bytes) -> bytes:
+        """Return the ticket's signature; zeros at an open event."""
+        if ticket is None:
+            return bytes(SIGNATURE_BYTES)
+        signature = values.get("holder", b"")
+        if not is_signed(said, signature, ticket.key):
             raise RefusedError(
                 "holder must be the signature of the ticket, for this bistro and these bytes: "
                 "whoever has only heard its token cannot push",
                 403,
             )
-        return bytes.fromhex(found.id)
+        return signature
 
 
 def push_metadata(
@@ -220,7 +222,8 @@ def push_metadata(
     ticket : Ticket or None
         None at an open event.
     """
-    said = push_statement(event.id, bistro_key, commitment.entry, sha256, size)
+    number = bytes(ID_BYTES) if ticket is None else ticket.number
+    said = push_statement(event.id, bistro_key, commitment.entry, sha256, size, number)
     values = {"commitment": commitment_json(commitment), "owner": owner.sign(said)}
     if proof is not None:
         values["proof"] = proof
@@ -240,10 +243,9 @@ def metadata_of(text: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for part in text.split(",") if text else ():
         name, _, value = part.strip().partition(" ")
-        try:
-            raw = base64.b64decode(value, validate=True)
-        except (binascii.Error, ValueError):
-            raise ProblemError("Upload-Metadata must be names and Base64") from None
+        raw = decoded(value)
+        if raw is None:
+            raise ProblemError("Upload-Metadata must be names and Base64")
         if not name or name in found:
             raise ProblemError("Upload-Metadata must give each name once")
         found[name] = raw

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from datacollect.bistro.formats.custody.collected import collected_text, collected_verdict
@@ -154,13 +154,14 @@ def published(
     for i, each in enumerate(amendments):
         amendment = read_amendment(each.note, event, f"amendments[{i}]")
         times = [proved_time(proof, each.note, event) for proof in each.proofs]
-        if all(time.time_s is None for time in times):
+        times_s = [time.time_s for time in times if time.time_s is not None]
+        if not times_s:
             why = next((time.why_not for time in times), "no proof of a log is given")
             reasons.append(
                 f"Amendment {amendment.number} does not count, it is not published: {why}."
             )
         else:
-            found[amendment.entry] = amendment
+            found[amendment.entry] = replace(amendment, published_s=min(times_s))
     return list(found.values())
 
 

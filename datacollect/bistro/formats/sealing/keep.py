@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.log.one_meaning import peer_json
 from datacollect.bistro.formats.sealing.sealed import Inner, Sealed, seal
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.files.documents import document_name, not_written, peer_json
+from datacollect.files.documents import document_name, not_written
 from datacollect.files.durability import name_durably
 from datacollect.files.units import format_bytes
 from datacollect.net.keys import PrivateKey

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from datacollect.bistro.formats.log.entry import MOST_HEADER_BYTES, SECRET_BYTES, content_code
+from datacollect.bistro.formats.log.one_meaning import hex_bytes, peer_json
 from datacollect.errors import DatacollectError, IdentityError, ProblemError
-from datacollect.files.documents import peer_json
 from datacollect.net.keys import SIGNATURE_BYTES
 from datacollect.net.safe_text import safe_text
 
@@ -196,23 +196,17 @@ def _head(inner: Inner) -> bytes:
 
 
 def _inner(told: bytes) -> Inner:
-    try:
-        tree = peer_json(told)
-        secret, ticket = bytes.fromhex(tree["secret"]), tree["ticket_signature"]
-        inner = Inner(
-            tree["header"].encode(), secret, None if ticket is None else bytes.fromhex(ticket)
-        )
-        is_one = (
-            len(tree) == len(("header", "secret", "ticket_signature"))
-            and len(inner.header) <= MOST_HEADER_BYTES
-            and len(secret) == SECRET_BYTES
-            and len(inner.ticket_signature or bytes(SIGNATURE_BYTES)) == SIGNATURE_BYTES
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise ProblemError(_OTHER_HEAD) from None
-    if not is_one:
+    tree = peer_json(told)
+    if not isinstance(tree, dict) or tree.keys() != {"header", "secret", "ticket_signature"}:
         raise ProblemError(_OTHER_HEAD)
-    return inner
+    secret, ticket = hex_bytes(tree["secret"], SECRET_BYTES), tree["ticket_signature"]
+    signature = None if ticket is None else hex_bytes(ticket, SIGNATURE_BYTES)
+    header = tree["header"].encode() if isinstance(tree["header"], str) else None
+    if header is None or secret is None or (signature is None) != (ticket is None):
+        raise ProblemError(_OTHER_HEAD)
+    if len(header) > MOST_HEADER_BYTES:
+        raise ProblemError(_OTHER_HEAD)
+    return Inner(header, secret, signature)
 
 
 # Streams: pyrage takes whatever reads and writes, and turns its errors into errors of its own.

@@ -10,8 +10,9 @@ const lines = (...texts) => utf8(texts.map((text) => `${text}\n`).join(""));
 export const commitStatement = (event, logKey, entries) =>
   lines("datacollect-commit/2", event, publicText(logKey), ...entries);
 
-export const pushStatement = (event, bistroKey, entry, sha256, nBytes) =>
-  lines("datacollect-push/2", event, publicText(bistroKey), entry, sha256, nBytes);
+// `ticket`: its number, zeros without one.
+export const pushStatement = (event, bistroKey, entry, sha256, nBytes, ticket) =>
+  lines("datacollect-push/2", event, publicText(bistroKey), entry, sha256, nBytes, ticket);
 
 export const giveUpStatement = (event, bistroKey, upload) =>
   lines("datacollect-give-up/2", event, publicText(bistroKey), upload);

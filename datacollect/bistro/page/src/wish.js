@@ -13,7 +13,8 @@ export function metadataText(item, event, bistro) {
   const entry = entryOf(item);
   const timeOf = (proof) => provedTime(proof, unhex(entry), event).time ?? Infinity;
   const { ciphertext_sha256: sha256, size } = item.anew ?? item;
-  const said = pushStatement(event.id, bistro.key, entry, sha256, size);
+  const ticket = item.ticket ? JSON.parse(item.header).ticket : "0".repeat(32);
+  const said = pushStatement(event.id, bistro.key, entry, sha256, size, ticket);
   const values = {
     commitment: utf8(commitmentOf(item)),
     owner: sign(item.owner_seed, said),

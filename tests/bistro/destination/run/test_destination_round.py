@@ -14,7 +14,7 @@ from instances.bistro_folders import FIRST_IDENTITY, HandedIn, MadeBistro, event
 from instances.entry_times import EntryTimes
 from instances.events import DEADLINE_S, key_of, ticket_of
 
-from datacollect.bistro.destination.keys import ticket_keys
+from datacollect.bistro.destination.keys import read_tickets, ticket_keys
 from datacollect.bistro.destination.opening import Opener, OpeningPool
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run import destination_round
@@ -88,7 +88,7 @@ class Bench:
         tickets.mkdir()
         for number in range(1, 5):
             (tickets / f"{number}.ticket").write_text(ticket_of(EVENT, number).text)
-        self.keys = ticket_keys(tickets, EVENT)
+        self.keys = ticket_keys(read_tickets(tickets, EVENT))
         self.times: dict[bytes, int] = {}
         self.brought: list[str] = []
         self.n_rounds = 0

@@ -47,11 +47,11 @@ class FlakyLog:
         return len(self.entries)
 
 
-def row_of_upload(upload):
+def row_of_upload(upload, number):
     commitment, key = upload.commitment, EVENT.bistros[0].key
-    said = push_statement(EVENT.id, key, commitment.entry, upload.sha256, 1)
+    said = push_statement(EVENT.id, key, commitment.entry, upload.sha256, 1, bytes(16))
     signature = owners_signature(said, commitment.owner)
-    return row_of(commitment, 1, upload.sha256, bytes(16), 0, signature)
+    return row_of(commitment, 1, upload.sha256, bytes(16), 0, signature, upload=number)
 
 
 class Drafts:
@@ -66,7 +66,7 @@ class Drafts:
             commitment = Commitment(EVENT.id, salt, 1, code, code, owner_of(f"{number}"))
             self.uploads.append(Upload("north", 1, code, commitment))
             self.drafts.append(Draft(time_s, commitment.entry, ticket, code))
-        rows = [row_of_upload(each) for each in self.uploads]
+        rows = [row_of_upload(each, i + 1) for i, each in enumerate(self.uploads)]
         batch = sign_batch(*(EVENT, "north", 0, bytes(32), 0), np.array(rows, ROW), key_of("north"))
         self.log = FlakyLog()
         self.register = Register(str(folder / "register"), self.event)

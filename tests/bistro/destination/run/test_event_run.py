@@ -22,12 +22,16 @@ from datacollect.bistro.destination.run.moved_deadline import moved_to_s
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_standing
 from datacollect.bistro.formats.assignment.loads import read_loads
 from datacollect.bistro.formats.custody.verdicts import COLLECTED, Verdict
+from datacollect.bistro.formats.event.statements import hand_in_statement
+from datacollect.bistro.formats.log.entry import header_bytes
 from datacollect.bistro.formats.log.proofs import LogProof
 from datacollect.bistro.formats.receipt.counted_time import time_in
+from datacollect.bistro.formats.sealing.keep import keep
+from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.commands.main import run
 from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Asker
-from datacollect.net.keys import write_private_key
+from datacollect.net.keys import public_key_bytes, write_private_key
 
 IDENTITY = pyrage.x25519.Identity.generate()
 
@@ -195,6 +199,45 @@ def test_what_was_handed_in_is_collected_proved_and_let_go(world, person, capsys
     told = json.loads(capsys.readouterr().out)
     assert (told["collected"], told["files_here"], told["verified"]) == (2, 2, True)
     assert [each["kind"] for each in told["lacking"]] == ["deadline"]
+
+
+@pytest.mark.slow
+def test_a_stolen_ticket_seals_nothing_that_another_pushes(world, person, capsys, monkeypatch):
+    """Its key is the thief's, it is revoked; he commits and pushes with a ticket of his own."""
+    stolen = ticket_of(world.event, 2**100)
+    (world.folder / "tickets" / "stolen.ticket").write_text(stolen.text)
+
+    def kept_as_the_victims(*args, inner, salt, owner, **more):
+        tree = json.loads(inner.header) | {"ticket": stolen.number.hex()}
+        said = hand_in_statement(world.event.id, salt, public_key_bytes(owner.public))
+        inner = Inner(header_bytes(tree), inner.secret, stolen.key.sign(said))
+        return keep(*args, inner=inner, salt=salt, owner=owner, **more)
+
+    # There is one log of verdicts, and its folder is that of the test before.
+    file, folder = destination_of(world, "whole"), world.folder / "whole"
+    with ExitStack() as held:
+        run_bistro(world, "north", held)
+        with monkeypatch.context() as patch:
+            patch.setattr("datacollect.bistro.person.items.keep", kept_as_the_victims)
+            assert handed_in(person, "forged.txt", b"what the victim never said") == 0
+        (forged,) = json.loads(capsys.readouterr().out)["files"]
+        assert handed_in(person, "own.txt", b"his own") == 0
+        (own,) = json.loads(capsys.readouterr().out)["files"]
+
+        def verdict(entry):
+            with Asker(world.event.verdicts_url, world.trusting) as asker:
+                found = asker.get(f"/verdict/{entry}")
+            return json.loads(found.body)["verdict"] if found.status == 200 else None
+
+        for _ in range(2):  # and again, by another process
+            with collecting(world, file):
+                said = until(lambda: verdict(forged["entry"]), "a verdict")
+                assert said.endswith("\nrefused: lacks the ticket's signature\n")
+                said = until(lambda: verdict(own["entry"]), "another")
+                assert said.endswith("\ncollected\n")
+    assert [*folder.glob(f"files/{forged['entry']}/*")] == []
+    (path,) = folder.glob(f"files/{own['entry']}/*")
+    assert path.read_bytes() == b"his own"
 
 
 @pytest.mark.slow

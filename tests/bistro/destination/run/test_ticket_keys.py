@@ -6,7 +6,7 @@ import pytest
 from instances.bistro_folders import collecting_event
 from instances.events import ticket_of
 
-from datacollect.bistro.destination.run.event_run import TicketKeys
+from datacollect.bistro.destination.run.event_run import Tickets
 from datacollect.errors import ProblemError
 
 EVENT = collecting_event()
@@ -19,7 +19,7 @@ def write_tickets(folder, number):
 
 def test_a_damaged_ticket_that_comes_later_ends_nothing(tmp_path):
     folder, told = tmp_path / "tickets", []
-    keys = TicketKeys(folder, told.append)
+    keys = Tickets(folder, told.append)
     with pytest.raises(ProblemError, match="must hold the tickets of all people"):
         keys.of(EVENT)
     write_tickets(folder, 1)
@@ -36,4 +36,4 @@ def test_a_damaged_ticket_that_comes_later_ends_nothing(tmp_path):
 
 
 def test_an_event_for_everybody_has_no_tickets():
-    assert TicketKeys(None, print).of(EVENT) is None
+    assert Tickets(None, print).of(EVENT) is None

@@ -16,6 +16,7 @@ from datacollect.bistro.formats.custody.batches import (
     read_batch,
     row_of,
     sign_batch,
+    signed_by_tickets,
     signed_for,
 )
 from datacollect.bistro.formats.custody.bistro_receipt import (
@@ -42,7 +43,7 @@ from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.errors import ProblemError, TicketError
 from datacollect.net.keys import PrivateKey, public_key_bytes, sign_token
 
-KEY, OTHER, VERDICTS, OWNER = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3, 4))
+KEY, OTHER, VERDICTS, OWNER, TICKET = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3, 4, 5))
 EVENT = Event(
     id=b"e" * 32,
     name="An event",
@@ -71,13 +72,15 @@ COMMITMENT = Commitment(
 RECEIPT = BistroReceipt(EVENT.id, "north", COMMITMENT.entry, 7, b"c" * 32, False, 3, 900)
 
 
-PUSHED = push_statement(EVENT.id, KEY.public, COMMITMENT.entry, b"c" * 32, 7)
+NUMBER = b"n" * 16
+PUSHED = push_statement(EVENT.id, KEY.public, COMMITMENT.entry, b"c" * 32, 7, NUMBER)
 
 
 def batch_of(n_rows=2, key=KEY, number=0, previous=FIRST):
-    row = row_of(COMMITMENT, 7, b"c" * 32, bytes(16), 900, OWNER.sign(PUSHED))
+    signatures = OWNER.sign(PUSHED), TICKET.sign(PUSHED)
+    row = row_of(COMMITMENT, 7, b"c" * 32, NUMBER, 900, *signatures, 5)
     rows = np.array([row] * n_rows, ROW)
-    return sign_batch(EVENT, "north", number, previous, 950, rows, key)
+    return sign_batch(EVENT, "north", number, previous, 950, rows, key, 12)
 
 
 def test_a_receipt_is_read_back():
@@ -116,7 +119,7 @@ def test_a_token_that_says_something_else_is_no_receipt(payload, rule):
 def test_a_batch_is_read_back(n_rows):
     batch = batch_of(n_rows)
     found = read_batch(batch.data, EVENT)
-    assert (found.bistro, found.number, found.time_s) == ("north", 0, 950)
+    assert (found.bistro, found.number, found.time_s, found.n_segments) == ("north", 0, 950, 12)
     assert found.rows.tobytes() == batch.rows.tobytes()
     assert opening(found.rows, EVENT.id).tolist() == [True] * n_rows
     assert found.digest == batch.digest
@@ -178,12 +181,26 @@ def test_a_row_is_signed_for_by_its_owner_alone():
         # A key of small order: anybody could sign for it.
         ("owner", bytes(32)),
         ("signature", bytes(64)),
+        # Whose ticket pushes, the owner says: no bistro puts another one there.
+        ("ticket", bytes(16)),
     ],
 )
 def test_a_row_that_says_something_else_is_not_signed_for(column, value):
     rows = batch_of(1).rows.copy()
     rows[column] = value
     assert not signed_for(rows, EVENT, EVENT.bistros[0]).any()
+
+
+def test_a_row_is_pushed_by_the_ticket_that_has_signed_it_as_far_as_tickets_are_known():
+    rows = batch_of(3).rows.copy()
+    rows["ticket_signature"][1] = OWNER.sign(PUSHED)
+    known = {NUMBER: TICKET.public}
+    north = EVENT.bistros[0]
+    assert signed_by_tickets(rows, EVENT, north, known).tolist() == [True, False, True]
+    assert signed_by_tickets(rows, EVENT, north, {}).all()
+    # A bistro that shows no ticket has not asked for one.
+    rows["ticket"][2] = bytes(16)
+    assert signed_by_tickets(rows, EVENT, north, {}).tolist() == [True, True, False]
 
 
 def test_what_is_signed_for_one_bistro_is_not_for_another():
@@ -212,7 +229,7 @@ def test_batches_of_an_older_kind_are_read_and_nobody_could_sign_for_their_rows(
 
 
 def test_pieces_fill_a_segment():
-    pieces = np.array([(b"a" * 32, 0, 0, 5), (b"b" * 32, 9, 5, 2)], PIECE)
+    pieces = np.array([(7, 0, 0, 5), (7, 9, 5, 2)], PIECE)
     assert read_index(pieces.tobytes()).tobytes() == pieces.tobytes()
     assert len(read_index(b"")) == 0
 
@@ -220,12 +237,13 @@ def test_pieces_fill_a_segment():
 @pytest.mark.parametrize(
     "rows",
     [
-        [(b"a" * 32, 0, 1, 5)],
-        [(b"a" * 32, 0, 0, 5), (b"a" * 32, 5, 4, 2)],
-        [(b"a" * 32, 0, 0, 5), (b"a" * 32, 5, 6, 2)],
-        [(b"a" * 32, 0, 0, 2**64 - 1), (b"a" * 32, 5, 2**64 - 1, 8)],
-        [(b"a" * 32, 0, 0, 2**26), (b"a" * 32, 2**26, 2**26, 1)],
-        [(b"a" * 32, 2**63, 0, 5)],
+        [(7, 0, 1, 5)],
+        [(7, 0, 0, 5), (7, 5, 4, 2)],
+        [(7, 0, 0, 5), (7, 5, 6, 2)],
+        [(7, 0, 0, 2**64 - 1), (7, 5, 2**64 - 1, 8)],
+        [(7, 0, 0, 2**26), (7, 2**26, 2**26, 1)],
+        [(7, 2**63, 0, 5)],
+        [(2**63, 0, 0, 5)],
     ],
 )
 def test_pieces_that_fill_no_segment_are_refused(rows):
@@ -275,7 +293,7 @@ def test_what_is_no_verdict_is_refused(verdict):
 
 
 def test_the_word_on_segments_is_read_back():
-    covered = Covered(EVENT.id, "north", 10, ranges_of({0, 1, 5}), 990)
+    covered = Covered(EVENT.id, "north", 10, 4, ranges_of({0, 1, 5}), 990)
     found = read_covered(covered.signed(EVENT, VERDICTS).data, EVENT)
     assert found == covered
     assert [number for number in range(8) if number in found] == [0, 1, 5]
@@ -284,7 +302,7 @@ def test_the_word_on_segments_is_read_back():
 
 
 def test_the_word_of_another_on_segments_is_refused():
-    covered = Covered(EVENT.id, "north", 10, ranges_of({0, 1, 5}), 990)
+    covered = Covered(EVENT.id, "north", 10, 4, ranges_of({0, 1, 5}), 990)
     for wrong, key in (
         (covered, OTHER),
         (replace(covered, event=b"x" * 32), VERDICTS),

@@ -16,6 +16,7 @@ from datacollect.bistro.formats.event.statements import (
 from datacollect.net.keys import PrivateKey, public_key_bytes
 
 EVENT, SALT, ENTRY, OTHER = (bytes([i]) * 32 for i in range(1, 5))
+TICKET = b"t" * 16
 LOG, BISTRO = "ed25519:log", "ed25519:bistro"
 
 
@@ -24,8 +25,8 @@ def test_the_bytes_are_the_published_ones():
     assert commit_statement(EVENT, LOG, [ENTRY, OTHER]).decode() == (
         f"datacollect-commit/2\n{event}\n{LOG}\n{entry}\n{other}\n"
     )
-    assert push_statement(EVENT, BISTRO, ENTRY, OTHER, 258).decode() == (
-        f"datacollect-push/2\n{event}\n{BISTRO}\n{entry}\n{other}\n258\n"
+    assert push_statement(EVENT, BISTRO, ENTRY, OTHER, 258, TICKET).decode() == (
+        f"datacollect-push/2\n{event}\n{BISTRO}\n{entry}\n{other}\n258\n{TICKET.hex()}\n"
     )
     assert give_up_statement(EVENT, BISTRO, "u1").decode() == (
         f"datacollect-give-up/2\n{event}\n{BISTRO}\nu1\n"
@@ -43,10 +44,11 @@ def test_no_two_statements_are_the_same_bytes():
         commit_statement(EVENT, LOG, [OTHER, ENTRY]),
         commit_statement(EVENT, BISTRO, [ENTRY]),
         commit_statement(OTHER, LOG, [ENTRY]),
-        push_statement(EVENT, BISTRO, ENTRY, OTHER, 1),
-        push_statement(EVENT, BISTRO, ENTRY, OTHER, 11),
-        push_statement(EVENT, BISTRO, OTHER, ENTRY, 1),
-        push_statement(EVENT, LOG, ENTRY, OTHER, 1),
+        push_statement(EVENT, BISTRO, ENTRY, OTHER, 1, TICKET),
+        push_statement(EVENT, BISTRO, ENTRY, OTHER, 1, bytes(16)),
+        push_statement(EVENT, BISTRO, ENTRY, OTHER, 11, TICKET),
+        push_statement(EVENT, BISTRO, OTHER, ENTRY, 1, TICKET),
+        push_statement(EVENT, LOG, ENTRY, OTHER, 1, TICKET),
         give_up_statement(EVENT, BISTRO, "u1"),
         give_up_statement(EVENT, BISTRO, "u2"),
         hand_in_statement(EVENT, SALT, OTHER),

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import replace
 
 import pytest
-from instances.events import event_of, key_of
+from instances.events import event_of, key_of, ticket_of
 
 from datacollect.bistro.formats.event.tickets import (
     ASSERTION,
@@ -107,6 +107,12 @@ def test_other_tickets_do_not_count():
         admitted(sign_token(key_of("organiser"), b"{}", ASSERTION), EVENT, 0)
     with pytest.raises(TicketError, match="it is not a token"):
         admitted("", EVENT, NOW_S)
+
+
+def test_zeros_are_no_tickets_number():
+    """They stand for none, where one is written down."""
+    with pytest.raises(TicketError, match="all zeros"):
+        admitted(ticket_of(EVENT, 0).token, EVENT, NOW_S)
 
 
 def test_a_revoked_ticket_does_not_count():

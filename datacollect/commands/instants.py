@@ -1,0 +1,87 @@
+"""Instants that options name: seconds, clock times, days and hours as people say them."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from datacollect.commands.console import note_text
+from datacollect.commands.conversion import number_in
+from datacollect.files.clock_times import is_clock_time
+from datacollect.files.spoken_times import is_spoken_time, spoken_time
+
+if TYPE_CHECKING:
+    from datacollect.problem.problem import Problem
+
+LOCAL_TIME = Path("/etc/localtime")
+
+
+def now() -> datetime:
+    """Return the present, to the second; tests put another in its place."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def is_instant(text: str) -> bool:
+    """Whether a text names an instant by a clock, in a file's way or in people's."""
+    return is_clock_time(text) or is_spoken_time(text)
+
+
+def seconds_until(text: str, problem: Problem, option: str) -> float | None:
+    """Return when an instant is, in seconds from a problem's start.
+
+    A problem that says no start begins now: then clock times are those of this machine's zone,
+    which is said.
+
+    Parameters
+    ----------
+    text : str
+        Seconds, a time with its unit, or an instant.
+    problem : Problem
+    option : str
+        What names it, for messages.
+
+    Raises
+    ------
+    ProblemError
+        It lies before the start, or clocks skip it, or show it twice.
+    """
+    from datacollect.files.clock import Clock
+    from datacollect.methods.options.arguments import clock_deadline_s, deadline_in_seconds
+
+    if not is_instant(text):
+        return deadline_in_seconds(number_in(text), problem, option)
+    clock = problem.clock
+    if clock is None:
+        begin = now()
+        clock = Clock(begin, local_zone())
+        note_text(
+            f"note: {option} counts from now, {clock.text(0)}: the problem says no start, the "
+            "clock time of 0 s"
+        )
+    return clock_deadline_s(in_clocks_words(text, clock.start, clock.zone), clock, option)
+
+
+def in_clocks_words(text: str, after: datetime, zone: tzinfo) -> str:
+    """Return an instant as files write it; what is written so already stays."""
+    if not is_spoken_time(text):
+        return text
+    return spoken_time(text, now().astimezone(zone), after.astimezone(zone)).isoformat()
+
+
+def local_zone() -> tzinfo:
+    """Return the time zone in which this machine shows times; UTC where it does not say."""
+    try:
+        if name := os.environ.get("TZ", "").removeprefix(":"):
+            return ZoneInfo(name)
+        with LOCAL_TIME.open("rb") as file:
+            return ZoneInfo.from_file(file, _name_of_local_zone())
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def _name_of_local_zone() -> str | None:
+    _, _, name = str(LOCAL_TIME.resolve()).partition("/zoneinfo/")
+    return name or None

@@ -1,0 +1,360 @@
+"""A map of hosts: routes of a plan, or links of a problem, as arrows as wide as their rate.
+
+Hosts stand where they say, else in rings around the destination (`datacollect.pictures.graph`).
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from datacollect.errors import ProblemError
+from datacollect.files.documents import write_atomically
+from datacollect.files.units import counted, format_bytes, format_duration, format_rate
+from datacollect.pictures.colours import look_of
+from datacollect.pictures.graph import place_hosts
+from datacollect.pictures.look import FAINT, INK
+from datacollect.pictures.writing import families, shortened, width_of, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+
+SUFFIXES = (".png", ".svg", ".pdf")
+# Inches: read at the width of a telephone, too.
+WIDTH, SIDE, TOP, LINE = 6.4, 0.95, 1.45, 0.26
+TALLEST, FLATTEST = 3.3, 1.5
+HOST, WIDEST, THINNEST = 0.1, 0.17, 0.02
+DOTS_PER_INCH = 150
+# Routes have colours of their own where there are no more; else sources have.
+MOST_ROUTES = 8
+# Of more arrows the rates, of more hosts the names, would lie on each other.
+MOST_RATES, MOST_NAMES = 14, 40
+# Letters of a name that has room beside a host at the edge.
+NARROW = 8
+
+
+class Arrow(NamedTuple):
+    """What moves from one host to another.
+
+    Attributes
+    ----------
+    tail, head : int
+        Hosts, by their numbers in the problem.
+    bytes_per_s : float
+        Mean rate while anything moves; of a problem's link, its bandwidth.
+    series : int
+        Of which route or source it is a part.
+    """
+
+    tail: int
+    head: int
+    bytes_per_s: float
+    series: int
+
+
+def plot_map(problem: Problem, schedule: Schedule | None = None) -> Figure:
+    r"""Draw who sends to whom: arrows that are as wide as their rate.
+
+    With a schedule, its routes: each has a colour, and sources have where there are more than
+    eight. Without one, the problem's links by their bandwidths, of a forecast by the highest.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule, optional
+        Of this problem.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A map, where at least two hosts say where they stand (`Host.latitude`, `Host.longitude`);
+        else hosts in rings around the destination.
+
+    Raises
+    ------
+    ProblemError
+        The schedule names hosts that the problem has not.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> figure = plot_map(problem, dc.direct(problem))
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['40 bit/s', 'D', 'S\n10 B']
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    arrows = _of_links(problem) if schedule is None else _of_plan(problem, schedule)
+    shown = _hosts(problem, arrows)
+    number = {host: i for i, host in enumerate(shown)}
+    flows = [(number[arrow.tail], number[arrow.head]) for arrow in arrows]
+    drawing = place_hosts(problem, shown, flows)
+    legend = [] if schedule is None else _legend(problem, schedule)
+    wide, tall = _room(drawing.aspect)
+    height = TOP + tall + 0.75 + LINE * len(legend) + 0.35
+    figure = Figure(figsize=(WIDTH, height), dpi=DOTS_PER_INCH, facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(height, 0)  # inches below the top
+    axes.set_axis_off()
+    at = drawing.at * (wide, tall) + ((WIDTH - wide) / 2, TOP)
+    _draw_arrows(axes, arrows, at, number)
+    for i, host in enumerate(shown):
+        _draw_host(axes, problem, host, at, i, arrows, number)
+    _write(figure, problem, schedule, legend)
+    for text in figure.findobj(Text):
+        fonts = families([text.get_text()])
+        if len(fonts) > 1:
+            text.set(fontfamily=fonts, fontweight="normal")
+    return figure
+
+
+def save_map(problem: Problem, schedule: Schedule | None, path: str | PathLike[str]) -> None:
+    """Draw a map into a file: a PNG, SVG or PDF by its suffix; what is there is overwritten.
+
+    Raises
+    ------
+    ProblemError
+        Another suffix, the schedule is of another problem, or the file cannot be written.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ProblemError(
+            f"{path}: a map's name must end in {', '.join(SUFFIXES)}, got {path.suffix!r}"
+        )
+    picture = io.BytesIO()
+    figure = plot_map(problem, schedule)
+    figure.savefig(picture, dpi=DOTS_PER_INCH, format=suffix[1:])
+    write_atomically(path, picture.getvalue())
+
+
+# What is drawn ----------------------------------------------------------------------------------
+
+
+def _of_links(problem: Problem) -> list[Arrow]:
+    rate = problem.bandwidth_bytes_per_s.max(axis=0).tolist()
+    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), rate, strict=True)
+    return [Arrow(tail, head, each, 0) for tail, head, each in ends if each > 0]
+
+
+def _of_plan(problem: Problem, schedule: Schedule) -> list[Arrow]:
+    """Return an arrow for each hop and route, or for each hop and source."""
+    index = problem.host_index
+    if unknown := [name for route in schedule.routes for name in route.hosts if name not in index]:
+        raise ProblemError(
+            f"the schedule names the host {unknown[0]!r}, which the problem has not; draw it with "
+            "the problem that it was made for"
+        )
+    columns, by_route = schedule.columns, schedule.n_routes <= MOST_ROUTES
+    sources = [problem.names[i] for i in _sources(problem)]
+    rates: dict[tuple[int, int, int], float] = {}
+    for number, route in enumerate(schedule.routes):
+        for hop in range(route.n_hops):
+            of_hop = (columns.route == number) & (columns.hop == hop)
+            moving_s = float((columns.finish_s - columns.start_s)[of_hop].sum())
+            rate = float(columns.n_bytes[of_hop].sum()) / moving_s if moving_s > 0 else 0.0
+            series = number if by_route else sources.index(route.source)
+            key = index[route.hosts[hop]], index[route.hosts[hop + 1]], series
+            rates[key] = rates.get(key, 0.0) + rate
+    return [Arrow(tail, head, rate, series) for (tail, head, series), rate in rates.items()]
+
+
+def _sources(problem: Problem) -> list[int]:
+    return [problem.host_index[name] for name in problem.sources]
+
+
+def _hosts(problem: Problem, arrows: Sequence[Arrow]) -> list[int]:
+    """Return the hosts that are shown, the destination first."""
+    named = {host for arrow in arrows for host in arrow[:2]} | {*_sources(problem)}
+    end = problem.destination_index
+    return [end, *sorted(named - {end})]
+
+
+def _room(aspect: float | None) -> tuple[float, float]:
+    """Return how wide and tall the drawing of hosts is."""
+    wide = WIDTH - 2 * SIDE
+    if aspect is None:
+        return TALLEST, TALLEST
+    tall = min(max(wide / aspect, FLATTEST), TALLEST)
+    return min(wide, tall * aspect), tall
+
+
+def _draw_arrows(
+    axes: Axes, arrows: Sequence[Arrow], at: np.ndarray, number: dict[int, int]
+) -> None:
+    """Draw arrows; those between the same two hosts lie side by side."""
+    from matplotlib.patches import FancyArrow
+
+    most = max((arrow.bytes_per_s for arrow in arrows), default=1.0)
+    width = {arrow: max(WIDEST * arrow.bytes_per_s / most, THINNEST) for arrow in arrows}
+    beside: dict[tuple[int, int], list[Arrow]] = {}
+    for arrow in sorted(arrows, key=lambda each: (each.series, each.tail, each.head)):
+        beside.setdefault((min(arrow[:2]), max(arrow[:2])), []).append(arrow)
+    n_series = 1 + max((arrow.series for arrow in arrows), default=0)
+    for (low, high), group in beside.items():
+        along = at[number[high]] - at[number[low]]
+        length = float(np.hypot(*along))
+        if length < 2.5 * HOST:
+            continue  # hosts of one town: an arrow has no room
+        along = along / length
+        across = np.array([-along[1], along[0]])
+        offset = -sum(width[arrow] + 0.06 for arrow in group) / 2
+        for nth, arrow in enumerate(group):
+            offset += (width[arrow] + 0.06) / 2
+            begin = at[number[arrow.tail]]
+            towards = along if arrow.tail == low else -along
+            start = begin + 1.3 * HOST * towards + offset * across
+            step = (length - 2.6 * HOST) * towards
+            head = min(0.12 + 1.2 * width[arrow], 0.5 * (length - 2.6 * HOST))
+            axes.add_patch(
+                FancyArrow(
+                    *start,
+                    *step,
+                    width=width[arrow],
+                    head_width=width[arrow] + 0.12,
+                    head_length=head,
+                    length_includes_head=True,
+                    facecolor=look_of(arrow.series, n_series).colour,
+                    edgecolor="white",
+                    lw=0.5,
+                    zorder=2,
+                    gid=f"arrow {arrow.tail} {arrow.head} {arrow.series}",
+                )
+            )
+            if len(arrows) <= MOST_RATES:
+                # Of one arrow on the outer side, of several on their own sides.
+                outwards = float(across @ (start + step / 2 - at.mean(axis=0)))
+                side = 1.0 if (offset if len(group) > 1 else outwards) >= 0 else -1.0
+                # Not beside each other, where several lie side by side.
+                part = 0.45 if arrow.tail == low else 0.55
+                part += 0.13 * (nth - (len(group) - 1) / 2) * (1 if arrow.tail == low else -1)
+                aside = side * across
+                where = start + part * step + (width[arrow] / 2 + 0.1) * aside
+                ha = "left" if aside[0] > 0.3 else "right" if aside[0] < -0.3 else "center"
+                _halo(axes, where, format_rate(arrow.bytes_per_s), ha=ha, size=9, color=INK)
+            offset += (width[arrow] + 0.06) / 2
+
+
+def _draw_host(
+    axes: Axes,
+    problem: Problem,
+    host: int,
+    at: np.ndarray,
+    place: int,
+    arrows: Sequence[Arrow],
+    number: dict[int, int],
+) -> None:
+    """Draw a host and, on the side from which fewest arrows come, its name and what it holds."""
+    marker = "s" if host == problem.destination_index else "o"
+    held = int(problem.backlog_bytes[host])
+    if host != problem.destination_index and not held:
+        marker = "D"
+    axes.plot(*at[place], marker=marker, ms=11, mfc="white", mec=INK, mew=1.6, ls="none", zorder=3)
+    if len(number) > MOST_NAMES and host != problem.destination_index:
+        return
+    away = np.zeros(2)
+    for arrow in arrows:
+        if host in arrow[:2]:
+            other = arrow.head if host == arrow.tail else arrow.tail
+            line = at[place] - at[number[other]]
+            away += line / (float(np.hypot(*line)) or 1.0)
+    if math.hypot(*away) < 1e-9:
+        away = np.array([0.0, -1.0])
+    name = shortened(written(problem.names[host]), 24)
+    text = f"{name}\n{format_bytes(held)}" if held else name
+    look = {"size": 11, "weight": "bold", "color": INK}
+    step = 1.6 * HOST
+    # Long names stand above or below, so that they do not leave the picture.
+    if abs(away[0]) > abs(away[1]) and width_of(name) <= NARROW:
+        side = 1 if away[0] > 0 else -1
+        _halo(axes, at[place] + (side * step, 0), text, ha="left" if side > 0 else "right", **look)
+    else:
+        up = away[1] <= 0
+        where = at[place] + (0, -step if up else step)
+        _halo(axes, where, text, va="bottom" if up else "top", **look)
+
+
+def _halo(axes: Axes, where: np.ndarray, text: str, **look: object) -> None:
+    from matplotlib.patheffects import withStroke
+
+    x, y = where.tolist()
+    words = axes.text(x, y, text, zorder=4, **{"ha": "center", "va": "center", **look})  # type: ignore[arg-type]
+    words.set_parse_math(False)
+    words.set_path_effects([withStroke(linewidth=3, foreground="white")])
+
+
+# Words ------------------------------------------------------------------------------------------
+
+
+def _legend(problem: Problem, schedule: Schedule) -> list[tuple[str, str]]:
+    """Return the colour of each series, and what it stands for."""
+    columns = schedule.columns
+    first = columns.hop == 0
+    moved = np.bincount(columns.route[first], columns.n_bytes[first], schedule.n_routes)
+    if schedule.n_routes <= MOST_ROUTES:
+        texts = [
+            f"{' → '.join(route.hosts)}: {format_bytes(float(n_bytes))}"
+            for route, n_bytes in zip(schedule.routes, moved, strict=True)
+        ]
+    else:
+        texts = [f"data of {name}" for name in problem.sources[:MOST_ROUTES]]
+        more = len(problem.sources) - len(texts)
+        if more:
+            texts[-1] += f", and so on: {counted(more, 'more source')}"
+    n_series = schedule.n_routes if schedule.n_routes <= MOST_ROUTES else len(problem.sources)
+    return [(look_of(i, n_series).colour, text) for i, text in enumerate(texts)]
+
+
+def _write(
+    figure: Figure,
+    problem: Problem,
+    schedule: Schedule | None,
+    legend: Sequence[tuple[str, str]],
+) -> None:
+    height = float(figure.get_size_inches()[1])
+
+    def line(below: float, text: str, x: float = 0.2, **look: object) -> None:
+        words = figure.text(
+            x / WIDTH,
+            1 - below / height,
+            written(text),
+            va="center",
+            **look,  # type: ignore[arg-type]
+        )
+        words.set_parse_math(False)
+
+    line(0.28, _title(problem, schedule), size=13, weight="bold", color=INK)
+    for i, text in enumerate(_reading(schedule)):
+        line(0.55 + 0.2 * i, text, size=9, color=FAINT)
+    axes = figure.axes[0]
+    for i, (colour, text) in enumerate(legend):
+        y = height - 0.3 - LINE * (len(legend) - 1 - i)
+        axes.plot([0.2, 0.5], [y, y], color=colour, lw=5, solid_capstyle="butt")
+        line(y, shortened(text, 76), x=0.62, size=10, color=INK)
+
+
+def _title(problem: Problem, schedule: Schedule | None) -> str:
+    amount, end = format_bytes(problem.total_bytes), shortened(problem.destination, 24)
+    if schedule is None:
+        return f"{amount} for {end}: links by bandwidth"
+    return f"{amount} to {end} in {format_duration(schedule.makespan_s)}, by {schedule.method}"
+
+
+def _reading(schedule: Schedule | None) -> Iterator[str]:
+    what = "its bandwidth" if schedule is None else "its rate"
+    yield f"Each arrow is as wide as {what}."
+    yield "Square: the destination. Circles: hosts with data. Diamonds: hosts that can relay."

@@ -1,0 +1,138 @@
+"""Maps: an arrow for each hop of each route, or for each link, as wide as its rate."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from instances.strategies import problems
+from matplotlib.patches import FancyArrow
+
+import datacollect as dc
+from datacollect.examples import example_files
+from datacollect.pictures.network_map import THINNEST, WIDEST, plot_map, save_map
+
+MB = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def cities(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cities")
+    for name, text in example_files("cities").items():
+        (folder / name).write_text(text)
+    return dc.Problem.from_file(folder / "cities.toml")
+
+
+def arrows(figure):
+    """Return the width of each arrow by its hosts and route."""
+    found = [patch for patch in figure.axes[0].patches if isinstance(patch, FancyArrow)]
+    return {
+        tuple(map(int, patch.get_gid().split()[1:])): (patch._width, patch.get_facecolor())
+        for patch in found
+    }
+
+
+def texts(figure):
+    return [text.get_text() for axes in figure.axes for text in axes.texts] + [
+        text.get_text() for text in figure.texts
+    ]
+
+
+def test_two_routes_have_two_colours_and_widths_by_rate(cities):
+    """40 Mbit/s directly, 150 over Paris: 40/150 of the width, and one width on both hops."""
+    figure = plot_map(cities, dc.coordinated(cities))
+    index = cities.host_index
+    widths = {key[:2]: each for key, each in arrows(figure).items()}
+    direct = widths[index["barcelona"], index["geneva"]]
+    there = widths[index["barcelona"], index["paris"]]
+    on = widths[index["paris"], index["geneva"]]
+    assert len(widths) == 3
+    assert there[0] == pytest.approx(WIDEST)
+    assert on[0] == pytest.approx(WIDEST, rel=2e-3)
+    assert direct[0] == pytest.approx(WIDEST * 40 / 150, rel=2e-3)
+    assert there[1] == on[1] != direct[1]
+
+
+def test_words_say_what_moves_and_how_to_read_it(cities):
+    said = texts(plot_map(cities, dc.coordinated(cities)))
+    assert "20 GB to geneva in 14 min 03 s, by coordinated" in said
+    assert "barcelona → paris → geneva: 15.79 GB" in said
+    assert "Each arrow is as wide as its rate." in said
+    assert "40 Mbit/s" in said
+    assert "barcelona\n20 GB" in said
+
+
+def test_without_a_schedule_links_are_drawn_by_bandwidth(cities):
+    figure = plot_map(cities)
+    assert sorted(width for width, _ in arrows(figure).values()) == pytest.approx(
+        [WIDEST * 40 / 200, WIDEST * 150 / 200, WIDEST]
+    )
+    assert "20 GB for geneva: links by bandwidth" in texts(figure)
+
+
+def test_hosts_stand_where_they_say_north_up_and_east_right(cities):
+    at = {
+        text.get_text().partition("\n")[0]: text.get_position()
+        for text in plot_map(cities).axes[0].texts
+    }
+    # The axis counts inches from the top.
+    assert at["paris"][1] < at["geneva"][1] < at["barcelona"][1]
+    assert at["geneva"][0] > at["barcelona"][0]
+
+
+def test_of_many_routes_sources_have_the_colours():
+    """Nine sources send directly."""
+    names = [f"S{i}" for i in range(9)] + ["D"]
+    rates = [[0.0] * 9 + [1e6] for _ in range(9)] + [[0.0] * 10]
+    problem = dc.Problem.from_matrix(names, rates, [MB] * 9 + [0], "D")
+    figure = plot_map(problem, dc.direct(problem))
+    assert {key[2] for key in arrows(figure)} == set(range(9))
+    said = texts(figure)
+    assert "data of S0" in said
+    assert "data of S7, and so on: 1 more source" in said
+
+
+def test_a_thin_arrow_is_still_seen():
+    names, rates = ["S", "T", "D"], [[0, 0, 1e9], [0, 0, 1.0], [0, 0, 0]]
+    problem = dc.Problem.from_matrix(names, rates, [MB, 1, 0], "D")
+    assert min(width for width, _ in arrows(plot_map(problem)).values()) == THINNEST
+
+
+def test_names_of_others_are_written_as_they_are():
+    names = ["$x^2$", "a — b", "_D"]
+    rates = [[0, 1e6, 1e6], [0, 0, 1e6], [0, 0, 0]]
+    problem = dc.Problem.from_matrix(names, rates, [MB, 0, 0], "_D")
+    figure = plot_map(problem, dc.coordinated(problem))
+    figure.savefig(io.BytesIO(), format="png")
+    said = texts(figure)
+    assert any("$x^2$" in text for text in said)
+    assert any("a — b" in text for text in said)
+    assert not any(text.get_parse_math() for text in figure.axes[0].texts)
+
+
+def test_a_schedule_of_other_hosts_is_refused(cities):
+    other = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    with pytest.raises(dc.ProblemError, match="names the host 'S', which the problem has not"):
+        plot_map(cities, dc.direct(other))
+
+
+def test_files_are_the_same_each_time_and_of_known_kinds(cities, tmp_path):
+    plan = dc.coordinated(cities)
+    for name in ("a.png", "b.png", "c.svg", "d.pdf"):
+        save_map(cities, plan, tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert (tmp_path / "c.svg").read_bytes().startswith(b"<?xml")
+    with pytest.raises(dc.ProblemError, match=r"must end in .png, .svg, .pdf, got '.gif'"):
+        save_map(cities, plan, tmp_path / "e.gif")
+
+
+@given(problems())
+def test_every_problem_and_plan_can_be_drawn(problem):
+    plot_map(problem)
+    try:
+        plan = dc.coordinated(problem)
+    except dc.InfeasibleError:
+        return
+    found = arrows(plot_map(problem, plan))
+    assert all(THINNEST <= width <= WIDEST * (1 + 1e-9) for width, _ in found.values())
