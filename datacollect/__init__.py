@@ -81,6 +81,7 @@ _HOMES = {
     "transfer.pull.answer": ("Pulled",),
     "transfer.pull.run": ("pull",),
     "methods.slotted.graph": ("time_expanded_graph",),
+    "uncertainty.certainty": ("Certainty", "certainty"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

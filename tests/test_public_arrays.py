@@ -26,6 +26,7 @@ NUMBERS = re.compile(
 # Results, which nobody builds by hand; what is said of a problem's parts.
 RESULTS = {
     *("Advisory", "Comparison", "Explanation", "Parcel", "Pulled", "Report", "Run", "Schedule"),
+    "Certainty",
     "Verdicts",
 }
 
@@ -149,6 +150,7 @@ CALLS = {
     "Transfers.build": _transfers,
     "audit_event": lambda workers: dc.audit_event("event.toml", verdicts="v", workers=workers),
     "best_path": lambda **given: dc.best_path(PROBLEM, **given),
+    "certainty": lambda **given: dc.certainty(PROBLEM, PLAN, SAMPLES, **given),
     "compare": lambda **given: dc.compare(PROBLEM, **given),
     "coordinated": lambda **given: dc.coordinated(PROBLEM, **given),
     "direct": lambda **given: dc.direct(PROBLEM, **{"at_a_time": 1} | given),

@@ -25,6 +25,7 @@ NO_TEXTS = {
     "NewLinks": "columns of numbers, which `NewLinks.from_names` fills from texts",
     "Schedule": "what methods and files say; `Schedule.replace` takes texts",
     "Parcel": "what a problem says of itself",
+    "Certainty": "what `certainty` returns",
     "Advisory": "what `advise` returns",
     "Comparison": "what `compare` returns",
     "Explanation": "what `explain` returns",

@@ -20,6 +20,9 @@ PROBLEM = dc.Problem.from_hosts(
 )
 PLAN = dc.direct(PROBLEM)
 HELD = tuple(dc.Held("D", name, 0, 5) for name in NAMES[:-1])
+SAMPLES = pd.DataFrame(
+    {"from": NAMES[0], "to": "D", "time_s": [0.0, 1.0], "bandwidth_bytes_per_s": [5.0, 6.0]}
+)
 EXPERIMENT = {
     "engine": "fluid",
     "name": "rates",
@@ -60,6 +63,7 @@ def _verdicts() -> dc.Verdicts:
 MADE = {
     "Advisory": lambda: dc.advise(PROBLEM),
     "Bottleneck": lambda: PLAN.bottleneck,
+    "Certainty": lambda: dc.certainty(PROBLEM, dc.direct(PROBLEM), SAMPLES),
     "Comparison": lambda: dc.compare(PROBLEM),
     "Experiment": lambda: dc.Experiment.from_dict(EXPERIMENT, scenario=SCENARIO),
     "Explanation": lambda: dc.explain(PROBLEM),
@@ -88,6 +92,7 @@ MADE = {
 # The line of each whose class writes one.
 LINES = {
     "Advisory": "<Advisory: take direct; direct 2 s, relays 2 s>",
+    "Certainty": "<Certainty: direct 2 s, p10 2 s, p50 2 s, p90 2 s, 200 scenarios>",
     "Comparison": "<Comparison: direct 2 s, best-path 2 s, coordinated 2 s, lower bound 2 s>",
     "Experiment": "<Experiment 'rates': 37 settings in 1 treatment, fluid, at most 2 seeds each>",
     "NewLinks": "<NewLinks: 40 links, 1 period>",
@@ -104,7 +109,7 @@ LINES = {
 # What ends a cell of a notebook, and shows itself there.
 SHOWN = (
     *("Problem", "Schedule", "Explanation", "Comparison", "Run", "Pulled", "Report"),
-    *("Progress", "Scenario", "Experiment", "Advisory"),
+    *("Progress", "Scenario", "Experiment", "Advisory", "Certainty"),
 )
 
 

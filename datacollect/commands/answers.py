@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.commands.certainty import show_certainty, show_compared
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.files.clock import instant_text
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.uncertainty.certainty import Certainty, ComparedCertainty
 
 # Of longer lists the first few are shown.
 SHOWN_ROUTES, SHOWN_HOSTS, SHOWN_FILES = 8, 3, 3
@@ -37,6 +39,7 @@ def show_plan(
     money: float | None,
     problem: Problem,
     predictions: Mapping[str, Prediction] | None = None,
+    certainty: Certainty | None = None,
 ) -> None:
     """Show what was planned, what it costs, and where it is."""
     facts = [
@@ -73,6 +76,8 @@ def show_plan(
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
     show_assumptions(schedule)
+    if certainty is not None:
+        show_certainty(certainty)
     _show_missing(plan_warnings(problem, schedule))
     _show_routes(schedule)
 
@@ -83,7 +88,9 @@ def _predicted(found: Prediction) -> str:
     return f"likely {format_duration(found.makespan_s)}, nine of ten {low} to {high}"
 
 
-def show_comparison(found: Comparison, problem: Problem) -> None:
+def show_comparison(
+    found: Comparison, problem: Problem, certainty: ComparedCertainty | None = None
+) -> None:
     """Show all methods side by side, and what binds."""
     headings = (
         "method",
@@ -124,6 +131,8 @@ def show_comparison(found: Comparison, problem: Problem) -> None:
     emit_text(found.bottleneck.text)
     for schedule in found.schedules.values():
         show_assumptions(schedule)
+    if certainty is not None:
+        show_compared(certainty)
     _show_missing(plan_warnings(problem, found.advised))
 
 

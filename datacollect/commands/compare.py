@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from datacollect.commands.certainty import compared_asked, compared_tree
 from datacollect.commands.console import emit_json, working
 from datacollect.commands.method_options import taking
-from datacollect.commands.options import Json, ProblemFile, require_at_most_one
+from datacollect.commands.options import (
+    Json,
+    ProblemFile,
+    Samples,
+    Scenarios,
+    Seed,
+    require_at_most_one,
+)
 from datacollect.commands.reading import clock_times, read_problem
 
 
 @taking("compare", after="problem_file")
-def compare(problem_file: ProblemFile, as_json: Json = False, **asked: Any) -> None:
+def compare(
+    problem_file: ProblemFile,
+    samples: Samples = None,
+    scenarios: Scenarios = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    **asked: Any,
+) -> None:
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods
     from datacollect.methods.finishing.recurring import planned_to_the_end
@@ -26,9 +41,12 @@ def compare(problem_file: ProblemFile, as_json: Json = False, **asked: Any) -> N
             lambda each: compare_methods(each, **given),
             lambda found: max((plan.makespan_s for plan in found.schedules.values()), default=0.0),
         )
+    certainty = compared_asked(problem, found.schedules, samples, scenarios, seed)
     if as_json:
         tree = found.to_dict()
         for name, answer in tree["methods"].items():
+            if certainty is not None:
+                answer["certainty"] = compared_tree(certainty, name)
             if name in found.schedules:
                 answer |= clock_times(problem, found.schedules[name].makespan_s)
         tree["missing"] = plan_warnings(problem, found.advised)
@@ -36,4 +54,4 @@ def compare(problem_file: ProblemFile, as_json: Json = False, **asked: Any) -> N
     else:
         from datacollect.commands.answers import show_comparison
 
-        show_comparison(found, problem)
+        show_comparison(found, problem, certainty)

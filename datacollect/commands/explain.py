@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from datacollect.commands.certainty import certainty_asked, show_certainty
 from datacollect.commands.console import emit, emit_json, working
-from datacollect.commands.options import Json, ProblemFile, SolverName
+from datacollect.commands.options import (
+    Json,
+    ProblemFile,
+    Samples,
+    Scenarios,
+    Seed,
+    SolverName,
+)
 from datacollect.commands.reading import read_both, read_problem
+
+if TYPE_CHECKING:
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.registry import Solver
 
 
 def explain(
@@ -20,6 +33,9 @@ def explain(
         ),
     ] = None,
     solver: SolverName = "auto",
+    samples: Samples = None,
+    scenarios: Scenarios = None,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Explain what binds when, and what to relax first.
@@ -41,7 +57,27 @@ def explain(
             # Periods of a schedule's problem are listed as they were when it was made.
             lambda found: found.lower_bound_s if plan is None else 0.0,
         )
+    certainty = None
+    if samples is not None or scenarios is not None:
+        problem, plan = _planned(problem, plan, solver)
+        certainty = certainty_asked(problem, plan, samples, scenarios, seed, costs=True)
     if as_json:
-        emit_json(found.to_dict())
-    else:
-        emit(found.text)
+        tree = found.to_dict()
+        emit_json(tree if certainty is None else {**tree, "certainty": certainty.to_dict()})
+        return
+    emit(found.text)
+    if certainty is not None:
+        emit("")
+        show_certainty(certainty)
+
+
+def _planned(problem: Problem, plan: Schedule | None, solver: Solver) -> tuple[Problem, Schedule]:
+    """Return a plan of which to say how certain it is: that which was given, or coordinated's."""
+    from datacollect.methods.coordinated.coordinated import coordinated
+    from datacollect.methods.finishing.recurring import planned_to_the_end
+
+    if plan is None:
+        return planned_to_the_end(
+            problem, lambda given: coordinated(given, solver=solver), lambda found: found.makespan_s
+        )
+    return problem.until(plan.makespan_s), plan

@@ -112,6 +112,25 @@ Names = Annotated[
     list[str] | None,
     typer.Option("--name", metavar="ADDRESS=HOST", help="iperf3: a host's name; repeatable."),
 ]
+Samples = Annotated[
+    str | None,
+    typer.Option(
+        "--samples",
+        metavar="DIR",
+        help="How certain it is: what it takes where links carry what cycles of tests have found.",
+    ),
+]
+Scenarios = Annotated[
+    int | None,
+    typer.Option(
+        "--scenarios",
+        metavar="N",
+        min=1,
+        help="So many are drawn from --samples, or from the problem's intervals without it.  "
+        "[default: 200]",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn.")]
 # Of agents that are set up.
 Collectors = Annotated[
     list[str],

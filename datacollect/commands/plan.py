@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from datacollect.commands.certainty import certainty_asked
 from datacollect.commands.console import emit_json, working
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.method_options import PlanMethod, fitting, options_asked, taking
@@ -11,7 +12,10 @@ from datacollect.commands.options import (
     Force,
     Json,
     ProblemFile,
+    Samples,
+    Scenarios,
     ScheduleOutput,
+    Seed,
     require_new,
     require_schedule_name,
 )
@@ -22,6 +26,9 @@ from datacollect.commands.reading import clock_times, read_problem
 def plan(
     problem_file: ProblemFile,
     method: PlanMethod = "coordinated",
+    samples: Samples = None,
+    scenarios: Scenarios = None,
+    seed: Seed = 0,
     output: ScheduleOutput = None,
     force: Force = False,
     as_json: Json = False,
@@ -45,6 +52,7 @@ def plan(
             # Until a deadline there may be a cheaper plan than one that ends with what is listed.
             lambda found: max(found.makespan_s, found.deadline_s or 0.0),
         )
+    certainty = certainty_asked(problem, schedule, samples, scenarios, seed)
     if output is not None:
         schedule.to_file(output)
     from datacollect.methods.prediction import predictions
@@ -60,9 +68,11 @@ def plan(
             "assumptions": assumptions_tree(schedule),
         }
         likely = {name: one._asdict() for name, one in found.items()}
+        if certainty is not None:
+            said["certainty"] = certainty.to_dict()
         tree = {**summary(schedule, money), **said}
         emit_json({**tree, "predictions": likely} if likely else tree)
     else:
         from datacollect.commands.answers import show_plan
 
-        show_plan(schedule, output, money, problem, found)
+        show_plan(schedule, output, money, problem, found, certainty)

@@ -191,25 +191,9 @@ def _say_all(line: Mapping[str, Any]) -> None:
 def _show(answer: Pulled, into: str, plan_only: bool) -> None:
     from datacollect.transfer.pull.answering import NOT_YET
 
-    # Of files of other servers it is said below what was verified.
-    verified = "" if answer.assurances else ", verified"
-    predicted = answer.predicted_makespan_s
-    n_files = counted(answer.n_files, "file")
-    facts = [
-        ("method", answer.method),
-        ("collected", f"{n_files}, {format_bytes(answer.n_bytes)}{verified}"),
-        ("predicted", "unknown" if predicted is None else format_duration(predicted)),
-    ]
-    if not plan_only:
-        facts.append(("took", format_duration(answer.makespan_s)))
-        again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
-        facts.append(("received twice", again or "nothing"))
-    if answer.with_source is not None:
-        facts.append(("as the sources have it", _compared_words(answer.with_source)))
-    if answer.narrowed_to is not None:
-        facts.append(("asked for", f"{answer.narrowed_to.options}; the rest was not asked for"))
-    facts.append(("folder", into))
-    emit_facts(facts)
+    emit_facts(_facts(answer, into, plan_only))
+    for text in answer.why:
+        emit_text(f"later than promised: {text}", 2)
     if answer.routes:
         emit("")
         rows = [
@@ -237,6 +221,32 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
             emit_text(f"missing: {line}", 2)
         if len(lines) > SHOWN_MISSING:
             emit(f"and {len(lines) - SHOWN_MISSING} more; --json lists all")
+
+
+def _facts(answer: Pulled, into: str, plan_only: bool) -> list[tuple[str, str]]:
+    # Of files of other servers it is said below what was verified.
+    verified = "" if answer.assurances else ", verified"
+    predicted = answer.predicted_makespan_s
+    n_files = counted(answer.n_files, "file")
+    facts = [
+        ("method", answer.method),
+        ("collected", f"{n_files}, {format_bytes(answer.n_bytes)}{verified}"),
+        ("predicted", "unknown" if predicted is None else format_duration(predicted)),
+    ]
+    low_s, high_s = answer.promised_p10_s, answer.promised_p90_s
+    if low_s is not None and high_s is not None:
+        between = f"{format_duration(low_s)} (p10) to {format_duration(high_s)} (p90)"
+        facts.append(("promised", between))
+    if not plan_only:
+        facts.append(("took", format_duration(answer.makespan_s)))
+        again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
+        facts.append(("received twice", again or "nothing"))
+    if answer.with_source is not None:
+        facts.append(("as the sources have it", _compared_words(answer.with_source)))
+    if answer.narrowed_to is not None:
+        facts.append(("asked for", f"{answer.narrowed_to.options}; the rest was not asked for"))
+    facts.append(("folder", into))
+    return facts
 
 
 def _compared_words(compared: WithSource) -> str:

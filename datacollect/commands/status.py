@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,10 +25,11 @@ from datacollect.files.units import counted, format_bytes, format_duration, form
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from datacollect.transfer.store.promises import KeptPulls
     from datacollect.transfer.store.status import Status
     from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
-SHOWN_MISSING = 20
+SHOWN_MISSING, SHOWN_STARTS = 20, 10
 INCOMPLETE = 1
 
 
@@ -53,6 +54,10 @@ def status(
             "--as-asked", help="Judge by what the last start asked for, not by the whole."
         ),
     ] = False,
+    promises: Annotated[
+        bool,
+        typer.Option("--promises", help="Say how often starts ended as they had promised."),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Say how far a collection is; exit 0 if every source was listed and all is there, else 1.
@@ -67,15 +72,78 @@ def status(
     verified = _verified(folder) if verify else None
     is_sound = verified is None or (verified.is_sound and not verified.unverifiable)
     found = replace(found, complete=found.complete and is_sound)
+    kept = _kept(folder) if promises else None
     code = 0 if found.complete else INCOMPLETE
     if as_json:
         more = {} if verified is None else {"verified": verified.to_dict()}
+        if kept is not None:
+            more["promises"] = _promises_tree(kept)
         emit_json(found.to_dict() | more)
         return code
     _show(found)
     if verified is not None:
         _show_verified(verified, {(entry.source, entry.path) for entry in found.missing})
+    if kept is not None:
+        _show_promises(kept)
     return code
+
+
+def _kept(folder: str) -> KeptPulls:
+    from datacollect.transfer.store.promises import kept_pulls
+
+    return kept_pulls(folder)
+
+
+def _promises_tree(kept: KeptPulls) -> dict[str, Any]:
+    """Return what programs read of promises."""
+    from dataclasses import asdict
+
+    return {
+        "starts": [asdict(pull) | {"held": pull.held} for pull in kept.pulls],
+        "n_judged": len(kept.judged),
+        "n_held": kept.n_held,
+        "n_damaged": kept.n_damaged,
+    }
+
+
+def _show_promises(kept: KeptPulls) -> None:
+    """Say how often the interval held, and show the last starts."""
+    emit("")
+    n = len(kept.judged)
+    if n:
+        emit_text(
+            f"Of {counted(n, 'start')} with an interval {kept.n_held} ended within it "
+            f"({kept.n_held / n:.0%}; promised: 80%)."
+        )
+    else:
+        emit_text(
+            "No start has ended that had promised an interval: bandwidths in the collection "
+            "need bandwidth_low_bytes_per_s and bandwidth_high_bytes_per_s."
+        )
+    if kept.n_damaged:
+        emit_text(f"Left out: {counted(kept.n_damaged, 'line')} that no pull has written whole.")
+    rows = [
+        [
+            _ended(pull.ended_s),
+            pull.method,
+            *(
+                "–" if value is None else format_duration(value)
+                for value in (pull.p10_s, pull.promised_s, pull.p90_s)
+            ),
+            format_duration(pull.took_s) + ("" if pull.complete else ", not to its end"),
+        ]
+        for pull in kept.pulls[-SHOWN_STARTS:]
+    ]
+    if rows:
+        emit_table(("ended", "method", "p10", "promised", "p90", "took"), rows, "<<>>>>")
+    for text in kept.pulls[-1].why if kept.pulls else ():
+        emit_text(f"the last was later than promised: {text}", 2)
+
+
+def _ended(time_s: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(time_s, UTC).isoformat(sep=" ", timespec="minutes")[:16]
 
 
 def _verified(folder: str) -> Verified:

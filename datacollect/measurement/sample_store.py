@@ -53,6 +53,7 @@ COLUMNS = {
 NEEDED = ("from", "to", "time_s", "tool", "ended")
 
 DONE = "done"
+SUFFIX = ".parquet"
 
 _TEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -67,10 +68,13 @@ class StoredSamples:
         A row for each sample, with all ``COLUMNS``, by test.
     damaged : tuple of str
         Names of files that could not be read, or say what cannot be.
+    tests : tuple of str
+        Of each row, the name of its test.
     """
 
     frame: pd.DataFrame
     damaged: tuple[str, ...]
+    tests: tuple[str, ...] = ()
 
 
 def write_part(folder: Path, test_id: str, rows: Iterable[Mapping[str, Any]]) -> Path:
@@ -98,7 +102,7 @@ def write_part(folder: Path, test_id: str, rows: Iterable[Mapping[str, Any]]) ->
             f"a test's name must be letters, digits, - and _, at most 100, got {shown(test_id)}"
         )
     table = _table(list(rows))
-    file = folder / f"{test_id}.parquet"
+    file = folder / f"{test_id}{SUFFIX}"
     with written_durably(file) as beside:
         pq.write_table(table, beside, write_page_checksum=True)
     return file
@@ -137,7 +141,7 @@ class PartsReader:
     def stamps(self) -> dict[str, tuple[int, int]]:
         """Return which parts there are, and of each when it was written and its bytes."""
         found = {}
-        for file in sorted(self._folder.glob("*.parquet")):
+        for file in sorted(self._folder.glob(f"*{SUFFIX}")):
             if not file.name.startswith(self._begins):
                 continue
             with suppress(FileNotFoundError):
@@ -155,9 +159,13 @@ class PartsReader:
             if part is None or part[0] != stamp:
                 part = (stamp, _read_or_none(self._folder / name))
             self._parts[name] = part
-        tables = [table for _, table in self._parts.values() if table is not None]
+        whole = {name: table for name, (_, table) in self._parts.items() if table is not None}
         damaged = tuple(name for name, (_, table) in self._parts.items() if table is None)
-        return StoredSamples(pa.concat_tables([_table([]), *tables]).to_pandas(), damaged)
+        frame = pa.concat_tables([_table([]), *whole.values()]).to_pandas()
+        tests = (
+            name.removesuffix(SUFFIX) for name, table in whole.items() for _ in range(len(table))
+        )
+        return StoredSamples(frame, damaged, tuple(tests))
 
 
 def samples_of(frame: pd.DataFrame) -> pd.DataFrame:

@@ -92,6 +92,14 @@ def test_published_results_are_what_the_text_says_of_them(speed, scripts):
     assert ratios[ours] > 1 / 30 >= ratios[textbook]
 
 
+def test_certainty_is_measured_beside_planning(scripts):
+    """Five hosts with twenty links, tested twice: forty tests, and ratios over planning."""
+    script = scripts("certainty_speed")
+    n_hosts, what, n_tests, *_, ratio = script.row("mesh", script.mesh_problem(5), 2, 1)
+    assert (n_hosts, what, n_tests) == (5, "mesh", 40)
+    assert float(ratio) > 0
+
+
 def test_explaining_is_measured_beside_planning(scripts):
     """Twenty sources, each with a link of its own: as many bends, and ratios over planning."""
     script = scripts("explaining_speed")

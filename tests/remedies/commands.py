@@ -21,6 +21,7 @@ to = "D"
 bandwidth_bytes_per_s = 250_000
 """
 FILES = "host,path,bytes\nS,a,1000000\n"
+SAMPLED = "from,to,time_s,bandwidth_bytes_per_s\nS,D,1700000000,250000\nS,D,1700003600,200000\n"
 PLAN = "plan p.toml -o s.json --force"
 URL = "--url https://{host}/{source}/{path} -o out --force"
 SAMPLES = (
@@ -78,6 +79,11 @@ def with_a_shown_key(line):
 
 
 EXAMPLES = [
+    Example(
+        "give --samples DIR (samples, in Python), a folder of measurements",
+        in_folder("plan p.toml --scenarios 5", p_toml=P),
+        in_folder("plan p.toml --scenarios 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+    ),
     Example(
         "asks for a problem file; say by --destination where all data go",
         in_folder("estimate t.csv --backlog S='1 TB'", t_csv=TESTS),

@@ -19,6 +19,7 @@ from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.sources.web.core.redirects import RedirectRule
 from datacollect.transfer.sources.web.core.urls import Origin
+from datacollect.transfer.store.promises import kept_pulls
 from datacollect.transfer.store.state.state import Missing
 
 AGENT = {"url": "https://127.0.0.1:1", "fingerprint": "sha256:" + "0a" * 32}
@@ -254,6 +255,11 @@ EXAMPLES = [
         "that could be drawn; name the folder of `datacollect pull --into`",
         pulled(PULL, "status . --plot new.png"),
         pulled(PULL, "status into --plot new.png"),
+    ),
+    Example(
+        "no pull has ever begun there; name the folder of `datacollect pull --into`",
+        lambda: kept_pulls("/nowhere"),
+        pulled(PULL, "status into --promises"),
     ),
     Example(
         "{}: {} more, --json lists them: {}",

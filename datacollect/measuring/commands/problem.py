@@ -66,6 +66,14 @@ def problem(
     changes: Annotated[
         bool, typer.Option("--changes", help="Say where bandwidths and routes have changed, too.")
     ] = False,
+    from_pulls: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from-pulls",
+            metavar="DIR",
+            help="Folder of pulls: what they have shown of hosts and links counts, too; repeat it.",
+        ),
+    ] = None,
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -81,10 +89,12 @@ def problem(
     from datacollect.files.toml_tables import toml_of
     from datacollect.measurement.sample_rules import ruled
     from datacollect.measuring.plan.hosts_file import HostsFile
+    from datacollect.measuring.results.pulls_to_problem import with_pulls
     from datacollect.measuring.results.samples_to_problem import problem_of_samples
     from datacollect.measuring.results.unknown import unknown_of
     from datacollect.problem.fields import PROBLEM
     from datacollect.problem.problem import Problem
+    from datacollect.transfer.store.promises import kept_pulls
 
     require_kept(output, samples)
     require_new(output, force=force)
@@ -104,6 +114,8 @@ def problem(
             timezone=timezone,
             start=start_text(start, timezone),
         )
+        for folder in from_pulls or ():
+            found = with_pulls(found, kept_pulls(folder), folder)
         Problem.from_dict(found.tree)
     if output is not None or not as_json:
         write_text(toml_of(PROBLEM, found.tree).rstrip("\n"), output)

@@ -126,6 +126,11 @@ class Pulled:
         What was verified of files of other servers, for each of them that has sent any.
     assumptions : Assumptions or None
         What the plan leans on, of a start with `plan_only`; None where bandwidths are not known.
+    promised_p10_s, promised_p90_s : float or None
+        Between these it was to end in eight of ten cases, from this start; None where bandwidths
+        have no intervals.
+    why : tuple of str
+        Why it took longer than promised, by what it has measured of hosts and links.
     """
 
     complete: bool
@@ -143,6 +148,9 @@ class Pulled:
     to_come: tuple[ToCome, ...] = ()
     with_source: WithSource | None = None
     assumptions: Assumptions | None = None
+    promised_p10_s: float | None = None
+    promised_p90_s: float | None = None
+    why: tuple[str, ...] = ()
 
     @property
     def refetched_bytes(self) -> int:
@@ -216,7 +224,10 @@ class Pulled:
             "bytes": self.n_bytes,
             "files": self.n_files,
             "predicted_makespan_s": self.predicted_makespan_s,
+            "promised_p10_s": self.promised_p10_s,
+            "promised_p90_s": self.promised_p90_s,
             "makespan_s": self.makespan_s,
+            "why": list(self.why),
             "method": self.method,
             "routes": [
                 {

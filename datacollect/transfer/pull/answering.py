@@ -40,6 +40,8 @@ class StartUse:
         By the clock that never jumps.
     predicted_s : float or None
         When the end is expected, from the start on.
+    promised_s : (float, float) or None
+        Between which times in eight of ten cases, where bandwidths have intervals.
     assumptions : Assumptions or None
         What the plan leans on, where no more than a plan was wanted.
     routes, route_sessions : Counter of tuple of str
@@ -52,6 +54,7 @@ class StartUse:
 
     begun_s: float = field(default_factory=time.monotonic)
     predicted_s: float | None = None
+    promised_s: tuple[float, float] | None = None
     assumptions: Assumptions | None = None
     routes: Counter[tuple[str, ...]] = field(default_factory=Counter)
     route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -114,6 +117,8 @@ def answer_of(
         to_come=tuple(_to_come(state)),
         with_source=None if compared is None else _with_source(state, compared),
         assumptions=use.assumptions,
+        promised_p10_s=None if use.promised_s is None else use.promised_s[0],
+        promised_p90_s=None if use.promised_s is None else use.promised_s[1],
     )
 
 

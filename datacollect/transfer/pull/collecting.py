@@ -164,6 +164,7 @@ class Collecting:
         self._by_hours(work)
         if work and (found := self._plan(work, closed_too=True)) and not self._hours:
             self._use.predicted_s = found.predicted_s
+            self._use.promised_s = self._planner.promised_s()
             if found.predicted_s is not None:
                 self._use.assumptions = found.schedule.assumptions
 
@@ -268,7 +269,12 @@ class Collecting:
         is_due = self._use.predicted_s is None or self._n_regroups
         # A plan counts on what is open now: when what closes meanwhile ends it does not know.
         if found.predicted_s is not None and is_due and not self._hours:
-            self._use.predicted_s = time.monotonic() - self._use.begun_s + found.predicted_s
+            so_far_s = time.monotonic() - self._use.begun_s
+            self._use.predicted_s = so_far_s + found.predicted_s
+            between_s = self._planner.promised_s()
+            self._use.promised_s = (
+                None if between_s is None else (so_far_s + between_s[0], so_far_s + between_s[1])
+            )
         self._log.write(
             "planned",
             method=self._method,

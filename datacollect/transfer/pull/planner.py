@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.errors import InfeasibleError
+from datacollect.problem.within_intervals import NINTH, within_intervals
 from datacollect.transfer.pull.open_hours import OpenHours, hosts_with_a_way
 from datacollect.transfer.pull.planning import (
     largest_piece,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from datacollect.methods.execution import Execution
     from datacollect.methods.planning_options import PlanningOptions
+    from datacollect.problem.problem import Problem
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
@@ -66,6 +68,8 @@ class Planner:
         self._says_links = says_links(collection)
         self.hours = OpenHours(collection)
         self.last_resorts: set[str] = set()
+        self._problem: Problem | None = None
+        self._n_piece_bytes = 1
 
     def by_hours(self, work: dict[str, SourceWork], reached: Mapping[str, Reached]) -> ByHours:
         """Part what is to be fetched: what can come now, later, never."""
@@ -144,6 +148,7 @@ class Planner:
             problem = problem_of(
                 self._collection, work, links, rates, resorts, file_links=file_links
             )
+            self._problem, self._n_piece_bytes = problem, largest_piece(work)
             try:
                 return planned(
                     problem,
@@ -163,6 +168,33 @@ class Planner:
                         give_up(host, f"no route leads from it to the destination: {error}")
                         del work[host]
         return None
+
+    def promised_s(self) -> tuple[float, float] | None:
+        """Return p10 and p90 of the last plan, by the intervals of its links; None without any.
+
+        All links are as fast as in one of ten cases, or as slow: those of one evening are slow
+        together. A pull corrects itself, so that it is planned anew for each.
+        """
+        problem = self._problem
+        if problem is None or not problem.bandwidth_intervals:
+            return None
+        found = []
+        for z in (NINTH, -NINTH):
+            changed = within_intervals(problem, z)
+            try:
+                one = planned(
+                    changed,
+                    self._how,
+                    connections=self._collection.limits.connections,
+                    piece_bytes=self._n_piece_bytes,
+                    is_known=True,
+                )
+            except InfeasibleError:
+                return None
+            if one.predicted_s is None:
+                return None
+            found.append(one.predicted_s)
+        return min(found), max(found)
 
     def may_strand(self, work: Iterable[str]) -> dict[str, float]:
         """Return the sources that have links which the file does not name, and were not tried.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.kind import Surroundings
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config.file import Collection
+from datacollect.transfer.pull.held import is_late, shown_by, why_late
 from datacollect.transfer.pull.hosts import Hosts
 from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
@@ -27,6 +29,9 @@ from datacollect.transfer.pull.route_limits import RouteLimits
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import Log
+from datacollect.transfer.store.history import start_of
+from datacollect.transfer.store.promises import KeptPull
+from datacollect.transfer.store.promises import keep as keep_pull
 from datacollect.transfer.store.state.failures import LESS_CONNECTIONS
 from datacollect.transfer.store.store import Store, StoreOptions
 
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
 
 # What a pull takes where addresses are limited: for pieces under way, and threads besides those of
 # connections, for sources, the store, plans.
+LOG_FILE = "log.jsonl"
 BUFFERS_BYTES, OTHER_THREADS = 64 * 2**20, 8
 
 
@@ -156,7 +162,7 @@ def pull(
     store = Store(Path(into), options, is_dry=plan_only)
     gate = Gate()
     try:
-        written = Log(store.folder / STATE_FOLDER / "log.jsonl", log or _unheard)
+        written = Log(store.folder / STATE_FOLDER / LOG_FILE, log or _unheard)
         try:
             limits = RouteLimits(collection)
             sources, network = _sources_of(collection, key, _number(store), limits)
@@ -174,11 +180,45 @@ def pull(
             )
             with marked(IN_PULL):
                 collecting = Collecting(hosts, how, limits.held)
-                return collecting.run(plan_only=plan_only, verify=verify)
+                answer = collecting.run(plan_only=plan_only, verify=verify)
+                if plan_only or not answer.routes:
+                    return answer
+                return _held_to_its_word(answer, store.folder, written, collection, tell)
         finally:
             written.close()
     finally:
         gate.leave_last(store.close)
+
+
+def _held_to_its_word(
+    answer: Pulled,
+    folder: Path,
+    written: Log,
+    collection: Collection,
+    tell: Callable[[str], None],
+) -> Pulled:
+    """Say why a start took longer than promised, and keep what was promised and what came."""
+    history = start_of(folder / STATE_FOLDER / LOG_FILE, written.begins_at)
+    took_s, end = answer.makespan_s, collection.destination
+    if answer.complete and is_late(took_s, answer.predicted_makespan_s, answer.promised_p90_s):
+        answer = replace(answer, why=why_late(history, end))
+    pull = KeptPull(
+        time.time(),
+        answer.method,
+        answer.complete,
+        answer.predicted_makespan_s,
+        answer.promised_p10_s,
+        answer.promised_p90_s,
+        took_s,
+        answer.why,
+        shown_by(history, end),
+    )
+    try:
+        keep_pull(folder, pull)
+    except OSError as error:
+        # All that was to come is there: that it is not written down is no failure of the pull.
+        tell(f"note: what this pull has promised is not kept: {error.strerror}")
+    return answer
 
 
 def _unheard(_: object) -> None:

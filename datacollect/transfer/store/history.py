@@ -186,11 +186,17 @@ def history_of(folder: str | PathLike[str]) -> History:
     return found
 
 
-def _starts(path: Path) -> Iterator[History]:
+def start_of(path: Path, from_byte: int) -> History:
+    """Return the start whose lines begin at a byte of a log, as far as they are whole."""
+    *_, last = _starts(path, from_byte)
+    return last
+
+
+def _starts(path: Path, from_byte: int = 0) -> Iterator[History]:
     """Yield what each start has logged, as far as its lines are whole."""
     history, before = History(), Counter[tuple[str, ...]]()
     last: dict[tuple[str, ...], int] = {}
-    for line in _lines(path):
+    for line in _lines(path, from_byte):
         what, time_s = line.get("what"), float(line.get("s", 0.0))
         if what == "pull begins":
             yield history
@@ -226,9 +232,11 @@ def _take_plan(history: History, line: Mapping[str, Any], time_s: float) -> None
     ]
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path, from_byte: int) -> Iterator[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with path.open("rb") as file:
+            file.seek(from_byte)
+            text = file.read().decode("utf-8", errors="replace")
     except OSError:
         return
     for line in text.splitlines():

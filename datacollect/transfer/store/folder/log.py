@@ -45,6 +45,8 @@ class Log:
             self._file = os.fdopen(fd, "w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise unusable(path, error) from None
+        # Where the lines of this start begin.
+        self.begins_at = os.fstat(fd).st_size
         self._begun_s = time.monotonic()
         self._lock = threading.Lock()
 

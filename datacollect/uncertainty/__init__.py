@@ -1,0 +1,1 @@
+"""Uncertainty of plans: what they take where bandwidths are as measurements have found them."""
