@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -135,11 +135,15 @@ agent: $(VENV)/.installed-agent ## an agent in one file that runs where Python i
 	$(BIN)/python packaging/build.py dist --pyz $(PEX)
 	@echo 'The agent is in $(CURDIR)/dist/datacollect-agent.pyz'
 
+deb: $(VENV)/.installed ## the agent as a Debian package, with its service, in dist
+	$(BIN)/python packaging/build.py dist --deb
+	@echo 'The package is in' dist/datacollect-agent_*.deb
+
 collector: $(VENV)/.installed ## the collector alone, which needs a sixth of the room: a wheel, in dist
 	$(BIN)/python packaging/build.py dist --collector
 	@echo 'The collector is in' dist/datacollect_collector-*.whl
 
-# Where it is tried: PYTHONS='python3.11 python3.12 python3.13'. RELEASE=--ns3: in ns-3, too.
+# Where it is tried: PYTHONS='python3.11 python3.12 python3.13 python3.14'. RELEASE=--ns3: in ns-3, too.
 PYTHONS ?= $(BIN)/python
 RELEASE ?=
 
@@ -215,7 +219,7 @@ $(VENV)/.installed-%: $(SETUP) | $(BIN)/pip
 # The last file that venv writes, so that an interrupted set-up starts again.
 $(BIN)/pip:
 	@found=; \
-	for python in $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11); do \
+	for python in $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11 python3.14); do \
 	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	        found=$$python; break; \
 	    fi; \
