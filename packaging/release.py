@@ -169,7 +169,12 @@ def collected(place: Path, agent: list[str], collector: Path) -> str:
 def serving(command: list[str], place: Path) -> Iterator[dict[str, str]]:
     """Run an agent; yield what it says of itself."""
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, cwd=place, env=of_a_user(place), text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=place,
+        env=of_a_user(place),
+        text=True,
     ) as process:
         assert process.stdout is not None
         try:
