@@ -3,9 +3,9 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
-# Work is stolen, not handed out by file: docs/developing/tests.md says why. Two processes more than processors,
-# since many of the fast tests wait for a time-out, or for another process.
-SPREAD ?= -n logical --dist worksteal
+# Work is stolen, not handed out by file: docs/developing/tests.md says why. More processes than processors, since
+# many tests wait for a time-out, or for another process; of the slow ones fewer, whose programs need processors.
+SPREAD ?= -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --dist worksteal
 FAST_SPREAD ?= -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2))) --dist worksteal
 
 VENV := .venv
@@ -86,8 +86,8 @@ test-terminals: $(VENV)/.installed-test ## run the command line's tests once mor
 	    $(BIN)/python -m pytest $(FAST_SPREAD) $(PYTEST_ARGS) tests/commands \
 	    tests/bistro/commands tests/measuring/commands
 
-test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of their random cases
-	DATACOLLECT_TEST_PROFILE=few $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
+test-slow: $(VENV)/.installed-test ## run the slow tests only, few of their random cases
+	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
 
 test-all: $(VENV)/.installed-test ## run all tests, slow ones with all their random cases
 	DATACOLLECT_TEST_PROFILE=unhurried $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m ''

@@ -107,7 +107,8 @@ def try_all(folder: Path, place: Path) -> None:
 
 def make_debian(root: Path) -> None:
     """Write a Debian as small as the image that the Containerfile begins with."""
-    ran("mmdebstrap", "--quiet", "--variant=minbase", "--include=ca-certificates", SUITE, root)
+    small = ("--variant=minbase", "--include=ca-certificates")
+    ran("mmdebstrap", "--quiet", *small, '--aptopt=Acquire::Retries "3"', SUITE, root)
     # Where packages of Python come from, as on this machine.
     settings = {"index-url": os.environ.get("PIP_INDEX_URL")}
     if certificates := os.environ.get("PIP_CERT"):
