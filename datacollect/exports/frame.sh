@@ -54,7 +54,7 @@ pass() {
         pids="$pids $!"
     done
     for pid in $pids; do wait "$pid" || failed=1; done
-    settled=${!-}
+    settled=${!-} pids=
     # Where files are to be complete, they tell: one lane may have fetched what another waited for.
     [ "$partial" = . ] || failed=0
     files || failed=1

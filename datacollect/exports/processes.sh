@@ -11,7 +11,8 @@ settle() {
 is_stopped() { [ -e .datacollect/over ]; }
 # end PID...: ends these, and what has begun last; waits for all
 end() {
-    [ "${!-}" = "$settled" ] || kill "$@" "$!"
+    [ "${!-}" = "$settled" ] || set -- "$@" "$!"
+    [ "$#" -eq 0 ] || kill "$@"
     wait
 } 2>/dev/null
 pause() {

@@ -138,7 +138,7 @@ tell_now_and_then() {
 $(LC_ALL=C awk -v s="$say_s" 'BEGIN { n = s > 1 ? int(s + 0.999) : 1; print n, s / n }')
 END
     judged='' named='' looked=0
-    while pause "$look_s" && kill -0 "$$" 2>/dev/null; do
+    while pause "$look_s" && ! is_stopped && kill -0 "$$" 2>/dev/null; do
         who_is_silent
         who_lacks
         looked=$((looked + 1))

@@ -262,20 +262,30 @@ INSTANTS = {
             while :; do sleep 0.02; done
         fi""",
     "a lane has begun, and cannot hear yet": """
-        if [ "$BASH_COMMAND" = "trap stop TERM" ]; then
+        if [ "$BASH_COMMAND" = "trap stop TERM" ] && mkdir .datacollect/first 2>&-; then
             heard="" && trap heard=yes TERM && kill -INT "$$"
             until [ "$heard" ]; do sleep 0.02; done
+        fi""",
+    "who tells how far it is has begun, and cannot hear yet": """
+        if [[ $BASH_COMMAND == "trap "*"end; exit"*" TERM" ]]; then
+            heard="" && trap heard=yes TERM && kill -INT "$$"
+            until [ "$heard" ]; do sleep 0.02; done
+        fi""",
+    "all lanes have ended, and files are judged": """
+        if [ "$BASHPID" = "$$" ] && [ "$BASH_COMMAND" = files ] && [ -z "$seen" ]; then
+            seen=yes; kill -INT "$$"
         fi""",
 }
 
 
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_nothing_outlives_a_script_whenever_it_is_interrupted(files, monkeypatch, instant):
-    """What did would hold its output, until the server gives more: it never does."""
-    problem = problem_of_files()
+    """What did would hold its output: the server stops midway, where lanes are not to end."""
+    valve = Valve(is_open="lanes have ended" in instant)
+    problem = problem_of_files(4_000_000.0)
     (files / "instant.sh").write_text(f"set -T\nseen=\ntrap '{INSTANTS[instant]}' DEBUG\n")
     monkeypatch.setenv("BASH_ENV", str(files / "instant.sh"))
-    with serving(files, valve=Valve()) as url:
+    with serving(files, valve=valve) as url:
         exported(files, problem, dc.direct(problem), "curl", url)
         code, said = ended(start(files, "D", "into", shell="bash"))
     assert (code, said) == (130, "D: interrupted; the same command goes on\n")

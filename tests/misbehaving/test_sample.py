@@ -61,6 +61,20 @@ def test_some_of_all_behaviours_in_one_pull():
 
 
 @pytest.mark.slow
+def test_sources_that_are_late_keep_nobody_waiting_without_end():
+    """Each ends rounds, in which the others are waited for anew."""
+    known = Known(n_bytes=True, sha256=True)
+    behaviours = (
+        *(Behaviour(body="pointer", timing=word) for word in ("late", "stall")),
+        Behaviour(body="page", names="half", timing="late"),
+        Behaviour(content_range="total 0", length="too large", body="error XML"),
+    )
+    cases = [Case(behaviour, known, n) for n, behaviour in enumerate(behaviours)]
+    results = carry_out(PULL, Starts.BAD, cases)
+    assert not bad_ones(results)
+
+
+@pytest.mark.slow
 def test_what_was_verified_stays_where_one_answer_comes_for_all():
     cases = [Case(page, Known(), n) for n, page in enumerate(PAGES)]
     results = carry_out(PULL, Starts.GOOD_BAD, cases)

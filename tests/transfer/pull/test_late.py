@@ -182,6 +182,47 @@ def test_a_wait_that_a_new_plan_cuts_off_is_no_silence():
     assert silence.silent_s - silence.pause_s == pytest.approx(0.0, abs=0.5)
 
 
+def rounds_that_others_end(world, n_pieces, *, most=40):
+    """Return the last core, and how long all rounds took that another source ends after 3.5 s."""
+    took_s, remains = 0.0, Remains()
+    for _ in range(most):
+        core = core_of(LINK, {"S": n_pieces}, connections=1, before=remains)
+        core.todo.pieces["S"] = set(remains.needed("S", range(n_pieces)))
+        took_s += world.run(core, until_s=0.5)
+        core.handle(RegroupAsked(0.5))
+        core.handle(CollectorTicked(3.5, dict.fromkeys(world.sessions, 0)))
+        took_s += 3.0
+        core.leave(remains)
+        if core.todo.given_up or not core.todo.pieces["S"]:
+            return core, took_s
+    raise AssertionError(f"{most} rounds")
+
+
+def test_a_source_is_not_waited_for_without_end_because_others_end_each_round():
+    """Of each wait that is cut off nothing counts, until that is as long as patience itself."""
+    core, took_s = rounds_that_others_end(World({("S", "D"): 5 * MB}, silent={("S", 0)}), 1)
+    assert core.todo.given_up.keys() == {"S"}
+    assert 60.0 < took_s < 60.0 + 60.0 + 3.5 + 1.0
+
+
+def test_answers_that_are_no_good_count_through_all_rounds():
+    """Two come in each round: the sixth is the last."""
+    verdicts = {("S", 0): [Verdict.CORRUPT] * 100}
+    core, _ = rounds_that_others_end(World({("S", "D"): 5 * MB}, verdicts=verdicts), 1, most=6)
+    assert core.todo.refused == {"S": {0}}
+    assert len(verdicts[("S", 0)]) == 100 - 6
+
+
+def test_what_is_known_of_a_source_outlasts_a_round_without_it():
+    remains = Remains()
+    of_s, of_r = Todo({}), Todo({})
+    remains.note(of_s, Patience(["S"], 60.0).silences(50.0))
+    remains.note(of_r, Patience(["R"], 60.0).silences(5.0))
+    assert {name: each.silent_s for name, each in remains.silences.items()} == {"S": 50.0, "R": 5.0}
+    remains.listed("S")
+    assert remains.silences.keys() == {"R"}
+
+
 def test_where_patience_is_short_another_file_is_tried_before_it_is_over():
     world = World({("S", "D"): 5 * MB}, silent={("S", 0)})
     core = core_of(LINK, {"S": 2}, connections=1, patience_s=6.0)

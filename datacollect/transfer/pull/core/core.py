@@ -117,7 +117,7 @@ class CollectorCore:
     ) -> None:
         before = before or Remains()
         self.work = dict(work)
-        self.todo = Todo(self.work, before.late)
+        self.todo = Todo(self.work, before)
         self.under_way = UnderWay(in_flight_bytes)
         self.route_bytes: Counter[tuple[str, ...]] = Counter()
         self.route_sessions: Counter[tuple[str, ...]] = Counter()

@@ -139,8 +139,12 @@ class Patience:
         self._pause_s[source] = max(wait_s, self._pause_s[source])
 
     def cut_off(self, source: str, waited_s: float) -> None:
-        """We have ended a wait for a source ourselves, before it was over: it is no silence."""
-        self._pause_s[source] += waited_s
+        """We have ended a wait for a source ourselves, before it was over: it is no silence.
+
+        With all its pauses that is the patience at most: others that end each round soon would
+        else let it be silent for ever.
+        """
+        self._pause_s[source] = min(self._pause_s[source] + waited_s, self._patience_s)
 
     def excuse(self, source: str) -> None:
         """A file is silent for the first time: its source is not to blame, if it proves so."""

@@ -65,8 +65,8 @@ class Todo:
     Parameters
     ----------
     work : mapping of str to SourceWork
-    late : mapping of str to set of int
-        Pieces of files that were late in this start before.
+    before : Remains, optional
+        What the rounds before have left: late files, and answers that were no good.
 
     Attributes
     ----------
@@ -80,18 +80,19 @@ class Todo:
         What cannot be had in this start.
     given_up : dict of str to str
         Sources from which nothing more can be had, and why.
+    tries : dict of str to Counter of int
+        How often the answer for a piece was no good, in this start.
     """
 
-    def __init__(
-        self, work: Mapping[str, SourceWork], late: Mapping[str, set[int]] | None = None
-    ) -> None:
+    def __init__(self, work: Mapping[str, SourceWork], before: Remains | None = None) -> None:
+        before = before or Remains()
         self._work = work
         self.pieces = {source: set(each.needed) for source, each in work.items()}
-        self.late = {source: set((late or {}).get(source, ())) for source in work}
+        self.late = {source: set(before.late.get(source, ())) for source in work}
+        self.tries = {source: Counter(before.tries.get(source, ())) for source in work}
         self.put_off: dict[str, set[int]] = {source: set() for source in work}
         self.refused: dict[str, set[int]] = {source: set() for source in work}
         self.given_up: dict[str, str] = {}
-        self._tries: Counter[tuple[str, int]] = Counter()
         self._came: deque[tuple[float, str, int]] = deque()
 
     @property
@@ -123,7 +124,7 @@ class Todo:
         """A piece is there: its files are not late."""
         self.pieces[source].discard(piece)
         self.put_off[source].discard(piece)
-        self._tries.pop((source, piece), None)
+        self.tries[source].pop(piece, None)
         self._came.append((now_s, source, piece))
         self._forget(now_s)
 
@@ -134,12 +135,12 @@ class Todo:
         self.refused[source] |= pieces
 
     def count_failed(self, source: str, piece: int, *, counts: bool) -> bool:
-        """Count a failed answer for a piece; return whether too many have failed.
+        """Count a failed answer for a piece; return whether too many have failed in this start.
 
         Where a source itself counts how often it is asked again it does not count here.
         """
-        self._tries[source, piece] += counts
-        return self._tries[source, piece] > MOST_TRIES
+        self.tries[source][piece] += counts
+        return self.tries[source][piece] > MOST_TRIES
 
     def is_newly_late(self, source: str, piece: int, now_s: float) -> bool:
         """Nothing comes of a piece: put its files off, unless they are all that is left.
@@ -180,23 +181,29 @@ class Remains:
         Pieces that cannot be had. Of what came parts may be lost, so that it is needed once more.
     late : dict of str to set of int
         Pieces of files of which nothing came when it was their turn.
+    tries : dict of str to Counter of int
+        How often the answer for a piece was no good: rounds that others end begin no new count.
     """
 
     silences: dict[str, Silence] = field(default_factory=dict)
     refused: dict[str, set[int]] = field(default_factory=dict)
     late: dict[str, set[int]] = field(default_factory=dict)
+    tries: dict[str, Counter[int]] = field(default_factory=dict)
 
     def note(self, todo: Todo, silences: dict[str, Silence]) -> None:
         """A round has ended."""
-        self.silences = silences
+        self.silences |= silences
         for name, pieces in todo.refused.items():
             self.refused.setdefault(name, set()).update(pieces)
         self.late |= todo.late
+        self.tries |= todo.tries
 
     def listed(self, source: str) -> None:
         """A source is listed, maybe again: its pieces are others."""
+        self.silences.pop(source, None)
         self.refused.pop(source, None)
         self.late.pop(source, None)
+        self.tries.pop(source, None)
 
     def needed(self, source: str, needed: Iterable[int]) -> frozenset[int]:
         """Return which of its pieces are to be fetched; refused ones are not any more."""
