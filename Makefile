@@ -3,9 +3,9 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
-# Work is stolen, not handed out by file: docs/developing/tests.md says why. Two processes more than processors,
-# since many of the fast tests wait for a time-out, or for another process.
-SPREAD ?= -n logical --dist worksteal
+# Work is stolen, not handed out by file: docs/developing/tests.md says why. More processes than processors, since
+# many tests wait for a time-out, or for another process; of the slow ones fewer, whose programs need processors.
+SPREAD ?= -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --dist worksteal
 FAST_SPREAD ?= -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2))) --dist worksteal
 
 VENV := .venv
@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events misbehaving explore mutants agent collector release lint format types docs bench study clean
+.PHONY: help venv demo timestamp-demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults attacked-events misbehaving explore mutants agent deb collector release lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -91,8 +91,8 @@ test-terminals: $(VENV)/.installed-test ## run the command line's tests once mor
 	    $(BIN)/python -m pytest $(FAST_SPREAD) $(PYTEST_ARGS) tests/commands \
 	    tests/bistro/commands tests/measuring/commands
 
-test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of their random cases
-	DATACOLLECT_TEST_PROFILE=few $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
+test-slow: $(VENV)/.installed-test ## run the slow tests only, few of their random cases
+	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
 
 test-all: $(VENV)/.installed-test ## run all tests, slow ones with all their random cases
 	DATACOLLECT_TEST_PROFILE=unhurried $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m ''
@@ -143,11 +143,15 @@ agent: $(VENV)/.installed-agent ## an agent in one file that runs where Python i
 	$(BIN)/python packaging/build.py dist --pyz $(PEX)
 	@echo 'The agent is in $(CURDIR)/dist/datacollect-agent.pyz'
 
+deb: $(VENV)/.installed ## the agent as a Debian package, with its service, in dist
+	$(BIN)/python packaging/build.py dist --deb
+	@echo 'The package is in' dist/datacollect-agent_*.deb
+
 collector: $(VENV)/.installed ## the collector alone, which needs a sixth of the room: a wheel, in dist
 	$(BIN)/python packaging/build.py dist --collector
 	@echo 'The collector is in' dist/datacollect_collector-*.whl
 
-# Where it is tried: PYTHONS='python3.11 python3.12 python3.13'. RELEASE=--ns3: in ns-3, too.
+# Where it is tried: PYTHONS='python3.11 python3.12 python3.13 python3.14'. RELEASE=--ns3: in ns-3, too.
 PYTHONS ?= $(BIN)/python
 RELEASE ?=
 
@@ -224,7 +228,7 @@ $(VENV)/.installed-%: $(SETUP) | $(BIN)/pip
 # The last file that venv writes, so that an interrupted set-up starts again.
 $(BIN)/pip:
 	@found=; \
-	for python in $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11); do \
+	for python in $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11 python3.14); do \
 	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	        found=$$python; break; \
 	    fi; \

@@ -12,7 +12,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from datacollect.commands.agent_work import init_agent, new_key, serve, show_key
+from datacollect.commands.agent_work import check_agent, init_agent, new_key, serve, show_key
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.streams import emit, note
 from datacollect.leaving import leave_with
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.handlers import Started
 
 PROGRAM = "datacollect-agent"
-COMMANDS = ("run", "init", "keys")
+COMMANDS = ("run", "check", "init", "keys")
 
 
 def main() -> NoReturn:
@@ -63,6 +63,9 @@ def _parser() -> _Parser:
     run_parser = commands.add_parser("run", help="serve a host's folder, relay for others")
     run_parser.add_argument("agent", metavar="AGENT", help="file of the agent, TOML")
     run_parser.set_defaults(act=_run)
+    check = commands.add_parser("check", help="ask the running agent of a file who it is")
+    check.add_argument("agent", metavar="AGENT", help="file of the agent, TOML")
+    check.set_defaults(act=lambda given: check_agent(given.agent, as_json=given.json))
     init = commands.add_parser("init", help="write an agent's file and print what introduces it")
     _add_init(init)
     keys = commands.add_parser("keys", help="make and show keys that sign tickets")
@@ -73,7 +76,7 @@ def _parser() -> _Parser:
     show.set_defaults(act=lambda given: show_key(given.file, as_json=given.json))
     for each in (new, show):
         each.add_argument("file", metavar="FILE", help="file of the private key")
-    for each in (run_parser, init, new, show):
+    for each in (run_parser, check, init, new, show):
         each.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 

@@ -1,11 +1,13 @@
 """Build the distributions that need less: ``datacollect-agent`` and ``datacollect-collector``.
 
-    python packaging/build.py FOLDER [--collector | --pyz [PEX'S OPTIONS]]
+    python packaging/build.py FOLDER [--collector | --deb | --pyz [PEX'S OPTIONS]]
 
 For a host's agent it writes ``FOLDER/datacollect_agent-VERSION-py3-none-any.whl`` and, by pex,
 ``FOLDER/datacollect-agent.pyz``, in which all that it needs lies too. The wheel holds the program's
 module and all that it imports, found by reading the sources, so that nobody keeps a list. What it
 is called, its version and the versions of what it needs are those of `setup.cfg`.
+
+With ``--deb`` it writes the agent's Debian package, too: see `debian.py` beside this file.
 
 With ``--collector`` it writes the wheel ``datacollect_collector-…`` instead: all of the package,
 which asks for what a pull needs alone. Whatever needs more is an extra, and says so when called.
@@ -24,6 +26,10 @@ import tempfile
 from configparser import ConfigParser
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from debian import build_deb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,6 +230,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where they are written")
     parser.add_argument("--pyz", nargs=argparse.REMAINDER, metavar="OPTION", help="options of pex")
     parser.add_argument("--collector", action="store_true", help="the collector's wheel instead")
+    parser.add_argument("--deb", action="store_true", help="the agent's Debian package, too")
     given = parser.parse_args()
     if given.collector:
         build_wheel(given.folder.resolve(), stage_collector)
@@ -231,6 +238,8 @@ def main() -> None:
     wheel = build_wheel(given.folder.resolve())
     if given.pyz is not None:
         build_pyz(wheel, given.pyz)
+    if given.deb:
+        build_deb(wheel)
 
 
 if __name__ == "__main__":

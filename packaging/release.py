@@ -3,10 +3,12 @@
     python packaging/release.py FOLDER [--python PYTHON ...] [--ns3]
 
 It writes the source distribution, the wheels of the package, of the agent and of the collector
-alone, the agent in one file, and ``SHA256SUMS`` of all, into an empty folder. Then, for each
-Python, in environments of its own with an empty home: the wheel plans and judges the shipped
-example; the collector's wheel collects a file from the agent's one file, and its bytes are
-compared. With ``--ns3`` the wheel simulates the example in ns-3, too.
+alone, the agent in one file and, where dpkg-deb is, as a Debian package, and ``SHA256SUMS`` of all,
+into an empty folder. Then, for each Python, in environments of its own with an empty home: the
+wheel plans and judges the shipped example, as pipx installs it and as uvx runs it; the collector's
+wheel collects a file from the agent's one file, and its bytes are compared. With ``--ns3`` the
+wheel simulates the example in ns-3, too. At last the Debian package and the container's steps are
+tried: see `throwaway.py` beside this file.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from build import REPOSITORY, build_pyz, build_wheel, stage_collector
+from debian import build_deb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,11 +65,31 @@ def main() -> None:
         raise SystemExit(f"what is released is what is committed; commit or remove:\n{changed}")
     pythons = [program(name) for name in given.python]
     build_all(folder)
-    for python in pythons:
-        version = said([python, "--version"], folder).split()[-1]
-        for what in try_out(folder, python, ns3=given.ns3):
-            sys.stdout.write(f"Python {version}: {what}\n")
-            sys.stdout.flush()
+    with throwaway(folder):
+        for python in pythons:
+            version = said([python, "--version"], folder).split()[-1]
+            for what in try_out(folder, python, ns3=given.ns3):
+                tell(f"Python {version}: {what}")
+
+
+@contextmanager
+def throwaway(folder: Path) -> Iterator[None]:
+    """Have the Debian package and the container's steps tried, at the same time as all else."""
+    if not any(folder.glob("*.deb")):
+        tell("skipped: containers and the Debian package: there is no dpkg-deb")
+        yield
+        return
+    command = [sys.executable, str(REPOSITORY / "packaging" / "throwaway.py"), str(folder)]
+    with subprocess.Popen(command) as process:
+        yield
+    if process.returncode:
+        raise SystemExit(process.returncode)
+
+
+def tell(what: str) -> None:
+    """Say a line at once."""
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
 
 
 def program(name: str) -> str:
@@ -86,7 +109,10 @@ def build_all(folder: Path) -> None:
     )
     if done.returncode:
         raise SystemExit(done.stdout)
-    build_pyz(build_wheel(folder), [])
+    wheel = build_wheel(folder)
+    build_pyz(wheel, [])
+    if shutil.which("dpkg-deb"):
+        build_deb(wheel)
     build_wheel(folder, stage_collector)
     (folder / SUMS).write_text("".join(f"{line}\n" for line in sums(folder)))
 
@@ -102,11 +128,12 @@ def try_out(folder: Path, python: str, *, ns3: bool) -> Iterator[str]:
     """Yield what has worked with a Python; raise where something has not."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        whole = installed(place / "whole", python, only(folder, "datacollect-*.whl"), "ns3" * ns3)
+        wheel = only(folder, "datacollect-*.whl")
+        whole = by_pipx(place / "pipx", python, wheel, "ns3" * ns3)
         said([whole, "example", "alps"], place)
         found = json.loads(said([whole, "compare", "alps.toml", "--json"], place))
         said([whole, "plan", "alps.toml", "--method", "coordinated", "-o", "plan.json"], place)
-        said([whole, "check", "alps.toml", "plan.json"], place)
+        said([*by_uvx(python, wheel), "check", "alps.toml", "plan.json"], place, packages=True)
         yield f"planned for {found['methods']['coordinated']['makespan_s']:.0f} s"
         if ns3:
             (place / "scenario.toml").write_text(SCENARIO)
@@ -142,7 +169,12 @@ def collected(place: Path, agent: list[str], collector: Path) -> str:
 def serving(command: list[str], place: Path) -> Iterator[dict[str, str]]:
     """Run an agent; yield what it says of itself."""
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, cwd=place, env=of_a_user(place), text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=place,
+        env=of_a_user(place),
+        text=True,
     ) as process:
         assert process.stdout is not None
         try:
@@ -161,17 +193,42 @@ def installed(environment: Path, python: str, wheel: Path, extra: str) -> Path:
     return environment / "bin/datacollect"
 
 
+def by_pipx(home: Path, python: str, wheel: Path, extra: str) -> Path:
+    """Have pipx install a wheel into a home of its own; return its program."""
+    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+    homes = {"PIPX_HOME": str(home), "PIPX_BIN_DIR": str(home / "bin")}
+    pipx = [sys.executable, "-m", "pipx", "install", "--quiet", "--python", python, wanted]
+    subprocess.run(pipx, check=True, env=os.environ | homes, stdout=subprocess.DEVNULL)
+    return home / "bin/datacollect"
+
+
+def by_uvx(python: str, wheel: Path) -> list[str]:
+    """Return the command that runs a wheel's program, and installs it nowhere."""
+    tools = [sys.executable, "-m", "uv", "tool", "run"]  # which is uvx
+    return [*tools, "--quiet", "--python", python, "--from", str(wheel), "datacollect"]
+
+
+def packages_of_uv() -> dict[str, str]:
+    """Return where uv gets packages from: where pip does."""
+    names = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_CERT": "SSL_CERT_FILE"}
+    return {name: os.environ[of_pip] for of_pip, name in names.items() if of_pip in os.environ}
+
+
 def only(folder: Path, pattern: str) -> Path:
     """Return the one file of a folder that fits."""
     (path,) = folder.glob(pattern)
     return path
 
 
-def said(command: list[str | Path], place: Path) -> str:
-    """Run a command in a folder; return what it says, or end with what it complains of."""
+def said(command: list[str | Path], place: Path, *, packages: bool = False) -> str:
+    """Run a command in a folder; return what it says, or end with what it complains of.
+
+    With `packages` it gets packages from where this user has them.
+    """
     words = [str(word) for word in command]
+    environment = os.environ | packages_of_uv() if packages else of_a_user(place)
     done = subprocess.run(
-        words, check=False, capture_output=True, cwd=place, env=of_a_user(place), text=True
+        words, check=False, capture_output=True, cwd=place, env=environment, text=True
     )
     if done.returncode:
         raise SystemExit(f"{shlex.join(words)}: exit {done.returncode}\n{done.stderr}")

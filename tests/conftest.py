@@ -91,12 +91,11 @@ EVERYWHERE = {
     "database": None,
 }
 settings.register_profile("unhurried", **EVERYWHERE)
-# A quarter of the random cases, of slow tests too (`instances.how_many`), for `make test-slow`. The
-# fewest are for `make test`, where a test names no number; `make test-all` takes all.
-settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=25)
-settings.register_profile("fewest", parent=settings.get_profile("unhurried"), max_examples=15)
+# Of 100 random cases 15, where a test names no number; of slow tests too (`instances.how_many`).
+# `make test-all` takes all.
+settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=15)
 settings.register_profile("exploring", **EVERYWHERE | {"derandomize": False, "max_examples": 50})
-settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "fewest"))
+settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "few"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""The agent alone: a wheel in an environment of its own, one file, a service; files arrive."""
+"""The agent alone: a wheel in an environment of its own, a service; files arrive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import venv
-from configparser import ConfigParser
 from contextlib import contextmanager
 
 import pytest
@@ -100,21 +99,11 @@ def test_its_wheel_needs_three_packages():
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """An environment with pex, in which the wheel and the file were built, and both of them."""
+def wheel(tmp_path_factory):
+    """Built by the environment that runs the tests; the one file is tried by `make release`."""
     folder = tmp_path_factory.mktemp("agent")
-    venv.create(folder / "tools", with_pip=True)
-    python = folder / "tools" / "bin" / "python"
-    output_of(python, "-m", "pip", "install", "--quiet", required_pex())
-    output_of(python, PACKAGING / "build.py", folder / "dist", "--pyz")
-    wheel, file = sorted((folder / "dist").iterdir(), key=lambda path: path.suffix == ".pyz")
-    return python, wheel, file
-
-
-def required_pex():
-    config = ConfigParser()
-    config.read(REPOSITORY / "setup.cfg", encoding="utf-8")
-    return config["options.extras_require"]["agent"].strip()
+    output_of(sys.executable, PACKAGING / "build.py", folder)
+    return next(folder.iterdir())
 
 
 @contextmanager
@@ -178,11 +167,10 @@ def require_refused_uploads(folder, program):
 
 
 @pytest.mark.slow
-def test_the_wheel_alone_serves_and_is_small(built, tmp_path):
-    tools, wheel, _ = built
+def test_the_wheel_alone_serves_and_is_small(wheel, tmp_path):
     alone = tmp_path / "alone"
     venv.create(alone, with_pip=False)
-    pip = [tools, "-m", "pip", "--python", alone / "bin" / "python"]
+    pip = [sys.executable, "-m", "pip", "--python", alone / "bin" / "python"]
     output_of(*pip, "install", "--quiet", "--no-compile", wheel)
     listed = json.loads(output_of(*pip, "list", "--format", "json"))
     assert {each["name"].replace("_", "-") for each in listed} == PACKAGES
@@ -191,13 +179,6 @@ def test_the_wheel_alone_serves_and_is_small(built, tmp_path):
     with serving(tmp_path, alone / "bin" / "datacollect-agent") as line:
         require_all_arrives(tmp_path, line)
     require_refused_uploads(tmp_path, alone / "bin" / "datacollect-agent")
-
-
-@pytest.mark.slow
-def test_one_file_serves(built, tmp_path):
-    tools, _, file = built
-    with serving(tmp_path, tools, file) as line:
-        require_all_arrives(tmp_path, line)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ OTHER_KEYS = {
 
 # What documents show and nobody runs: `console` blocks are run by `test_docs_examples`.
 SHOWN = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-OF_OURS = re.compile(r"""(?<![\w/.-])datacollect ((?:'[^']*'|"[^"]*"|[^#|;&>\n'"])*)""")
+# The user of the agent's service has the same name as the command: `sudo -u datacollect COMMAND`.
+OF_OURS = re.compile(r"""(?<![\w/.-])(?<!-u )datacollect ((?:'[^']*'|"[^"]*"|[^#|;&>\n'"])*)""")
 
 
 def test_every_command_that_documents_show_has_its_options():

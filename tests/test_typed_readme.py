@@ -12,6 +12,7 @@ import pytest
 from conftest import NO_MYPY
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+README = REPOSITORY / "README.md"
 
 
 # Arguments may be texts, beside numbers; attributes are numbers.
@@ -35,39 +36,46 @@ at_s: float = dc.Progress("2 h").at_s
 """
 
 
-@pytest.mark.slow
-def test_texts_with_units_pass_strict_mypy(tmp_path):
-    assert refusals(TEXTS, tmp_path) == []
-    assert len(refusals('import datacollect as dc\ndc.Held("D", "S", 0.5, [])\n', tmp_path)) == 2
+# Half a byte, no sequence of hosts.
+REFUSED = """
+import datacollect as dc
+
+dc.Held("D", "S", 0.5, [])
+"""
 
 
 @pytest.mark.slow
-def test_the_readme_passes_strict_mypy(tmp_path):
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+def test_the_readme_and_texts_with_units_pass_strict_mypy(tmp_path):
     lines = []
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+    for block in re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL):
         if ">>>" in block:
             lines += re.findall(r"^(?:>>>|\.\.\.) (.*)$", block, re.MULTILINE)
         else:
             lines += block.splitlines()
     assert any("bottleneck.text" in line for line in lines)
-    assert refusals("\n".join(lines) + "\n", tmp_path) == []
+    texts = {"readme": "\n".join(lines) + "\n", "texts": TEXTS, "refused": REFUSED}
+    found = refusals(texts, tmp_path)
+    assert {name: len(found[name]) for name in texts} == {"readme": 0, "texts": 0, "refused": 2}
 
 
-def refusals(text, folder):
-    """Return what strict mypy says of a text in Python."""
+def refusals(texts, folder):
+    """Return what strict mypy says of texts in Python, by name; it is started once."""
     pytest.importorskip("mypy", reason=NO_MYPY)
-    (folder / "typed.py").write_text(text, encoding="utf-8")
+    paths = {name: folder / f"{name}.py" for name in texts}
+    for name, path in paths.items():
+        path.write_text(texts[name], encoding="utf-8")
     # The same settings as `make types`, which are strict: its cache serves.
     command = [sys.executable, "-m", "mypy", "--strict", f"--config-file={REPOSITORY}/setup.cfg"]
     done = subprocess.run(
-        [*command, str(folder / "typed.py")],
+        [*command, *map(str, paths.values())],
         check=False,
         capture_output=True,
         text=True,
         cwd=REPOSITORY,
         env=os.environ | {"MYPYPATH": str(REPOSITORY)},
     )
-    found = [line for line in done.stdout.splitlines() if ": error: " in line]
-    assert done.returncode == bool(found), done.stdout + done.stderr
+    said = [line for line in done.stdout.splitlines() if ": error: " in line]
+    found = {name: [line for line in said if f"{name}.py:" in line] for name in paths}
+    assert sum(map(len, found.values())) == len(said), done.stdout
+    assert done.returncode == bool(said), done.stdout + done.stderr
     return found

@@ -1,4 +1,4 @@
-"""The commands ``datacollect agent AGENT`` and ``datacollect agent init``."""
+"""The commands ``datacollect agent AGENT``, ``agent init`` and ``agent check``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datacollect.commands.agent_work import init_agent, serve
+from datacollect.commands.agent_work import check_agent, init_agent, serve
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Address, AgentFile, Collectors, Force, Json, Listen
 
@@ -42,6 +42,18 @@ def run(
     operators on SIGHUP.
     """
     serve(agent_file, as_json=as_json)
+
+
+@agent.command(cls=Command)
+def check(
+    agent_file: Annotated[str, typer.Argument(metavar="AGENT", help="File of the agent, TOML.")],
+    as_json: Json = False,
+) -> None:
+    """Ask the running agent of a file who it is; exit 3 if nobody answers, or another.
+
+    On the agent's host: for monitoring, and for containers.
+    """
+    check_agent(agent_file, as_json=as_json)
 
 
 @agent.command(cls=Command)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.commands.streams import emit, emit_json, note
-from datacollect.errors import ProblemError
-from datacollect.files.kinds import shown
+from datacollect.errors import IdentityError, ProblemError
+from datacollect.files.kinds import shown, wrong
+from datacollect.net.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
     # What is said of a public key, by name.
     FactsOfKey = Callable[[str], dict[str, str]]
+
+# How long a check may take, from the first packet to the last byte.
+CHECK_S = 10.0
+# What listens on all addresses of a host is asked at these.
+LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def serve(agent_file: str, *, as_json: bool, handlers: Sequence[AgentHandlers] = ()) -> None:
@@ -69,6 +75,56 @@ def _serve(
             emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
 
     run_agent(running, ready)
+
+
+def check_agent(agent_file: str, *, as_json: bool) -> None:
+    """Ask the running agent of a file who it is; nobody needs a ticket for that.
+
+    Raises
+    ------
+    TransferError
+        Nobody answers where it listens, or somebody else.
+    ProblemError
+        Nobody can say where it listens, or it was never started.
+    """
+    from datacollect.net.names import host_port_text
+    from datacollect.net.tls import client_context, fingerprint_of_file
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.sources.agent.session import connect
+
+    config = AgentConfig.from_file(agent_file)
+    host, port = config.listen
+    if port == 0:
+        place = host_port_text(host, port)
+        raise wrong("listen", "must name a port", place, "port 0 is another one at each start")
+    if not config.certificate.is_file():
+        raise ProblemError(
+            f"{config.certificate.name}: no such file; start the agent, which makes it"
+        )
+    address = (LOOPBACK.get(host, host), port)
+    fingerprint = fingerprint_of_file(config.certificate)
+    deadline = Deadline(CHECK_S)
+    with connect(
+        [],
+        config.name,
+        address,
+        client_context(),
+        fingerprint,
+        timeout_s=CHECK_S,
+        deadline=deadline,
+    ) as session:
+        facts = session.agent(deadline)
+    if facts.name != config.name:
+        raise IdentityError(
+            f"agent {shown(config.name)} calls itself {shown(facts.name)}: restart it, so that it "
+            f"reads {shown(agent_file)} again"
+        )
+    url = f"https://{host_port_text(*address)}"
+    if as_json:
+        told = {"serves": facts.serves, "relays_to": facts.relays_to, "version": facts.version}
+        emit_json({"name": facts.name, "url": url, **told})
+    else:
+        emit(f"{facts.name} answers at {url}")
 
 
 def init_agent(

@@ -168,14 +168,6 @@ def test_what_is_found_lost_after_a_round_is_fetched_in_the_same_start(tmp_path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["cp", "tar"])
-def test_a_copy_of_a_pull_at_work_goes_on(tmp_path, how):
-    if shutil.which(COPIES[how][0]) is None:
-        pytest.skip(f"{COPIES[how][0]} is not installed")
-    copied_and_killed(tmp_path, 1, how)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("how", COPIES)
 def test_copies_at_random_instants_go_on(tmp_path, how):
     if shutil.which(COPIES[how][0]) is None:
