@@ -81,7 +81,8 @@ def by_the_command():
         {"url": f"https://{name}.example", "certificate": certificate_pem(name)} for name in "ab"
     ]
     data = event_bytes(authorities=rows)
-    commitment = replace(WITH_TOKEN.commitment, event=read_event(data).id)
+    # Without a log of verdicts its entries have no marks.
+    commitment = replace(WITH_TOKEN.commitment, event=read_event(data).id, mark=None)
     with in_new_folder() as folder:
         (folder / "e.toml").write_bytes(data)
         receipt = Receipt(commitment, tokens=WITH_TOKEN.tokens)

@@ -6,6 +6,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from types import SimpleNamespace
 
+from instances.bistro_folders import collecting_event
 from instances.custody import custody_event, custody_event_bytes
 from instances.events import key_of
 from remedies.bistros import CLOSED
@@ -13,6 +14,7 @@ from remedies.trying import Example, call, in_new_folder, until
 
 from datacollect.bistro.commands.event_recover import OTHER_SERVICE, SUCCESSOR, _show
 from datacollect.bistro.destination.keys import require_key
+from datacollect.bistro.destination.marking import mark_keys
 from datacollect.bistro.destination.place import verdicts_folder
 from datacollect.bistro.destination.run.event_run import _verdict_log
 from datacollect.bistro.formats.event.amendments import amended, read_amendment, sign_amendment
@@ -23,6 +25,7 @@ from datacollect.bistro.organiser.extend import _successor
 from datacollect.net.keys import write_private_key
 
 EVENT = custody_event()
+MARKED = collecting_event()
 KEY = key_of("dest2")
 
 
@@ -41,6 +44,12 @@ def succeeded():
 def key_is(who: str):
     """Go on as a destination with a key."""
     return lambda: require_key(succeeded(), SimpleNamespace(key=key_of(who)), "destination.toml")
+
+
+def marked_by(who: str | None):
+    """Go on as a destination that says by which key people mark their entries."""
+    config = SimpleNamespace(mark_key=None if who is None else key_of(who))
+    return lambda: mark_keys(MARKED, config, "destination.toml")
 
 
 def begun(*, is_recovered: bool):
@@ -98,6 +107,11 @@ EXAMPLES = [
         "take the file of its private key, and run `datacollect event recover` before `event run`",
         key_is("dest"),
         key_is("dest2"),
+    ),
+    Example(
+        "which people mark their entries; take the file of its private key, or, where nobody has it",
+        marked_by("dest2"),
+        lambda: [marked_by("verdicts")(), marked_by(None)()] and None,
     ),
     Example(
         "with what the one before has said; `datacollect event recover` makes it",
