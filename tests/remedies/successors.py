@@ -46,10 +46,15 @@ def key_is(who: str):
     return lambda: require_key(succeeded(), SimpleNamespace(key=key_of(who)), "destination.toml")
 
 
-def marked_by(who: str | None):
-    """Go on as a destination that says by which key people mark their entries."""
-    config = SimpleNamespace(mark_key=None if who is None else key_of(who))
-    return lambda: mark_keys(MARKED, config, "destination.toml")
+def marked_by(*names: str | None):
+    """Go on as destinations that say by which key people mark their entries; None: it is lost."""
+
+    def run():
+        for who in names:
+            config = SimpleNamespace(mark_key=None if who is None else key_of(who))
+            mark_keys(MARKED, config, "destination.toml")
+
+    return run
 
 
 def begun(*, is_recovered: bool):
@@ -109,9 +114,9 @@ EXAMPLES = [
         key_is("dest2"),
     ),
     Example(
-        "which people mark their entries; take the file of its private key, or, where nobody has it",
+        "people mark their entries; take the file of its private key, or, where nobody has it",
         marked_by("dest2"),
-        lambda: [marked_by("verdicts")(), marked_by(None)()] and None,
+        marked_by("verdicts", None),
     ),
     Example(
         "with what the one before has said; `datacollect event recover` makes it",
