@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -79,11 +79,12 @@ class Round:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def bring(self, wanted: Mapping[str, Sequence[str]]) -> None:
+    def bring(self, wanted: Mapping[str, Sequence[str]]) -> Collection[str]:
         try:
             self._copy(wanted)
         except OSError as error:
             raise StoreError(f"what was fetched cannot be written: {error}") from None
+        return wanted.keys()
 
     def _copy(self, wanted: Mapping[str, Sequence[str]]) -> None:
         for name, patterns in wanted.items():

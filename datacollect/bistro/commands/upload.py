@@ -45,8 +45,8 @@ def upload(
     """Hand files in: seal each, have it timestamped, keep a receipt, send it to a bistro.
 
     Keep NAME.keep and NAME.receipt.json. Run again it goes on, hands nothing in twice, and asks
-    whether it was collected. Exit 0: all in time and sent; 1: late, not proved, or not sent yet; 2:
-    refused for what was given; 3: no service answers.
+    whether it was collected. Exit 0: all in time and sent; 1: late, not proved, not sent yet, or
+    another one is to count that did not come; 2: refused for what was given; 3: no service answers.
     """
     from datacollect.bistro.person.upload import kept_words
     from datacollect.bistro.person.upload import upload as hand_in

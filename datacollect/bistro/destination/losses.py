@@ -8,7 +8,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.bistro.formats.custody.verdicts import COLLECTED, LATE, REFUSED, SUPERSEDED
+from datacollect.bistro.formats.custody.verdicts import (
+    COLLECTED,
+    LATE,
+    NEVER_CAME,
+    REFUSED,
+    SUPERSEDED,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 
 # What the log of verdicts said of entries before what was here was lost: the last word on each.
 SAID = """CREATE TABLE IF NOT EXISTS said (entry BLOB PRIMARY KEY, word TEXT, why TEXT)"""
-MOST_AT_ONCE = 10_000
+MOST_AT_ONCE, MOST_IN_QUERY = 10_000, 1000
 
 
 class KeptFile(NamedTuple):
@@ -162,6 +168,18 @@ class Losses:
                     "WHERE entry = ?",
                     iter(stands),
                 )
+
+    def came_among(self, entries: Iterable[bytes]) -> set[bytes]:
+        """Return which of some entries had come once, by what was said of them before."""
+        found: set[bytes] = set()
+        left = iter(entries)
+        while some := [*islice(left, MOST_IN_QUERY)]:
+            rows = self._db.rows(
+                f"SELECT entry FROM said WHERE why <> ? AND entry IN ({','.join('?' * len(some))})",
+                (NEVER_CAME, *some),
+            )
+            found.update(entry for (entry,) in rows)
+        return found
 
     def lost_since(self) -> set[bytes]:
         """Return what was collected by the log of verdicts, was lost, and has not come again."""

@@ -16,7 +16,7 @@ import numpy as np
 from datacollect.bistro.destination.batch_faults import chain_lies, rows_handed_in
 from datacollect.bistro.destination.counting import Draft, Quota, changes
 from datacollect.bistro.destination.databases import open_database
-from datacollect.bistro.destination.losses import MOST_AT_ONCE, KeptFile, Losses
+from datacollect.bistro.destination.losses import MOST_AT_ONCE, MOST_IN_QUERY, KeptFile, Losses
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.destination.pieces import (
     PIECE_OF_UPLOAD,
@@ -89,6 +89,9 @@ CREATE TABLE lies (who TEXT, text TEXT, PRIMARY KEY (who, text));
 # lack it, and know no size of theirs.
 KEPT = """CREATE TABLE IF NOT EXISTS kept (entry BLOB, host TEXT, machine TEXT, folder TEXT,
     file TEXT, n_bytes BIGINT, sha256 BLOB, PRIMARY KEY (entry, host, machine, folder))"""
+# When a round began after which all was here that a bistro reports, or a service says that has
+# changed the event.
+HEARD = "CREATE TABLE IF NOT EXISTS heard (name TEXT PRIMARY KEY, since_s BIGINT)"
 # Nearly all drafts are alone with their ticket and their content: those are not looked at.
 _SHARED = "SELECT {0} FROM entries GROUP BY {0} HAVING count(*) > 1"
 # Uploads that are looked at together, and pieces: whoever has more has them read alone, and of an
@@ -180,6 +183,7 @@ class Register:
         self._db = open_database(place, SCHEMA, owner_of(event.id.hex()))
         try:
             self._db.add(KEPT)
+            self._db.add(HEARD)
             self.losses = Losses(self._db)
         except BaseException:
             self._db.close()
@@ -323,6 +327,40 @@ class Register:
                 "ON CONFLICT (bistro, name) DO UPDATE SET stamp = excluded.stamp",
                 ((bistro, name, stamp) for name, stamp in stamps.items()),
             )
+
+    def take_heard(self, names: Iterable[str], since_s: int) -> None:
+        """Keep that all is here which some say: batches of bistros, amendments of services.
+
+        As long as there is time that is not kept: more may come.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of bistros, URLs of services.
+        since_s : int
+            Before they were asked, seconds since 1970.
+        """
+        if since_s <= self._event.collect_until_s:
+            return
+        with self._db.transaction():
+            self._db.many(
+                "INSERT INTO heard VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET since_s = excluded.since_s",
+                ((name, since_s) for name in names),
+            )
+
+    def have_all_said(self, names: Iterable[str], since_s: int) -> bool:
+        """Whether all is here that each of some said when it was asked after an instant.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of bistros, URLs of services.
+        since_s : int
+            Seconds since 1970.
+        """
+        rows = self._db.rows("SELECT name FROM heard WHERE since_s > ?", (since_s,))
+        return {*names} <= {name for (name,) in rows}
 
     def last_batch(self, bistro: str) -> int:
         """Return the number of the last batch of a bistro that was taken; -1: none was."""
@@ -688,14 +726,15 @@ class Register:
     def _having_several(self, logged: Mapping[str, Collection[tuple[int, bytes]]]) -> set[str]:
         """Return the tickets of which more than what was collected is known.
 
-        Of nearly all one entry is, which came: nothing stands in its place.
+        Of nearly all one entry is, which came and counts: nothing stands in its place. What was
+        superseded counts again where the other one turns out to be none of the ticket's.
         """
         only = {t: next(iter(each))[1] for t, each in logged.items() if len(each) == 1}
         words = self._words(only.values())
         return {
             ticket
             for ticket in logged
-            if ticket not in only or words.get(only[ticket]) not in (COLLECTED, SUPERSEDED)
+            if ticket not in only or words.get(only[ticket]) != COLLECTED
         }
 
     def _drafts_sharing(self) -> list[Any]:
@@ -765,15 +804,19 @@ class Register:
     def take_absent(self, entries: Iterable[tuple[bytes, int]]) -> None:
         """Keep the verdict that entries never came, of those that no batch names.
 
+        What came by an earlier word of the log of verdicts, and was lost, may come again.
+
         Parameters
         ----------
         entries : iterable of (bytes, int)
             In time of the logs, and by when each stood there.
         """
-        nothing = (None,) * 5
+        times_s = dict(entries)
+        came, nothing = self.losses.came_among(times_s), (None,) * 5
         rows = [
             (entry, *nothing, time_s, REFUSED, NEVER_CAME, 0, None, None, None)
-            for entry, time_s in entries
+            for entry, time_s in times_s.items()
+            if entry not in came
         ]
         with self._db.transaction():
             self._db.insert("entries", rows)
@@ -945,7 +988,7 @@ class Register:
 def _in_parts(values: Iterable[Any]) -> Iterator[list[Any]]:
     """Yield values in lists that one query takes."""
     left = iter(values)
-    while some := [*islice(left, 1000)]:
+    while some := [*islice(left, MOST_IN_QUERY)]:
         yield some
 
 

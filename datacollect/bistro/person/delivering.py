@@ -15,6 +15,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     OTHER_CONTENT,
     OTHER_MARK,
     OTHER_TICKET,
+    REFUSED,
     SUPERSEDED,
 )
 from datacollect.bistro.formats.receipt.verify import collected_time
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 NOT_SENT = "it has not been sent anywhere yet"
 BY_LOG = "proved by the destination's log"
+# What supersedes may be superseded itself, and so on: no honest log says more of it.
+MOST_INSTEAD = 20
 # Exit code, and what a person can do about what the destination has refused for good.
 _AGAIN = "hand it in again, with another folder by -o, as long as there is time; else"
 ADVICE = {
@@ -78,6 +81,8 @@ class Delivered:
         What else is to be kept, where it was sealed anew.
     troubles : tuple of str
         What gave no help.
+    instead : Verdict or None
+        The last one on what stands in its place; None: nothing does, or nothing is known of that.
     """
 
     held: BistroReceipt | None = None
@@ -85,13 +90,14 @@ class Delivered:
     verdict: Verdict | None = None
     anew: Path | None = None
     troubles: tuple[str, ...] = ()
+    instead: Verdict | None = None
 
     @property
     def standing(self) -> Standing:
         """How far that is, in words."""
         verdict, held = self.verdict, self.held
         if verdict is not None and verdict.word == SUPERSEDED:
-            return Standing(0, f"{verdict.why} stands in its place: {BY_LOG}")
+            return self._superseded(verdict.why)
         if self.collected_s is not None:
             return Standing(0, f"collected: {BY_LOG}")
         if verdict is not None and verdict.why in ADVICE:
@@ -102,6 +108,17 @@ class Delivered:
             return Standing(1, f"{first}{NOT_SENT}")
         anew = " sealed anew" if held.sealed_anew else ""
         return Standing(0, f"{first}{held.bistro} holds it{anew}, by its own word")
+
+    def _superseded(self, by: str) -> Standing:
+        """Say what stands in its place, and whether that counts: it does if it was collected."""
+        if self.instead is None or self.instead.word not in (COLLECTED, REFUSED):
+            text = f"it does not count: {by} stands in its place, on which nothing is proved"
+            return Standing(1, text, "run it again later; else show the organiser your receipts")
+        stands = f"{self.instead.entry.hex()} stands in its place"
+        if self.instead.word == COLLECTED:
+            return Standing(0, f"{stands}: {BY_LOG}")
+        text = f"it does not count: {stands}, and was refused, for it {self.instead.why}: {BY_LOG}"
+        return Standing(1, text, "neither of them counts: show the organiser your receipts")
 
 
 class Delivery:
@@ -166,7 +183,7 @@ class Delivery:
         if self._held(receipt) is None and kept.is_whole and not item.is_sealed_anew:
             payload = Payload.committed(receipt.commitment)
             receipt = self._pushed(item, item.keep, kept, receipt, payload, troubles)
-        told = self._told(receipt, troubles)
+        told = self._told(receipt.entry, troubles)
         is_known = collected_time(receipt, self._event, []) is not None
         if told is not None and told.verdict.word == COLLECTED and not is_known:
             receipt = replace(receipt, collected=collected_text(told.proof, told.verdict))
@@ -182,10 +199,16 @@ class Delivery:
                 receipt = self._pushed_elsewhere(item, kept, receipt, held, troubles)
             else:
                 receipt = self._pushed_anew(item, kept, receipt, troubles)
-        return self.known(item, receipt, told, troubles)
+        instead = self._instead_of(told, troubles)
+        return self.known(item, receipt, told, troubles, instead)
 
     def known(
-        self, item: Item, receipt: Receipt, told: Told | None = None, troubles: Sequence[str] = ()
+        self,
+        item: Item,
+        receipt: Receipt,
+        told: Told | None = None,
+        troubles: Sequence[str] = (),
+        instead: Told | None = None,
     ) -> Delivered:
         """Return how far a file is by what is here, and by what was told."""
         return Delivered(
@@ -194,6 +217,7 @@ class Delivery:
             None if told is None else told.verdict,
             item.anew if item.is_sealed_anew else None,
             tuple(troubles),
+            None if instead is None else instead.verdict,
         )
 
     def _held(self, receipt: Receipt) -> BistroReceipt | None:
@@ -205,14 +229,22 @@ class Delivery:
         first = [word for word in words if (word.size, word.sha256) == committed]
         return next(reversed(anew or first), None)
 
-    def _told(self, receipt: Receipt, troubles: list[str]) -> Told | None:
+    def _instead_of(self, told: Told | None, troubles: list[str]) -> Told | None:
+        """Return what became of what stands in a draft's place; that may be superseded, too."""
+        n_asked, instead = 0, None
+        while told is not None and told.verdict.word == SUPERSEDED and n_asked < MOST_INSTEAD:
+            n_asked += 1
+            instead = told = self._told(bytes.fromhex(told.verdict.why), troubles)
+        return instead
+
+    def _told(self, entry: bytes, troubles: list[str]) -> Told | None:
         if self._event.verdicts_url is None:
             return None
         self._report("asking what became of it")
         try:
             if self._away is not None:
                 raise self._away
-            return asked_verdict(self._event, receipt.entry, self._askers)
+            return asked_verdict(self._event, entry, self._askers)
         except DatacollectError as error:
             if isinstance(error, TransferError):
                 self._away = error

@@ -74,8 +74,8 @@ class HandedIn:
         What services, authorities and bistros said that gave no help, and what else went wrong on
         the way; or why the file was not taken.
     exit_code : int
-        0 in time, 1 late, not proved or held by no bistro, 2 refused for what was given (by the
-        destination as well), 3 no service.
+        0 in time, 1 late, not proved, held by no bistro or superseded by what is not proved to be
+        collected, 2 refused for what was given (by the destination as well), 3 no service.
     held_by : str or None
         The bistro that has signed that it holds all of it.
     held_since_s : int or None

@@ -6,6 +6,7 @@ import io
 import json
 import time
 from contextlib import ExitStack
+from hashlib import sha256
 
 import pyrage
 import pytest
@@ -20,6 +21,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     COLLECTED,
     DOES_NOT_OPEN,
     LATE,
+    NEVER_CAME,
     OTHER_CONTENT,
     OTHER_TICKET,
     REFUSED,
@@ -304,7 +306,6 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
         (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
         (REFUSED, OTHER_TICKET, 2, f"refused, for it {OTHER_TICKET}"),
         (REFUSED, LATE, 1, "refused, for it is late"),
-        (SUPERSEDED, "ab" * 32, 0, f"{'ab' * 32} stands in its place"),
     ],
 )
 def test_other_verdicts_are_said_with_what_can_be_done(
@@ -325,6 +326,63 @@ def test_other_verdicts_are_said_with_what_can_be_done(
         shown = " ".join("".join(capsys.readouterr()).split())
         assert said in shown
         assert ("show" in shown) == (code != 0)
+
+
+@pytest.mark.slow
+def test_superseded_is_well_where_what_stands_in_its_place_was_collected(world, person, capsys):
+    """By one that was superseded, and so on: what counts in the end, or that none does."""
+    second, third = (sha256(b"%s %d" % (person.name.encode(), i)).digest() for i in range(2))
+    (person / "a.bin").write_bytes(b"income")
+
+    def judged(entry, word, why=""):
+        judge(log, world, {"entry": entry.hex()}, word, why)
+        code, told = uploaded(capsys)
+        return code, told["verdict"], told["proved"], told["troubles"]
+
+    with ExitStack() as held, world.verdict_log(DESTINATION) as log:
+        run_bistro(world, "north", held)
+        own = bytes.fromhex(uploaded(capsys, "--ticket", "my.ticket")[1]["entry"])
+        verdict = f"superseded: {second.hex()}"
+        code, said, proved, troubles = judged(own, SUPERSEDED, second.hex())
+        assert (code, said) == (1, verdict)
+        assert f"{second.hex()} stands in its place, on which nothing is proved" in proved
+        assert troubles[-1] == "run it again later; else show the organiser your receipts"
+        code, said, proved, troubles = judged(second, REFUSED, NEVER_CAME)
+        assert (code, said) == (1, verdict)
+        assert "it does not count: " in proved
+        assert f"{second.hex()} stands in its place, and was refused, for it never came" in proved
+        assert troubles[-1] == "neither of them counts: show the organiser your receipts"
+        # No honest log takes that back: here it only says what is asked for.
+        assert judged(second, SUPERSEDED, third.hex())[0] == 1
+        code, said, proved, troubles = judged(third, COLLECTED)
+        assert (code, said, troubles) == (0, verdict, [])
+        assert f"{third.hex()} stands in its place: proved by the destination's log" in proved
+        # By each other: who says so is asked no longer than that takes.
+        judge(log, world, {"entry": third.hex()}, SUPERSEDED, second.hex())
+        assert uploaded(capsys)[0] == 1
+
+
+@pytest.mark.slow
+def test_superseded_is_not_well_where_nobody_says_what_became_of_the_other(
+    world, person, capsys, monkeypatch
+):
+    (person / "a.bin").write_bytes(b"income")
+    asked_verdict = delivering.asked_verdict
+
+    def asked(event, entry, askers):
+        if entry != own:
+            raise TransferError("log: does not answer")
+        return asked_verdict(event, entry, askers)
+
+    with ExitStack() as held, world.verdict_log(DESTINATION) as log:
+        run_bistro(world, "north", held)
+        _, told = uploaded(capsys, "--ticket", "my.ticket")
+        own = bytes.fromhex(told["entry"])
+        monkeypatch.setattr(delivering, "asked_verdict", asked)
+        judge(log, world, told, SUPERSEDED, "ab" * 32)
+        code, told = uploaded(capsys)
+    assert (code, told["verdict"]) == (1, f"superseded: {'ab' * 32}")
+    assert "log: does not answer" in told["troubles"]
 
 
 @pytest.mark.slow

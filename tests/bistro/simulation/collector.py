@@ -174,8 +174,8 @@ class Collector:
         self.wait(lambda: bool(answers), 2 * PATIENCE_S)
         return answers[0]
 
-    def bring(self, wanted: Mapping[str, Sequence[str]]) -> None:
-        """Fetch what fits, of all bistros at once."""
+    def bring(self, wanted: Mapping[str, Sequence[str]]) -> set[str]:
+        """Fetch what fits, of all bistros at once; return those that have answered."""
         bistros = [each for each in self.parties.bistros if each.name in wanted]
         answers: list[tuple[str, dict[str, bytes] | None]] = []
         for bistro in bistros:
@@ -194,6 +194,7 @@ class Collector:
                 to = self.opener.segments / name / path
                 to.parent.mkdir(parents=True, exist_ok=True)
                 to.write_bytes(data)
+        return {name for name, files in answers if files is not None}
 
     def tell(self, notes: Mapping[str, Note]) -> None:
         """Tell bistros what may go; what is lost on its way is told again by the next round."""

@@ -62,8 +62,13 @@ class Bringing:
     patience_s: float = 10.0
     most_s: float = MOST_S
 
-    def __call__(self, wanted: Mapping[str, Sequence[str]]) -> None:
+    def __call__(self, wanted: Mapping[str, Sequence[str]]) -> frozenset[str]:
         """Fetch what fits the patterns, by bistro; what cannot be had now is left for later.
+
+        Returns
+        -------
+        frozenset of str
+            The bistros that have shown all that they have of it, and all of it is here.
 
         Raises
         ------
@@ -74,28 +79,34 @@ class Bringing:
         """
         self.into.mkdir(parents=True, exist_ok=True)
         try:
-            self._pull(wanted)
+            return self._pull(wanted)
         except StoreError:
             # One that lists what fits nowhere must not keep the others from being collected.
-            if len(wanted) == 1 or not self._one_by_one(wanted):
+            found = {} if len(wanted) == 1 else self._one_by_one(wanted)
+            if not found:
                 raise
+            return frozenset[str]().union(*found.values())
 
-    def _one_by_one(self, wanted: Mapping[str, Sequence[str]]) -> bool:
-        """Fetch from each alone; return whether there was room for what some have."""
-        is_any = False
+    def _one_by_one(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+        """Fetch from each alone; return what came of those for whose files there was room."""
+        found = {}
         for name, patterns in wanted.items():
             try:
-                self._pull({name: patterns})
-                is_any = True
+                found[name] = self._pull({name: patterns})
             except StoreError as error:
                 self.report(f"{name}: {error}")
-        return is_any
+        return found
 
-    def _pull(self, wanted: Mapping[str, Sequence[str]]) -> None:
+    def _pull(self, wanted: Mapping[str, Sequence[str]]) -> frozenset[str]:
         try:
-            pull(self._collection(wanted), self.into, self.method, tell=self._tell)
+            done = pull(self._collection(wanted), self.into, self.method, tell=self._tell)
         except InfeasibleError as error:
             self.report(str(error))
+            return frozenset()
+        # Of one that was not listed to its end, something is missing, too.
+        lacking = {each.source for each in done.missing}
+        lacking |= {each.source for each in done.to_come if each.n_files}
+        return frozenset(wanted.keys() - lacking)
 
     def _tell(self, line: str) -> None:
         # A bistro that has nothing yet is nothing to correct.

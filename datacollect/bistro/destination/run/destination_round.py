@@ -104,7 +104,8 @@ class Destination:
     log : Log
     bring : function
         Takes, by bistro, patterns of the paths that are wanted of it; fetches what it can get, to
-        the paths below `opener.segments` and the bistro's name.
+        the paths below `opener.segments` and the bistro's name; returns the bistros of which all
+        that is wanted came.
     times : Times
     tell : function
         Takes for each bistro the note of what it may let go; called in another thread, too.
@@ -119,7 +120,7 @@ class Destination:
     register: Register
     opener: Opener
     log: Log
-    bring: Callable[[Mapping[str, Sequence[str]]], None]
+    bring: Callable[[Mapping[str, Sequence[str]]], Collection[str]]
     times: Times
     tell: Callable[[Mapping[str, Note]], None]
     open_all: Callable[[Opener, Iterable[Opening]], Iterable[Result]]
@@ -145,9 +146,11 @@ class Destination:
 
     def _done(self, now_s: int) -> bool:
         names = [bistro.name for bistro in self.event.bistros]
-        self.bring(dict.fromkeys(names, REPORTS))
+        whole = {*self.bring(dict.fromkeys(names, REPORTS))}
         for name in names:
-            self._take_reports(name, self.opener.segments / name)
+            if not self._take_reports(name, self.opener.segments / name):
+                whole.discard(name)
+        self.register.take_heard(whole, now_s)
         self._take_times(self.times(self.register.without_time()))
         if self.times.may_settle(now_s) and not self.times.are_settled:
             settled = self.times.settle(self.register.unsure(SETTLED_S))
@@ -198,12 +201,12 @@ class Destination:
         while some := [*islice(proved, MOST_TIMES_AT_ONCE)]:
             self.register.take_times(some, are_least=are_least)
 
-    def _take_reports(self, bistro: str, folder: Path) -> None:
+    def _take_reports(self, bistro: str, folder: Path) -> bool:
         """Take batches and indices that are new, or lie there anew: a bistro may have changed them.
 
-        What was taken does not change by that.
+        What was taken does not change by that. Return whether all of them could be taken.
         """
-        known, read = self.register.files_of(bistro), {}
+        known, read, are_taken = self.register.files_of(bistro), {}, True
         for take, pattern in zip((self._take_batch, self._take_index), REPORTS, strict=True):
             for number, path in _numbered(folder, pattern):
                 name, stamp = str(path.relative_to(folder)), _stamp(path)
@@ -211,12 +214,14 @@ class Destination:
                     try:
                         take(bistro, number, path)
                     except ProblemError as error:
+                        are_taken = False
                         self.register.take_lie(bistro, f"Its file {name}: {error}.")
                         # What is no report takes no room; unless it changes it does not come again.
                         path.unlink(missing_ok=True)
                     read[name] = stamp
         if read:
             self.register.take_files(bistro, read)
+        return are_taken
 
     def _take_batch(self, bistro: str, number: int, path: Path) -> None:
         batch = read_batch(_bounded(path, MOST_BATCH_BYTES), self.event, "it")

@@ -63,7 +63,7 @@ from datacollect.transfer.pull.planning import problem_of, says_links
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
 
     from datacollect.bistro.formats.event.event import Event
@@ -253,7 +253,8 @@ def run_event(
     with ExitStack() as stack:
         config.folder.mkdir(parents=True, exist_ok=True)
         saved = Saved(given.event, given.event_file, config.folder)
-        event = _amended(given, saved, said)
+        now_s = int(time.time())
+        event, answering = _amended(given, saved, said)
         require_key(event, config, document_name(destination_file))
         marks = mark_keys(given.event, config, document_name(destination_file))
         log = stack.enter_context(_verdict_log(given, event, said))
@@ -295,12 +296,15 @@ def run_event(
             known = tickets.of(given.event)
             quotas.ticket_keys = ticket_keys(known or {})
             quotas.shown = partial(_signed_for, seen[0], event)
-            quotas.may_hold = partial(_is_any_silent, event, {**loads.heard_s})
+            revoked_s = {} if known is None else revoked_tickets(known, event)
+            quotas.revoked_s = revoked_s
             with closing(Register(config.register, event, here)) as register:
                 if not is_begun:
                     # What was moved here, or copied, is looked for where it lies now.
                     register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
                     is_begun = True
+                register.take_heard(answering, now_s)
+                quotas.may_hold = partial(_may_any_hold, register, event)
                 destination = Destination(
                     event,
                     config.key,
@@ -310,7 +314,7 @@ def run_event(
                         None if known is None else ticket_keys(known),
                         config.folder / "segments",
                         config.folder / FILES,
-                        {} if known is None else revoked_tickets(known, event),
+                        revoked_s,
                         marks,
                     ),
                     log,
@@ -328,7 +332,7 @@ def run_event(
                     quotas,
                 )
                 began_s = time.monotonic()
-                is_more = destination.do_round(int(time.time()))
+                is_more = destination.do_round(now_s)
                 if once or time.monotonic() >= look_s:
                     looked_s = time.monotonic()
                     if once or looked_s >= disk_s:
@@ -339,11 +343,15 @@ def run_event(
                     standing = _stand(given, register, times, loads, log, seen, n_not_here)
                     # Where much is to be counted, that is a small part of all work.
                     look_s = looked_s + LOOKS_FOR * (time.monotonic() - looked_s)
-            if not is_more and standing is not None and (once or standing.is_settled):
+            # What comes to its end while a round is at work is for the next one to say.
+            is_settled = standing is not None and standing.is_settled and quotas.is_over(now_s)
+            if not is_more and standing is not None and (once or is_settled):
                 return standing
             if not is_more:
                 time.sleep(max(config.every_s - (time.monotonic() - began_s), 0.0))
-            event = times.event = quotas.event = _amended(given, saved, said)
+            now_s = int(time.time())
+            event, answering = _amended(given, saved, said)
+            times.event = quotas.event = event
             require_key(event, config, document_name(destination_file))
             said.names = _names(event)
 
@@ -353,9 +361,9 @@ def _signed_for(shown: ShownReceipts, event: Event) -> frozenset[bytes]:
     return frozenset(entry for entry, words in shown.of(event).items() if words)
 
 
-def _is_any_silent(event: Event, heard_s: Mapping[str, int], since_s: int) -> bool:
-    """Whether some bistro has not answered since then."""
-    return any(heard_s.get(each.name, -1) <= since_s for each in event.bistros)
+def _may_any_hold(register: Register, event: Event, since_s: int) -> bool:
+    """Whether some bistro may hold what is not known of: one that a silent service knows, too."""
+    return not register.have_all_said(_names(event), since_s)
 
 
 def _given(event_file: str | PathLike[str], destination_file: str | PathLike[str]) -> _Given:
@@ -422,14 +430,20 @@ def _verdict_log(given: _Given, event: Event, report: Callable[[str], None]) -> 
     return VerdictLog(service, report, is_served=config.listening is not None)
 
 
-def _amended(given: _Given, saved: Saved, report: Callable[[str], None]) -> Event:
-    """Return the event as its logs have it changed by now; what was known stays known."""
+def _amended(
+    given: _Given, saved: Saved, report: Callable[[str], None]
+) -> tuple[Event, tuple[str, ...]]:
+    """Return the event as its logs have it changed by now, and the services that have answered.
+
+    What was known stays known.
+    """
     found = amendments_of(given.event, [each.url for each in given.event.services], given.tls)
     for url, why in found.troubles.items():
         report(f"{url}: {why}")
     if published(given.event, found.amendments, []):
         saved.add(found.amendments)
-    return amended(given.event, published(given.event, saved.amendments, []))
+    event = amended(given.event, published(given.event, saved.amendments, []))
+    return event, (*found.by_url,)
 
 
 def _stand(

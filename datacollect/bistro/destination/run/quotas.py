@@ -62,10 +62,13 @@ class Quotas:
     ticket_keys : mapping of str to str
         Public keys by the tickets' numbers.
     may_hold : function
-        Takes the instant since which bistros are asked about; returns whether any of them may hold
-        what it was not asked for since.
+        Takes an instant; returns whether any bistro, known or not, may hold what has not been heard
+        of it since.
     shown : function
         Returns the entries of which people have shown that a bistro has signed for them.
+    revoked_s : mapping of str to int
+        By the numbers of tickets that were revoked: by when a log had published it. What others
+        mark by such a ticket afterwards is none of its entries.
     """
 
     event: Event
@@ -74,6 +77,7 @@ class Quotas:
     ticket_keys: Mapping[str, str] = field(default_factory=dict)
     may_hold: Callable[[int], bool] = lambda _: False
     shown: Callable[[], Collection[bytes]] = frozenset
+    revoked_s: Mapping[str, int] = field(default_factory=dict)
     _table: LogTable | None = None
     _marked: MarkedEntries | None = None
     _found: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
@@ -90,7 +94,7 @@ class Quotas:
         now_s : int
             Seconds since 1970.
         """
-        is_over = self._is_over(now_s)
+        is_over = self.is_over(now_s)
         if self.marks is None:
             return Counted(None, is_over)
         table = self.logs.table(self.event, now_s)
@@ -109,15 +113,16 @@ class Quotas:
             key = self.marks.of(self.ticket_keys.get(ticket))
             found = [] if key is None else self._table.rows(self._marked.of(key))
             self._found[ticket] = found
-        return found
+        revoked_s = self.revoked_s.get(ticket)
+        return found if revoked_s is None else [row for row in found if row[0] <= revoked_s]
 
     def absent(
         self, known_among: Callable[[Iterable[bytes]], set[bytes]], now_s: int
     ) -> list[tuple[bytes, int]]:
         """Return the entries in time that never came, each with its time.
 
-        None as long as something may still come, or some bistro may hold them: one that was silent
-        since nothing more may come, or has signed for them.
+        None as long as something may still come, or some bistro may hold them: one whose batches
+        have not come whole since nothing more may come, or one that has signed for them.
 
         Parameters
         ----------
@@ -126,12 +131,17 @@ class Quotas:
         now_s : int
             Seconds since 1970.
         """
-        if not self._is_over(now_s) or self.may_hold(self.event.collect_until_s):
+        if not self.is_over(now_s) or self.may_hold(self._over_s):
             return []
         table = self.logs.table(self.event, now_s)
         times_s = {entry: time_s for time_s, entry in table.rows(np.arange(len(table.entries)))}
         left = times_s.keys() - known_among(times_s) - {*self.shown()}
         return [(entry, times_s[entry]) for entry in sorted(left)]
 
-    def _is_over(self, now_s: int) -> bool:
-        return now_s > self.event.collect_until_s + SETTLES_AFTER_S
+    def is_over(self, now_s: int) -> bool:
+        """Whether nothing more comes: bistros have reported all that came while there was time."""
+        return now_s > self._over_s
+
+    @property
+    def _over_s(self) -> int:
+        return self.event.collect_until_s + SETTLES_AFTER_S

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from instances.agents import KEY, running, write_agent
@@ -56,7 +57,8 @@ def test_reports_and_then_wanted_segments_come(served, tmp_path):
     )
     for number in range(2):
         made["north"].push(HandedIn(EVENT, number))
-    bring({"north": REPORTS, "south": REPORTS})
+    # South has nothing yet, and says so.
+    assert bring({"north": REPORTS, "south": REPORTS}) == {"north", "south"}
     reports = [
         *(f"north/batches/{n:010}.batch" for n in range(2)),
         *(f"north/segments/{n:010}.index" for n in range(2)),
@@ -66,11 +68,11 @@ def test_reports_and_then_wanted_segments_come(served, tmp_path):
     assert files_in(tmp_path / "into") == sorted([*reports, f"north/{segment_name(1)}"])
     made["south"].push(HandedIn(EVENT, 3))
     ends["north"]()
-    bring({"north": REPORTS, "south": REPORTS})
+    assert bring({"north": REPORTS, "south": REPORTS}) == {"south"}
     assert "south/batches/0000000000.batch" in files_in(tmp_path / "into")
     assert any("north" in line for line in said)
     ends["south"]()
-    bring({"north": REPORTS, "south": REPORTS})
+    assert bring({"north": REPORTS, "south": REPORTS}) == set()
 
 
 @pytest.mark.parametrize(
@@ -108,11 +110,12 @@ def test_a_bistro_that_lists_what_fits_nowhere_keeps_nobody_from_being_collected
         if too_large & collection.sources.keys():
             raise StoreError("must have room for 8 TB more")
         pulled.extend(collection.sources)
+        return SimpleNamespace(missing=(), to_come=())
 
     monkeypatch.setattr("datacollect.bistro.destination.run.bringing.pull", pull)
     write_private_key(tmp_path / "collector.key", KEY)
     bring = Bringing(EVENT, tmp_path / "collector.key", tmp_path / "into", said.append)
-    bring({"north": REPORTS, "south": REPORTS})
+    assert bring({"north": REPORTS, "south": REPORTS}) == {"north"}
     assert pulled == ["north"]
     assert said == ["south: must have room for 8 TB more"]
     too_large.add("north")
@@ -139,7 +142,8 @@ def test_a_bistro_that_trickles_holds_the_others_up_for_so_long_and_no_longer(se
         most_s=2.0,
     )
     made["north"].push(HandedIn(EVENT, 0))
-    bring({"north": REPORTS, "south": REPORTS})
+    # What south has listed has not come.
+    assert bring({"north": REPORTS, "south": REPORTS}) == {"north"}
     trickling.stop()
     assert "north/batches/0000000000.batch" in files_in(tmp_path / "into")
     assert any(line == "given up: south: the pull was to end after 2 s" for line in said), said
@@ -155,7 +159,7 @@ def test_a_bistro_can_neither_fill_the_disk_nor_serve_what_is_larger_than_it_may
     said = []
     bring = Bringing(event, tmp_path / "collector.key", tmp_path / "into", said.append)
     made["north"].push(HandedIn(EVENT, 0))
-    bring({"north": REPORTS, "south": REPORTS})
+    assert bring({"north": REPORTS, "south": REPORTS}) == {"north"}
     assert "north/batches/0000000000.batch" in files_in(tmp_path / "into")
     assert "south/batches/0000000007.batch" not in files_in(tmp_path / "into")
     # Of the room that is free, half is the most that anybody may list.

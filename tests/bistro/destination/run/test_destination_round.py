@@ -107,6 +107,7 @@ class Bench:
                 shutil.copy(path, to)
                 if path.suffix == ".segment":
                     self.brought.append(f"{name} {int(path.stem)}")
+        return wanted.keys()
 
     def round(self, now_s=EVENT.latest_s + 1):
         """Do a round as a new start does; return the segments that may go, and what was logged."""
@@ -323,7 +324,7 @@ def test_what_was_read_and_has_not_changed_is_not_read_again(bench, monkeypatch)
     bench.round()
     assert len(n_read) == 2
     # Nothing is brought: that would put other files there, of the same content.
-    monkeypatch.setattr(bench, "bring", lambda _: None)
+    monkeypatch.setattr(bench, "bring", lambda _: ())
     bench.round()
     assert len(n_read) == 2
 

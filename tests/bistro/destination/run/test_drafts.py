@@ -74,7 +74,7 @@ class Drafts:
         self.destination = Destination(
             *(self.event, key_of("verdicts"), self.register),
             Opener((), None, folder, folder / "into"),
-            *(self.log, lambda _: None, EntryTimes(EVENT, lambda _: None), lambda _: None),
+            *(self.log, lambda _: (), EntryTimes(EVENT, lambda _: None), lambda _: None),
             lambda opener, openings: map(opener.open, openings),
         )
 

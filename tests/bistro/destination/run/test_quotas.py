@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -47,6 +48,7 @@ KEY = key_of("verdicts")
 TICKETS = {f"{n:032x}": ticket_of(EVENT, n).key.public for n in (1, 2)}
 DURING_S, OVER_S = EVENT.latest_s + 100, EVENT.collect_until_s + SETTLES_AFTER_S + 1
 SERVICES = ("a", "b", "c")
+NAMES = tuple(each.name for each in EVENT.bistros)
 
 
 class Logs:
@@ -119,7 +121,9 @@ class World:
         self.drafts: list[Draft] = []
         self.pushed: dict[bytes, str] = {}
         self.last, self.n_batches = FIRST, 0
+        # What was asked of bistros does not come whole; what their batches name is then not known.
         self.is_silent = False
+        self.revoked_s: dict[str, int] = {}
         self.shown: set[bytes] = set()
 
     def commit(self, number, *places, by=None):
@@ -162,19 +166,20 @@ class World:
     def round(self, now_s, killed_after=None):
         """Do a round as a new start does; return whether it was killed in it."""
         self.log.killed_after = killed_after
-        quotas = Quotas(
-            self.event,
-            self.logs,
-            MarkKeys(EVENT, KEY),
-            TICKETS,
-            lambda _: self.is_silent,
-            lambda: self.shown,
-        )
         with self.register() as register:
+            quotas = Quotas(
+                self.event,
+                self.logs,
+                MarkKeys(EVENT, KEY),
+                TICKETS,
+                lambda since_s: not register.have_all_said(NAMES, since_s),
+                lambda: self.shown,
+                self.revoked_s,
+            )
             destination = Destination(
                 *(self.event, KEY, register),
                 Opener((), None, self.folder, self.folder / "into"),
-                *(self.log, lambda _: None, EntryTimes(EVENT, lambda _: None), lambda _: None),
+                *(self.log, self.bring, EntryTimes(EVENT, lambda _: None), lambda _: None),
                 lambda opener, openings: map(opener.open, openings),
                 quotas,
             )
@@ -183,6 +188,9 @@ class World:
             except KilledError:
                 return True
         return False
+
+    def bring(self, wanted):
+        return () if self.is_silent else wanted.keys()
 
     def said(self):
         """Return the last verdict on each entry: its word, and why."""
@@ -334,6 +342,76 @@ def test_nothing_is_said_never_to_have_come_that_a_bistro_may_hold(world):
     world.is_silent = False
     world.round(OVER_S)
     assert world.said() == {draft.entry: (REFUSED, NEVER_CAME)}
+
+
+def test_what_came_by_the_logs_own_word_is_never_said_to_have_never_come(world):
+    """The register is lost when there is no time left, and the batches come a round later."""
+    drafts = [world.commit(number, ("a", 10)) for number in (1, 2)]
+    world.push(drafts[0])
+    world.round(DURING_S)
+    assert world.counting() == {drafts[0].entry}
+    rmtree(world.folder / "register")
+    with world.register() as register:
+        register.losses.take_said(read_verdict(data, EVENT.id) for data in world.log.entries)
+    world.n_batches, world.last = 0, FIRST
+    world.round(OVER_S)
+    # Of the other one the log has said nothing: no batch names it, and all batches came.
+    assert world.said()[drafts[1].entry] == (REFUSED, NEVER_CAME)
+    assert world.counting() == {drafts[0].entry}
+    world.push(drafts[0])
+    world.round(OVER_S + 1)
+    assert world.counting() == {drafts[0].entry}
+    assert len(world.log.entries) == 2
+
+
+@pytest.mark.parametrize("whole_s", [DURING_S, EVENT.collect_until_s + SETTLES_AFTER_S])
+def test_what_came_whole_before_the_end_is_asked_for_once_more(world, whole_s):
+    draft = world.commit(1, ("a", 10))
+    world.round(whole_s)
+    world.is_silent = True
+    world.round(OVER_S)
+    assert world.said() == {}
+    world.is_silent = False
+    world.round(OVER_S)
+    assert world.said() == {draft.entry: (REFUSED, NEVER_CAME)}
+
+
+def test_a_bistro_that_came_whole_after_the_end_may_be_away_since(world):
+    """The other one comes later: what was heard of the first is in the register."""
+    draft = world.commit(1, ("a", 10))
+    for away in NAMES:
+        world.bring = lambda wanted, away=away: wanted.keys() - {away}
+        world.round(OVER_S)
+    assert world.said() == {draft.entry: (REFUSED, NEVER_CAME)}
+
+
+@pytest.mark.parametrize("counts", ["last", "first"])
+def test_who_has_stolen_a_ticket_spoils_nothing_after_it_was_revoked(tmp_path, counts):
+    """By another ticket he logs an entry with the stolen one's mark, and never sends it."""
+    world = World(tmp_path, counts, never_came="none")
+    before = world.commit(1, ("a", 10))
+    # As if a log had published the revocation before the owner's other draft stood there.
+    after = world.commit(1, ("b", 20))
+    world.push(before)
+    world.revoked_s = {before.ticket: 15}
+    world.round(OVER_S)
+    assert world.counting() == {before.entry}
+    assert world.said()[after.entry] == (REFUSED, NEVER_CAME)
+
+
+def test_a_revocation_that_is_heard_of_late_counts_from_its_own_time_on(tmp_path):
+    world = World(tmp_path, never_came="none")
+    draft, later = (world.commit(1, ("a", time_s)) for time_s in (10, 20))
+    world.push(draft)
+    world.round(OVER_S)
+    assert world.said()[draft.entry] == (SUPERSEDED, later.entry.hex())
+    # What stood there by that very second is the ticket's.
+    world.revoked_s = {draft.ticket: 20}
+    world.round(OVER_S)
+    assert world.counting() == set()
+    world.revoked_s = {draft.ticket: 19}
+    world.round(OVER_S)
+    assert world.counting() == {draft.entry}
 
 
 def test_what_never_came_comes_no_more(world):
