@@ -97,7 +97,7 @@ def test_what_was_acknowledged_outlasts_kills_and_witnesses_agree(world):
         service = world.start()
         # From one to some hundred entries, so that it dies in all kinds of moments.
         stop = 4**start + (start > 0)
-        commit_until_killed(world, service, start * 1000, stop, acknowledged)
+        commit_until_killed(world, service, 1 + start * 1000, stop, acknowledged)
     service = world.start()
     last = world.commit(service, entry(10**6), 10**6)
     assert is_acknowledged(world, last, entry(10**6))
@@ -410,7 +410,7 @@ def test_processes_in_front_share_one_log_and_end_with_it(tmp_path):
         indices = set()
         for i in range(20):
             # Each over a connection of its own: the kernel spreads them.
-            answer = world.commit(service, entry(i), i)
+            answer = world.commit(service, entry(i), i + 1)
             assert is_acknowledged(world, answer, entry(i))
             indices.add(answer.json["index"])
         assert indices == set(range(20))
@@ -466,7 +466,7 @@ def test_of_two_that_start_at_one_moment_with_processes_in_front_one_runs(tmp_pa
         assert "another process is at work there" in words or "Address already in use" in words
         assert json.loads(running.stdout.readline())["url"]
         for i in range(10):
-            assert is_acknowledged(world, world.commit(world.services[0], entry(i), i), entry(i))
+            assert is_acknowledged(world, world.commit(world.services[0], entry(i), i + 1), entry(i))
         running.terminate()
         running.communicate()
         assert running.returncode == 0
