@@ -104,7 +104,9 @@ def metadata(
     sha256 = more.get("sha256", commitment.ciphertext_sha256)
     n_bytes = commitment.size if size is None else size
     ticket = ticket_of(event, number)
-    said = push_statement(event.id, key, commitment.entry, sha256, n_bytes, ticket.number)
+    # At an open event nobody asks for tickets.
+    signed = ticket.number if event.admission == "tickets" else bytes(16)
+    said = push_statement(event.id, key, commitment.entry, sha256, n_bytes, signed)
     values = {
         "commitment": commitment_json(commitment),
         "proof": proof.data,

@@ -210,7 +210,9 @@ class JudgedEvent(WholeEvent):
             if getattr(party, "has_lied", False):
                 assert party.name in accused
         log = self.collector.log.store
-        if _contradicts_itself(log.rows[: max(log.published, default=0)]):
+        times = self.times(self.services)
+        in_time = {entry for entry, at_s in times.items() if at_s <= EVENT.latest_s}
+        if _contradicts_itself(log.rows[: max(log.published, default=0)], in_time):
             assert "destination" in accused
         if isinstance(liar, Skipping):
             promised = {
@@ -251,8 +253,11 @@ def _root(hashes: list[bytes]) -> bytes:
     return sha256(b"\1" + _root(hashes[:half]) + _root(hashes[half:])).digest()
 
 
-def _contradicts_itself(rows: list[Row]) -> bool:
-    """Whether a log of verdicts says what cannot be."""
+def _contradicts_itself(rows: list[Row], in_time: set[bytes]) -> bool:
+    """Whether a log of verdicts says what cannot be.
+
+    What never came may stand in the place of another, if a log proves it in time.
+    """
     collected: set[bytes] = set()
     ever = {each.entry for each in map(_verdict, rows) if each and each.word == COLLECTED}
     for verdict in map(_verdict, rows):
@@ -260,7 +265,7 @@ def _contradicts_itself(rows: list[Row]) -> bool:
             return True
         if verdict.word == SUPERSEDED:
             by = bytes.fromhex(verdict.why)
-            if by == verdict.entry or by not in ever:
+            if by == verdict.entry or by not in ever | in_time:
                 return True
         if verdict.word == COLLECTED:
             collected.add(verdict.entry)
