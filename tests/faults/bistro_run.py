@@ -64,6 +64,9 @@ class Request:
         self.status, self.why = status, body
         self.found = {name.lower(): value for name, value in headers}
 
+    def hold_place(self, holds: bool) -> None:
+        """There are places enough."""
+
     def cut(self, why: str) -> None:
         raise AssertionError(why)
 

@@ -212,8 +212,11 @@ class JudgedEvent(WholeEvent):
         log = self.collector.log.store
         times = self.times(self.services)
         in_time = {entry for entry, at_s in times.items() if at_s <= EVENT.latest_s}
-        if _contradicts_itself(log.rows[: max(log.published, default=0)], in_time):
-            assert "destination" in accused
+        rows = log.rows[: max(log.published, default=0)]
+        if _contradicts_itself(rows, in_time) and "destination" not in accused:
+            # Where others have lied, nobody knows what logs do not hold.
+            assert accused
+            assert not _contradicts_itself(rows, in_time | {_displacing(each) for each in rows})
         if isinstance(liar, Skipping):
             promised = {
                 entry
@@ -270,6 +273,12 @@ def _contradicts_itself(rows: list[Row], in_time: set[bytes]) -> bool:
         if verdict.word == COLLECTED:
             collected.add(verdict.entry)
     return False
+
+
+def _displacing(row: Row) -> bytes:
+    """Return what stands in an entry's place; nothing where it was not superseded."""
+    verdict = _verdict(row)
+    return bytes.fromhex(verdict.why) if verdict and verdict.word == SUPERSEDED else b""
 
 
 def _verdict(row: Row) -> Verdict | None:

@@ -308,7 +308,7 @@ def test_ten_thousand_small_uploads_at_once_are_all_held_in_bounded_memory(tmp_p
             for i in range(part, N_SMALL, N_CONNECTIONS):
                 data = i.to_bytes(4, "big") * 25
                 commitment = commitment_to(event, data, i)
-                status, found, _ = one.create(event, commitment, data, 1 + i // 100)
+                status, found, _ = one.create(event, commitment, data, 1 + i // 50)
                 assert status == 201
                 words.append(found["datacollect-receipt"])
             one.close()

@@ -466,7 +466,8 @@ def test_of_two_that_start_at_one_moment_with_processes_in_front_one_runs(tmp_pa
         assert "another process is at work there" in words or "Address already in use" in words
         assert json.loads(running.stdout.readline())["url"]
         for i in range(10):
-            assert is_acknowledged(world, world.commit(world.services[0], entry(i), i + 1), entry(i))
+            answer = world.commit(world.services[0], entry(i), i + 1)
+            assert is_acknowledged(world, answer, entry(i))
         running.terminate()
         running.communicate()
         assert running.returncode == 0
