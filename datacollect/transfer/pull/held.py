@@ -132,7 +132,8 @@ def _narrow_hosts(
     """Return hosts of several links that got less over all of them: name, end, got, planned.
 
     While all of them carry something: what one link still brings when others are through is no
-    limit of the host. Those with most slow links first: with those of several hosts it is the one that they lead to.
+    limit of the host. Those with most slow links first: with those of several hosts it is the one
+    that they lead to.
     """
     found = []
     for (sends, receives), rate in rates.items():

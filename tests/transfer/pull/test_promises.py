@@ -71,7 +71,8 @@ def test_the_log_says_which_plan_promises(agents, collection_of, tmp_path):
     wanted = collection_of(agents("S1", {"x": data(300_000)}), links=[link(MB)])
     dc.pull(wanted, tmp_path / "into", "direct")
     lines = map(json.loads, (tmp_path / "into/.datacollect" / LOG_FILE).read_text().splitlines())
-    assert [line["promises"] for line in lines if line["what"] == "planned"][0] is True
+    first = next(line for line in lines if line["what"] == "planned")
+    assert first["promises"] is True
 
 
 def test_a_start_that_only_plans_promises_and_keeps_nothing(agents, collection_of, tmp_path):
