@@ -83,7 +83,7 @@ def read_cycles(path: str | PathLike[str]) -> Cycles:
                 raise
             raise ProblemError(
                 f"{error}; these options are those of `datacollect estimate`, scenarios have none: "
-                "change the file, or, in Python, give what read_samples reads with them"
+                "change the file, or, in Python, give what dc.read_samples reads with them"
             ) from None
         return cycles_of(found.samples, found.notes)
     stored = read_parts(folder)
