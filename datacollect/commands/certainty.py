@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.commands.console import emit_table, emit_text, working
+from datacollect.errors import ProblemError
 from datacollect.files.units import format_duration
 
 if TYPE_CHECKING:
@@ -15,12 +16,21 @@ if TYPE_CHECKING:
     from datacollect.uncertainty.certainty import Certainty, ComparedCertainty
 
 
+def require_drawn(samples: str | None, scenarios: int | None, seed: int | None) -> None:
+    """Require that something is drawn where a seed is given."""
+    if seed is not None and samples is None and scenarios is None:
+        raise ProblemError(
+            "--seed is that of scenarios, and none are drawn; add --samples DIR or --scenarios N, "
+            "or leave it out"
+        )
+
+
 def certainty_asked(
     problem: Problem,
     plan: Schedule,
     samples: str | None,
     scenarios: int | None,
-    seed: int,
+    seed: int | None,
     *,
     costs: bool = False,
 ) -> Certainty | None:
@@ -31,7 +41,7 @@ def certainty_asked(
 
     with working("drawing scenarios"):
         return certainty(
-            problem, plan, samples, scenarios=scenarios or N_SCENARIOS, seed=seed, costs=costs
+            problem, plan, samples, scenarios=scenarios or N_SCENARIOS, seed=seed or 0, costs=costs
         )
 
 
@@ -40,7 +50,7 @@ def compared_asked(
     plans: Mapping[str, Schedule],
     samples: str | None,
     scenarios: int | None,
-    seed: int,
+    seed: int | None,
 ) -> ComparedCertainty | None:
     """Return how certain several plans are, where --samples or --scenarios ask for it."""
     if samples is None and scenarios is None:
@@ -49,7 +59,7 @@ def compared_asked(
 
     with working("drawing scenarios"):
         cycles = cycles_from(samples)
-        return compared(problem, plans, cycles, scenarios=scenarios or N_SCENARIOS, seed=seed)
+        return compared(problem, plans, cycles, scenarios=scenarios or N_SCENARIOS, seed=seed or 0)
 
 
 def show_certainty(found: Certainty) -> None:

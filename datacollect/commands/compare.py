@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from datacollect.commands.certainty import compared_asked, compared_tree
+from datacollect.commands.certainty import compared_asked, compared_tree, require_drawn
 from datacollect.commands.console import emit_json, working
 from datacollect.commands.method_options import taking
 from datacollect.commands.options import (
@@ -23,7 +23,7 @@ def compare(
     problem_file: ProblemFile,
     samples: Samples = None,
     scenarios: Scenarios = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     as_json: Json = False,
     **asked: Any,
 ) -> None:
@@ -32,6 +32,7 @@ def compare(
     from datacollect.methods.finishing.recurring import planned_to_the_end
     from datacollect.methods.warnings import plan_warnings
 
+    require_drawn(samples, scenarios, seed)
     require_at_most_one({"--slot": asked["slot_s"], "--chunk": asked["chunk_s"]})
     given = {name: value for name, value in asked.items() if value is not None}
     problem = read_problem(problem_file)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.certainty import certainty_asked, show_certainty
+from datacollect.commands.certainty import certainty_asked, require_drawn, show_certainty
 from datacollect.commands.console import emit, emit_json, working
 from datacollect.commands.options import (
     Json,
@@ -35,7 +35,7 @@ def explain(
     solver: SolverName = "auto",
     samples: Samples = None,
     scenarios: Scenarios = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     as_json: Json = False,
 ) -> None:
     """Explain what binds when, and what to relax first.
@@ -46,6 +46,7 @@ def explain(
     from datacollect.explanation.explain import explain as find_explanation
     from datacollect.methods.finishing.recurring import planned_to_the_end
 
+    require_drawn(samples, scenarios, seed)
     if schedule_file is None:
         problem, plan = read_problem(problem_file), None
     else:

@@ -130,7 +130,7 @@ Scenarios = Annotated[
         "[default: 200]",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Of what is drawn.  [default: 0]")]
 # Of agents that are set up.
 Collectors = Annotated[
     list[str],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from datacollect.commands.certainty import certainty_asked
+from datacollect.commands.certainty import certainty_asked, require_drawn
 from datacollect.commands.console import emit_json, working
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.method_options import PlanMethod, fitting, options_asked, taking
@@ -28,7 +28,7 @@ def plan(
     method: PlanMethod = "coordinated",
     samples: Samples = None,
     scenarios: Scenarios = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     output: ScheduleOutput = None,
     force: Force = False,
     as_json: Json = False,
@@ -39,6 +39,7 @@ def plan(
     from datacollect.methods.finishing.recurring import planned_to_the_end
     from datacollect.methods.warnings import plan_warnings
 
+    require_drawn(samples, scenarios, seed)
     given = fitting(method, asked)
     require_schedule_name(output)
     require_kept(output, problem_file)

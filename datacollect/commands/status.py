@@ -135,7 +135,7 @@ def _show_promises(kept: KeptPulls) -> None:
         for pull in kept.pulls[-SHOWN_STARTS:]
     ]
     if rows:
-        emit_table(("ended", "method", "p10", "promised", "p90", "took"), rows, "<<>>>>")
+        emit_table(("ended, UTC", "method", "p10", "promised", "p90", "took"), rows, "<<>>>>")
     for text in kept.pulls[-1].why if kept.pulls else ():
         emit_text(f"the last was later than promised: {text}", 2)
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # How the names of a cycle's tests begin: its number, and when it began.
 _OF_CYCLE = re.compile(r"cycle-\d+-\d+-")
 
+# As remedies of who reads measurements name them.
+_OPTION = re.compile(r"(?<![\w-])--[a-z]")
+
 # Tests of several links at once, of settings varied on purpose, and probes, whose rate is none of
 # a connection's.
 NOT_OF_ONE_LINK = ("scan", "flood", "shared", "pairs")
@@ -73,7 +76,15 @@ def read_cycles(path: str | PathLike[str]) -> Cycles:
     """
     folder = Path(path)
     if not any(folder.glob(f"*{SUFFIX}")):
-        found = read_measurements([path])
+        try:
+            found = read_measurements([path])
+        except ProblemError as error:
+            if not _OPTION.search(str(error)):
+                raise
+            raise ProblemError(
+                f"{error}; these options are those of `datacollect estimate`, scenarios have none: "
+                "change the file, or, in Python, give what dc.read_samples reads with them"
+            ) from None
         return cycles_of(found.samples, found.notes)
     stored = read_parts(folder)
     notes = [f"{folder / name} is damaged and left out" for name in stored.damaged]

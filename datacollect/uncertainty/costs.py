@@ -57,10 +57,11 @@ class Cost:
         The ninth of ten scenarios, if the link, or all links of the host, carried what the plan
         counts on; if the assumption is wrong.
     moves_p90_s : float
-        By how much that differs from all scenarios, in seconds, > 0.
+        By how much that differs from all scenarios, in seconds, > 0; infinite where one of both
+        is never.
     test_saves_s : float or None
         What a plan made with the result of a test saves on average, of an assumption if it is
-        wrong; None where that is not known.
+        wrong; None where that is not known, or `moves_p90_s` is infinite.
     direction : str
         Of an assumption: ``"out"`` or ``"in"``; else empty.
     most_bytes_per_s : float or None
@@ -78,16 +79,22 @@ class Cost:
     @property
     def text(self) -> str:
         """It in a sentence."""
-        moves, ninth = format_duration(self.moves_p90_s), format_duration(self.p90_s)
+        ninth = format_duration(self.p90_s)
+        # From never, or to never, is no number.
+        is_finite = math.isfinite(self.moves_p90_s)
+        moves = format_duration(self.moves_p90_s) if is_finite else ""
+        less = (
+            f"p90 would be {moves} less" if is_finite else f"p90 would be {ninth} instead of never"
+        )
         if self.kind == "assumption":
             does = "send" if self.direction == "out" else "receive"
             most = format_rate(self.most_bytes_per_s or 0.0)
-            text = f"If {self.hosts[0]} can {does} no more than {most} at once, p90 is {ninth}, "
-            text += f"{moves} more"
+            text = f"If {self.hosts[0]} can {does} no more than {most} at once, p90 is {ninth}"
+            text += f", {moves} more" if is_finite else ""
         elif self.kind == "host":
-            text = f"If all links of {self.hosts[0]} were as planned, p90 would be {moves} less"
+            text = f"If all links of {self.hosts[0]} were as planned, {less}"
         else:
-            text = f"If {' → '.join(self.hosts)} were as planned, p90 would be {moves} less"
+            text = f"If {' → '.join(self.hosts)} were as planned, {less}"
         if self.test_saves_s is None:
             return f"{text}."
         saves = format_duration(self.test_saves_s)
@@ -133,7 +140,10 @@ def costs_of(
     links = case.links()
     errors = _most([*links, *case.hosts(links)], MOST_ERRORS)
     tested = [
-        replace(cost, test_saves_s=case.worth(cost)) if cost.kind == "link" else cost
+        replace(cost, test_saves_s=case.worth(cost))
+        # What saves the time from never has no mean.
+        if cost.kind == "link" and math.isfinite(cost.moves_p90_s)
+        else cost
         for cost in errors
     ]
     assumptions = _most(case.assumptions(), MOST_ASSUMPTIONS)
@@ -215,8 +225,9 @@ class _Case:
             taken_s = self._fixed.makespans_s(self._draws.links, self._draws.factors, limits)
             p90_s = _ninth(taken_s)
             if p90_s > self._p90_s + self._least_s:
-                saves_s = self._saved_by_caution(limits, taken_s)
                 moves_s = p90_s - self._p90_s
+                is_finite = math.isfinite(moves_s)
+                saves_s = self._saved_by_caution(limits, taken_s) if is_finite else None
                 found.append(
                     Cost("assumption", (load.host,), p90_s, moves_s, saves_s, load.direction, can)
                 )

@@ -4,14 +4,16 @@ A plan divides bytes, not rates: whoever carries it out sends as fast as it can.
 plan the fullest link, host's limit or shared wire works all the time until its bytes are through,
 as routes can be held in proportion; the plan takes as long as that one, no less and no more. Direct
 and best-path hold nothing in proportion: theirs are the max-min fair rates that they promise.
-Where time matters (data that come later, bandwidths by the hour, slots, turns) the library's fluid
-simulation carries the plan out at its times.
+Where time matters (data that come later, bandwidths by the hour, slots, turns) a plan is carried
+out in step, with all its shares held, or by the library's fluid simulation, at its times and with
+fair shares: it takes what the sooner of both takes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.problem.hosts import Parcel
 from datacollect.problem.other_rates import with_link_rates
 from datacollect.schedule.data.use import connections_by_link
+from datacollect.uncertainty.in_step import InStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +133,7 @@ class FixedPlan:
         limits = limits or {}
         if self.is_quick:
             return self._of_the_fullest(links, factors, limits)
-        one = self._fair_s if self._is_fair else self._simulated_s
+        one = self._fair_s if self._is_fair else self._in_time_s
         _, first, which = np.unique(factors, axis=0, return_index=True, return_inverse=True)
         found = [
             one(self._changed(links, factors[i], {key: most[i] for key, most in limits.items()}))
@@ -243,6 +246,16 @@ class FixedPlan:
         except InfeasibleError:
             return math.inf
         return float(sent.finish_s.max(initial=0.0))
+
+    def _in_time_s(self, problem: Problem) -> float:
+        """Return when it ends where time matters, by the sooner of two ways to carry it out."""
+        return min(self._in_step.makespan_s(problem), self._simulated_s(problem))
+
+    @cached_property
+    def _in_step(self) -> InStep:
+        one = link_rates(self._problem).bandwidth_bytes_per_s[self.links]
+        growth = np.divide(self._link_rates(), one, out=np.ones(len(one)), where=one > 0)
+        return InStep(self._problem, self._plan, self.links, growth, self._wire_rates())
 
     def _simulated_s(self, problem: Problem) -> float:
         """Return when the library's fluid simulation has carried the plan out, at its times."""

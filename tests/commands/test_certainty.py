@@ -7,6 +7,8 @@ import json
 import pytest
 from instances.command_line import strict_json
 
+import datacollect as dc
+
 MB = 1_000_000
 
 PROBLEM = {
@@ -114,6 +116,25 @@ def test_what_cannot_be_drawn_from_is_bad_input(sampled, call, command):
     )
     code, _, err = call(command, "p.json", "--samples", "others.csv")
     assert (code, "they are of the hosts X, Y" in err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["plan", "compare", "explain"])
+def test_a_seed_of_nothing_is_bad_input(sampled, call, command):
+    code, _, err = call(command, "p.json", "--seed", "0")
+    assert (code, "--seed is that of scenarios" in " ".join(err.split())) == (2, True)
+
+
+def test_of_samples_without_times_it_is_said_what_scenarios_need(sampled, call):
+    """`--no-times` is an option of `estimate`."""
+    (sampled / "timeless.csv").write_text(f"from,to,bandwidth_bytes_per_s\nS,D,{MB}\n")
+    code, _, err = call("plan", "p.json", "--samples", "timeless.csv")
+    said = " ".join(err.split())
+    assert code == 2
+    assert "these options are those of `datacollect estimate`, scenarios have none" in said
+    # As it says, in Python.
+    samples = dc.read_samples("timeless.csv", times=False)
+    problem = dc.Problem.from_file("p.json")
+    assert dc.certainty(problem, dc.direct(problem), samples).n_cycles == 1
 
 
 def test_one_cycle_gives_a_plan_without_an_interval(sampled, call):

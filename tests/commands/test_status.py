@@ -77,6 +77,7 @@ def test_promises_say_how_often_starts_ended_within_their_interval(tmp_path, cap
     assert run(["status", str(tmp_path), "--promises"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Of 3 starts with an interval 2 ended within it (67%; promised: 80%)." in out
+    assert "ended, UTC" in out
     assert "2023-11-14 22:13 direct 8 s 10 s 12 s 20 s" in out
     assert "the last was later than promised: slow" in out
     assert run(["status", str(tmp_path), "--promises", "--json"]) == 0

@@ -22,6 +22,7 @@ bandwidth_bytes_per_s = 250_000
 """
 FILES = "host,path,bytes\nS,a,1000000\n"
 SAMPLED = "from,to,time_s,bandwidth_bytes_per_s\nS,D,1700000000,250000\nS,D,1700003600,200000\n"
+TIMELESS = "from,to,bandwidth_bytes_per_s\nS,D,250000\nS,D,200000\n"
 PLAN = "plan p.toml -o s.json --force"
 URL = "--url https://{host}/{source}/{path} -o out --force"
 SAMPLES = (
@@ -79,6 +80,16 @@ def with_a_shown_key(line):
 
 
 EXAMPLES = [
+    Example(
+        "--seed is that of scenarios, and none are drawn; add --samples DIR or --scenarios N",
+        in_folder("plan p.toml --seed 5", p_toml=P),
+        in_folder("plan p.toml --seed 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+    ),
+    Example(
+        "these options are those of `datacollect estimate`, scenarios have none: change the file",
+        in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=TIMELESS),
+        in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=SAMPLED),
+    ),
     Example(
         "give --samples DIR (samples, in Python), a folder of measurements",
         in_folder("plan p.toml --scenarios 5", p_toml=P),

@@ -277,6 +277,16 @@ def test_the_link_whose_errors_cost_most_comes_first_with_what_a_test_is_worth()
     assert "S → D" in first.text
 
 
+def test_what_saves_from_never_is_told_without_an_endless_number():
+    """20 bytes at 5 bytes/s: 4 s; in a third of the cycles nothing comes, so that p90 is never."""
+    problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+    samples = cycles(S_D=[5.0, 5.0, 0.0])
+    (cost,) = dc.certainty(problem, dc.coordinated(problem), samples, costs=True).costs
+    assert cost.text == "If S → D were as planned, p90 would be 4 s instead of never."
+    assert cost.to_dict()["moves_p90_s"] is None
+    assert cost.to_dict()["test_saves_s"] is None
+
+
 def test_a_test_is_worth_what_the_plan_made_with_its_result_saves():
     """S has 60 bytes, two ways of 6 bytes/s: 30 bytes each, 5 s. K's link carries 6 or 2.
 

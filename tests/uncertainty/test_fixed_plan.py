@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import datacollect as dc
 from datacollect.control.planned.scheduled import AsapController
+from datacollect.examples import example_files
+from datacollect.methods.finishing.recurring import planned_to_the_end
 from datacollect.simulation.fluid.engine import simulate_problem
 from datacollect.uncertainty.fixed_plan import FixedPlan, bytes_of
 
@@ -166,3 +168,59 @@ def test_a_plan_takes_what_it_promises_where_links_are_as_planned(method, n):
     problem = dc.Problem.from_matrix(names, rates, backlog, names[-1], uplink_bytes_per_s=2.0 * MB)
     plan = method(problem)
     assert taken(problem, plan) == pytest.approx(plan.makespan_s, rel=1e-6)
+
+
+@pytest.fixture
+def unequal() -> dc.Problem:
+    """D receives 6 of 10 MB/s; T has its data after 10 s: the plan divides D's line unequally."""
+    tree = {
+        "destination": "D",
+        "hosts": {
+            "S": {"backlog_bytes": 100 * MB},
+            "T": {"backlog_bytes": 100 * MB, "release_s": 10},
+            "D": {"downlink_bytes_per_s": 6 * MB},
+        },
+        "links": [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": 5 * MB} for a, b in ("SD", "TD", "ST")
+        ],
+    }
+    return dc.Problem.from_dict(tree)
+
+
+def test_a_plan_that_divides_a_line_unequally_takes_what_it_promises(unequal):
+    """200 MB at 6 MB/s: 33.3 s. A line of 10 s at 5 MB/s would leave 150 MB for 6 MB/s: 35 s."""
+    plan = dc.coordinated(unequal, chunk_s=0.0)
+    assert taken(unequal, plan) == pytest.approx(plan.makespan_s, rel=1e-6)
+
+
+def test_a_little_noise_costs_little_where_a_line_is_divided_unequally(unequal):
+    """Links with 1 % less: at the most 1 % longer, and no sooner than planned."""
+    plan = dc.coordinated(unequal, chunk_s=0.0)
+    found = taken(unequal, plan, S_D=0.99, T_D=0.99, S_T=0.99)
+    assert plan.makespan_s * (1 - 1e-6) <= found <= plan.makespan_s / 0.99 * (1 + 1e-6)
+    # The line of D is what binds in the end, and is no faster with faster links.
+    assert taken(unequal, plan, S_D=2.0, T_D=2.0, S_T=2.0) >= 200 / 6 * (1 - 1e-6)
+
+
+def test_in_step_the_next_opening_is_waited_for():
+    """5 bytes/s open for 2 s in 10: at half of it 10 bytes take a second opening, of 2 s."""
+    links = [[[0, rate], [0, 0]] for rate in (5.0, 0.0, 5.0)]
+    problem = dc.Problem.from_matrix(["S", "D"], links, [10, 0], "D", periods_s=[0, 2, 10])
+    plan = dc.coordinated(problem)
+    assert taken(problem, plan) == pytest.approx(2.0)
+    assert taken(problem, plan, S_D=0.5) == pytest.approx(12.0)
+    assert taken(problem, plan, S_D=0.0) == math.inf
+
+
+@pytest.mark.slow
+def test_the_sites_take_what_is_promised_where_links_are_as_planned(tmp_path):
+    """Hours, windows, releases, uplinks and files of the example: 1 % less costs about 1 %."""
+    for name, text in example_files("sites").items():
+        (tmp_path / name).write_text(text)
+    listed = dc.Problem.from_file(tmp_path / "sites.toml")
+    problem, plan = planned_to_the_end(listed, dc.coordinated, lambda found: found.makespan_s)
+    fixed = FixedPlan(problem, plan)
+    factors = np.array([[1.0], [0.99]]).repeat(len(fixed.links), axis=1)
+    as_planned_s, slower_s = fixed.makespans_s(fixed.links, factors)
+    assert as_planned_s == pytest.approx(plan.makespan_s, rel=1e-6)
+    assert plan.makespan_s < slower_s < 1.02 * plan.makespan_s

@@ -42,6 +42,8 @@ class StartUse:
         When the end is expected, from the start on.
     promised_s : (float, float) or None
         Between which times in eight of ten cases, where bandwidths have intervals.
+    n_regroups : int
+        After so many regroups the last round began.
     assumptions : Assumptions or None
         What the plan leans on, where no more than a plan was wanted.
     routes, route_sessions : Counter of tuple of str
@@ -55,11 +57,24 @@ class StartUse:
     begun_s: float = field(default_factory=time.monotonic)
     predicted_s: float | None = None
     promised_s: tuple[float, float] | None = None
+    n_regroups: int = 0
     assumptions: Assumptions | None = None
     routes: Counter[tuple[str, ...]] = field(default_factory=Counter)
     route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
     refetched: Counter[str] = field(default_factory=Counter)
     late: dict[str, set[int]] = field(default_factory=dict)
+
+    def is_promise_due(self, n_regroups: int) -> bool:
+        """Whether the plan of a round that begins promises: the first, and the one of a regroup.
+
+        What is promised anew in every round, until shortly before the end, says nothing.
+
+        >>> use = StartUse(predicted_s=10.0)
+        >>> use.is_promise_due(0), use.is_promise_due(1), use.is_promise_due(1)
+        (False, True, False)
+        """
+        is_regrouped, self.n_regroups = n_regroups > self.n_regroups, n_regroups
+        return self.predicted_s is None or is_regrouped
 
     def note(self, core: CollectorCore, late: Mapping[str, set[int]]) -> None:
         """A round has ended; `late` are numbers of files, by source."""

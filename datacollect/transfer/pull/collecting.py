@@ -266,11 +266,12 @@ class Collecting:
         found = self._plan(work)
         if found is None:
             return set()
-        is_due = self._use.predicted_s is None or self._n_regroups
+        is_due = self._use.is_promise_due(self._n_regroups)
         # A plan counts on what is open now: when what closes meanwhile ends it does not know.
-        if found.predicted_s is not None and is_due and not self._hours:
+        left_s = found.predicted_s if is_due and not self._hours else None
+        if left_s is not None:
             so_far_s = time.monotonic() - self._use.begun_s
-            self._use.predicted_s = so_far_s + found.predicted_s
+            self._use.predicted_s = so_far_s + left_s
             between_s = self._planner.promised_s()
             self._use.promised_s = (
                 None if between_s is None else (so_far_s + between_s[0], so_far_s + between_s[1])
@@ -279,6 +280,7 @@ class Collecting:
             "planned",
             method=self._method,
             makespan_s=found.predicted_s,
+            promises=left_s is not None,
             routes=[list(route.hosts) for route in found.schedule.routes],
             expected=planned_routes(found.schedule) if found.predicted_s is not None else [],
         )

@@ -13,7 +13,7 @@ from datacollect.files.units import format_rate
 from datacollect.transfer.store.promises import ShownRate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.transfer.store.history import History
@@ -78,8 +78,10 @@ def why_late(history: History, destination: str) -> tuple[str, ...]:
 
     A host that was to use several links at once, and got less over all of them, is named before its
     links; two links that got less beside each other than alone share a wire; what is left of slow
-    links is others' traffic, or a test that found more. Nothing where nothing was planned.
+    links is others' traffic, or a test that found more. Nothing where nothing was planned. What was
+    promised anew, as more sources were ready, is held against what came from then on.
     """
+    history = history.since_promise()
     if not history.planned or len(history.times_s) < 3:
         return ()
     planned = _planned(history, destination)
@@ -92,7 +94,7 @@ def why_late(history: History, destination: str) -> tuple[str, ...]:
     }
     found: list[str] = []
     explained: set[tuple[str, str]] = set()
-    for host, end, got, wanted in _narrow_hosts(planned, slow, of_hosts, spans_s):
+    for host, end, got, wanted in _narrow_hosts(planned, slow, of_links, of_hosts, spans_s):
         links = {link for link in planned if link[end] == host}
         if links & slow.keys() <= explained:
             continue
@@ -123,19 +125,22 @@ def why_late(history: History, destination: str) -> tuple[str, ...]:
 def _narrow_hosts(
     planned: Mapping[tuple[str, str], float],
     slow: Mapping[tuple[str, str], object],
+    of_links: Mapping[tuple[str, str], FloatArray],
     rates: Mapping[tuple[str, str], FloatArray],
     spans_s: FloatArray,
 ) -> list[tuple[str, int, float, float]]:
     """Return hosts of several links that got less over all of them: name, end, got, planned.
 
-    Those with most slow links first: with those of several hosts it is the one that they lead to.
+    While all of them carry something: what one link still brings when others are through is no
+    limit of the host. Those with most slow links first: with those of several hosts it is the one
+    that they lead to.
     """
     found = []
     for (sends, receives), rate in rates.items():
         host, end = (sends, 0) if sends else (receives, 1)
         links = [link for link in planned if link[end] == host]
         wanted = sum(planned[link] for link in links)
-        got = _while_busy(rate, spans_s)
+        got = _while_busy(rate, spans_s, [of_links[link] for link in links if link in of_links])
         n_slow = sum(link in slow for link in links)
         if len(links) > 1 and n_slow and got < LESS * wanted:
             found.append((-n_slow, end, host, got, wanted))
@@ -162,12 +167,20 @@ def _planned(history: History, destination: str) -> dict[tuple[str, str], float]
     return dict(found)
 
 
-def _while_busy(rate: FloatArray, spans_s: FloatArray) -> float:
-    """Return the mean rate from the first byte to the last."""
+def _while_busy(
+    rate: FloatArray, spans_s: FloatArray, together: Sequence[FloatArray] = ()
+) -> float:
+    """Return the mean rate from the first byte to the last, of several that are added up there.
+
+    Of those that carry nothing, or not at the same time, nothing is asked.
+    """
     busy = np.flatnonzero(rate > 0)
     if not len(busy):
         return 0.0
-    part = slice(busy[0], busy[-1] + 1)
+    times = [found for each in together if len(found := np.flatnonzero(each > 0))]
+    first = max((found[0] for found in times), default=busy[0])
+    last = min((found[-1] for found in times), default=busy[-1])
+    part = slice(first, last + 1) if first <= last else slice(busy[0], busy[-1] + 1)
     return float((rate[part] * spans_s[part]).sum() / spans_s[part].sum())
 
 

@@ -28,7 +28,7 @@ from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.pull.route_limits import RouteLimits
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
-from datacollect.transfer.store.folder.log import Log
+from datacollect.transfer.store.folder.log import LOG_FILE, Log
 from datacollect.transfer.store.history import start_of
 from datacollect.transfer.store.promises import KeptPull
 from datacollect.transfer.store.promises import keep as keep_pull
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 # What a pull takes where addresses are limited: for pieces under way, and threads besides those of
 # connections, for sources, the store, plans.
-LOG_FILE = "log.jsonl"
 BUFFERS_BYTES, OTHER_THREADS = 64 * 2**20, 8
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.store.folder.log import LOG_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -106,6 +107,13 @@ class PlannedRoute:
     start_s: float
     finish_s: float
 
+    def until(self, time_s: float) -> PlannedRoute:
+        """Return what was expected until an instant, later than its start."""
+        if time_s >= self.finish_s:
+            return self
+        part = (time_s - self.start_s) / (self.finish_s - self.start_s)
+        return replace(self, n_bytes=round(self.n_bytes * part), finish_s=time_s)
+
 
 @dataclass
 class History:
@@ -119,7 +127,10 @@ class History:
     arrived_bytes : dict of tuple of str to list of int
         What had come by each route by then, in all; a route is its hosts but the destination.
     planned : list of PlannedRoute
-        By the first plan on known bandwidths; empty where there was none.
+        By the plans that promised, the first on known bandwidths and those after more sources
+        were ready, each until the next; empty where there was none.
+    promised_at_s : float
+        When the last of these plans was made.
     predicted_s : float or None
         When the end was expected.
     ended_s : float or None
@@ -133,6 +144,7 @@ class History:
     times_s: list[float] = field(default_factory=list)
     arrived_bytes: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
     planned: list[PlannedRoute] = field(default_factory=list)
+    promised_at_s: float = 0.0
     predicted_s: float | None = None
     ended_s: float | None = None
     troubles: list[tuple[float, str]] = field(default_factory=list)
@@ -154,6 +166,18 @@ class History:
             if each.start_s <= time_s < each.finish_s
         )
 
+    def since_promise(self) -> History:
+        """Return what was planned and what has come since the last plan that promised."""
+        since_s = self.promised_at_s
+        first = max(0, sum(time_s <= since_s for time_s in self.times_s) - 1)
+        return replace(
+            self,
+            times_s=self.times_s[first:],
+            arrived_bytes={hosts: row[first:] for hosts, row in self.arrived_bytes.items()},
+            planned=[each for each in self.planned if each.start_s >= since_s],
+            troubles=[each for each in self.troubles if each[0] >= since_s],
+        )
+
     def note(self, time_s: float, routes: list[Any], before: Mapping[tuple[str, ...], int]) -> None:
         """Take a line in; `before`: what earlier rounds of this start had brought."""
         if self.times_s and time_s <= self.times_s[-1]:
@@ -173,7 +197,7 @@ def history_of(folder: str | PathLike[str]) -> History:
     ProblemError
         Nothing has ever come there.
     """
-    path = Path(folder) / STATE_FOLDER / "log.jsonl"
+    path = Path(folder) / STATE_FOLDER / LOG_FILE
     found = None
     for history in _starts(path):
         if len(history.times_s) > 1:
@@ -222,10 +246,11 @@ def _starts(path: Path, from_byte: int = 0) -> Iterator[History]:
 
 
 def _take_plan(history: History, line: Mapping[str, Any], time_s: float) -> None:
-    if history.planned or line.get("makespan_s") is None:
+    if line.get("makespan_s") is None or (history.planned and not line.get("promises")):
         return
     history.predicted_s = time_s + float(line["makespan_s"])
-    history.planned = [
+    history.promised_at_s = time_s
+    history.planned = [each.until(time_s) for each in history.planned if each.start_s < time_s] + [
         PlannedRoute(tuple(hosts), int(n_bytes), time_s + start_s, time_s + finish_s)
         for hosts, n_bytes, start_s, finish_s in line.get("expected", [])
         if finish_s > start_s

@@ -1,6 +1,7 @@
 """Pulls are held to their word: what was promised beside what came, and what is kept of it."""
 
 import errno
+import json
 import os
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 
 import datacollect as dc
 from datacollect.transfer.pull import run
+from datacollect.transfer.pull.answering import StartUse
+from datacollect.transfer.store.folder.log import LOG_FILE
 from datacollect.transfer.store.promises import kept_pulls
 
 MB = 1_000_000
@@ -53,6 +56,23 @@ def test_without_intervals_no_interval_is_promised_and_a_late_end_is_explained(
     (kept,) = kept_pulls(tmp_path / "into").pulls
     assert kept.held is None
     assert kept.why == answer.why
+
+
+def test_a_promise_is_renewed_in_the_round_after_a_regroup_alone():
+    """Of six rounds, with regroups before the third and the fifth: three promise."""
+    use, due = StartUse(), []
+    for n_regroups in (0, 0, 1, 1, 2, 2):
+        due.append(use.is_promise_due(n_regroups))
+        use.predicted_s = 10.0
+    assert due == [True, False, True, False, True, False]
+
+
+def test_the_log_says_which_plan_promises(agents, collection_of, tmp_path):
+    wanted = collection_of(agents("S1", {"x": data(300_000)}), links=[link(MB)])
+    dc.pull(wanted, tmp_path / "into", "direct")
+    lines = map(json.loads, (tmp_path / "into/.datacollect" / LOG_FILE).read_text().splitlines())
+    first = next(line for line in lines if line["what"] == "planned")
+    assert first["promises"] is True
 
 
 def test_a_start_that_only_plans_promises_and_keeps_nothing(agents, collection_of, tmp_path):

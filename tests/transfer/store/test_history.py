@@ -7,6 +7,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.pictures.pull import plot_history, save_history
+from datacollect.transfer.pull.held import why_late
 from datacollect.transfer.store.history import MOVED, PlannedRoute, history_of, planned_routes
 
 
@@ -77,6 +78,44 @@ def test_the_plan_is_told_by_its_first_round(logged):
     assert history.planned[0] == PlannedRoute(("S1",), 100, 2.0, 12.0)
     assert [history.planned_rate(t) for t in (1.9, 2, 6.9, 7, 12)] == [0, 30, 30, 10, 0]
     assert history.troubles == [(4.0, "connection lost")]
+
+
+def planned(s, makespan_s, *expected, promises):
+    more = {"makespan_s": makespan_s, "expected": list(expected), "promises": promises}
+    return s, "planned", more
+
+
+def test_a_plan_that_promises_anew_takes_the_place_of_the_one_before(logged):
+    """10 bytes/s for 3 s, as promised until then; then 5 + 5; what is planned later counts not."""
+    folder = logged(
+        BEGIN,
+        planned(0, 10, [["S1"], 100, 0, 10], promises=True),
+        came(1, S1=10),
+        came(2, S1=20),
+        planned(3, 14, [["S1"], 70, 0, 14], [["S2"], 70, 0, 14], promises=True),
+        came(4, S1=5, S2=5),
+        planned(5, 90, [["S1"], 1, 0, 90], promises=False),
+    )
+    history = history_of(folder)
+    assert history.predicted_s == 17.0
+    assert history.planned == [
+        PlannedRoute(("S1",), 30, 0.0, 3.0),
+        PlannedRoute(("S1",), 70, 3.0, 17.0),
+        PlannedRoute(("S2",), 70, 3.0, 17.0),
+    ]
+    assert [history.planned_rate(t) for t in (2, 3, 16)] == [10, 10, 10]
+
+
+def test_why_a_pull_is_late_is_told_by_the_plan_that_promised_last(logged):
+    """S1 is alone with 10 bytes/s, then beside S2 with 5 each: S1 gets its 5, S2 3.8."""
+    lines = [BEGIN, planned(0, 10, [["S1"], 100, 0, 10], promises=True)]
+    lines += [came(i, S1=10 * i) for i in range(1, 4)]
+    lines += [(2.5, "session ended", {"why": "reset"})]
+    both = [["S1"], 70, 0, 14], [["S2"], 70, 0, 14]
+    lines += [planned(3, 14, *both, promises=True)]
+    lines += [came(3 + i, S1=min(70, 5 * i), S2=min(70.0, 3.8 * i)) for i in range(1, 20)]
+    (why,) = why_late(history_of(logged(*lines)), "D")
+    assert why.startswith("S2 → D carried")
 
 
 def _drawn(logged, *, ended_s, makespan_s, **more):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+# In the state folder.
+LOG_FILE = "log.jsonl"
+
 
 class Log:
     """Lines are appended; any thread may write.
