@@ -72,11 +72,8 @@ def _after_replan(given: Given) -> Sequence[Sequence[str]]:
 
 def _of_schedule(problem: str, schedule: str) -> Sequence[Sequence[str]]:
     picture = f"{schedule.rpartition('.')[0] or schedule}.png"
-    return [
-        ["check", problem, schedule],
-        ["pulls", problem, schedule],
-        ["plot", problem, schedule, "-o", picture],
-    ]
+    steps = [["check", problem, schedule], ["pulls", problem, schedule]]
+    return steps if Path(picture).exists() else [*steps, ["plot", problem, schedule, "-o", picture]]
 
 
 def _after_compare(given: Given) -> Sequence[Sequence[str]]:

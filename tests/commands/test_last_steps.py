@@ -72,6 +72,9 @@ def test_a_plan_that_is_there_is_not_made_again(planned, call):
     """What would be refused, as the file exists, is no step."""
     (planned / "figure1.json").write_text("{}")
     assert steps(call("compare", "figure1.toml")[2]) == [["advise", "figure1.toml"]]
+    (planned / "other.png").write_text("")
+    _, _, err = call("plan", "figure1.toml", "-o", "other.json")
+    assert [step[0] for step in steps(err)] == ["check", "pulls"]
 
 
 RATES = {("S", "D"): 1e6, ("S", "K"): 1e6, ("K", "D"): 1e6}
