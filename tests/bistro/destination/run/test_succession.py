@@ -157,12 +157,6 @@ def test_dead_log_is_succeeded_and_every_receipt_verifies(processes):
     shutil.rmtree(found.into)
     code, _, text = run.command("event", "run", "event.toml", *DESTINATION)
     assert code == 2
-    assert "mark_key must be the key of the first log of verdicts" in " ".join(text.split())
-    # People go on to mark entries by the first key.
-    both = 'key = "verdicts2.key"\nmark_key = "verdicts.key"'
-    file.write_text(file.read_text().replace('key = "verdicts2.key"', both))
-    code, _, text = run.command("event", "run", "event.toml", *DESTINATION)
-    assert code == 2
     assert "`datacollect event recover` makes it" in " ".join(text.split())
     code, told, text = run.command(*recover)
     assert (code, told["log"]["goes_on"], told["n_taken_over"]) == (0, True, 2), text
