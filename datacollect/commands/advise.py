@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.commands.console import emit, emit_json, emit_table, emit_text, working
+from datacollect.commands.last_steps import note_steps_of_advice
 from datacollect.commands.options import Json, ProblemFile, SolverName
 from datacollect.commands.reading import read_problem
 
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def advise(problem_file: ProblemFile, solver: SolverName = "auto", as_json: Json = False) -> None:
-    """Say how to collect: directly, over more connections, over relays, or adaptively.
+    """Say how to collect: directly, over more connections, or over relays.
 
-    By how much each is faster, what that takes for granted, and what to measure to be sure.
+    By how much each is faster, and adaptive at best; what that takes for granted, and what to
+    measure to be sure.
     """
     from datacollect.explanation.advise import advise as find_advice
     from datacollect.methods.finishing.recurring import planned_to_the_end
@@ -29,8 +31,9 @@ def advise(problem_file: ProblemFile, solver: SolverName = "auto", as_json: Json
         )
     if as_json:
         emit_json(found.to_dict())
-    else:
-        _show(found)
+        return
+    _show(found)
+    note_steps_of_advice(found.take, found.measure, {"problem_file": problem_file})
 
 
 def _show(found: Advisory) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from datacollect.commands.certainty import show_certainty, show_compared
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
-from datacollect.files.clock import instant_text
+from datacollect.files.clock import duration_or_instant
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 from datacollect.methods.warnings import plan_warnings
 from datacollect.problem.recurring_hours import are_of_days
@@ -51,11 +51,11 @@ def show_plan(
         ("planned in", f"{_quick(schedule.plan_time_s)} ({schedule.solver})"),
     ]
     if schedule.deadline_s is not None:
-        facts.insert(2, ("deadline", instant_text(schedule.deadline_s, problem.clock)))
+        facts.insert(2, ("deadline", duration_or_instant(schedule.deadline_s, problem.clock)))
     if schedule.most_by_s is not None:
         there = format_bytes(arrived_bytes(schedule, schedule.most_by_s))
         total = format_bytes(problem.total_bytes)
-        by = instant_text(schedule.most_by_s, problem.clock)
+        by = duration_or_instant(schedule.most_by_s, problem.clock)
         facts.insert(2, ("by then", f"{there} of {total}, by {by}"))
     if money is not None:
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))

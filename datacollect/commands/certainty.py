@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.commands.console import emit_table, emit_text, working
+from datacollect.commands.console import emit, emit_table, emit_text, working
 from datacollect.errors import ProblemError
 from datacollect.files.units import format_duration
 
@@ -67,6 +67,8 @@ def show_certainty(found: Certainty) -> None:
     emit_text(f"Certainty: {found.text}")
     for cost in found.costs:
         emit_text(cost.text)
+        if cost.command:
+            emit(f"  {cost.command}")
     for text in found.notes:
         emit_text(f"Note: {text}.")
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from datacollect.commands.console import note_text
 from datacollect.commands.conversion import number_in
+from datacollect.errors import ProblemError
 from datacollect.files.clock_times import is_clock_time
 from datacollect.files.spoken_times import is_spoken_time, spoken_time
 
@@ -61,7 +62,14 @@ def seconds_until(text: str, problem: Problem, option: str) -> float | None:
             f"note: {option} counts from now, {clock.text(0)}: the problem says no start, the "
             "clock time of 0 s"
         )
-    return clock_deadline_s(in_clocks_words(text, clock.start, clock.zone), clock, option)
+    written = in_clocks_words(text, clock.start, clock.zone)
+    if clock.is_before_start(written, option):
+        # What was typed: nobody knows again what a day was turned into.
+        raise ProblemError(
+            f"{option} must not lie before the start, {clock.text(0)}, got {text!r}; give a later "
+            "instant"
+        )
+    return clock_deadline_s(written, clock, option)
 
 
 def in_clocks_words(text: str, after: datetime, zone: tzinfo) -> str:

@@ -15,6 +15,8 @@ from datacollect.commands.console import note
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from datacollect.explanation.advisory import Take
+
     Given: TypeAlias = "Mapping[str, Any]"
 
 PROGRAM = "datacollect"
@@ -26,10 +28,29 @@ def note_last_steps(command: str, given: Given) -> None:
     Nothing where that would name standard input, which nobody can read again.
     """
     after = NEXT.get(command)
-    if after is None or given.get("as_json") or "-" in given.values():
+    if after is not None:
+        _note_steps(after(given), given)
+
+
+def note_steps_of_advice(take: Take, measure: Sequence[str], given: Given) -> None:
+    """Say what to do after advice: what it says to take, or its first command to measure.
+
+    Nothing where it says to open more connections: no plan does that.
+    """
+    steps: list[Sequence[str]] = []
+    if take == "measure":
+        steps = [shlex.split(command)[1:] for command in measure[:1]]
+    elif take in ("direct", "relays"):
+        how = ("--method", "direct") if take == "direct" else ()
+        steps = _plan_beside(given["problem_file"], *how)
+    _note_steps(steps, given)
+
+
+def _note_steps(steps: Sequence[Sequence[str]], given: Given) -> None:
+    if given.get("as_json") or "-" in given.values():
         return
     label = "next: "
-    for words in after(given):
+    for words in steps:
         note(f"{label}{shlex.join([PROGRAM, *words])}")
         label = " " * len(label)
 
@@ -51,20 +72,13 @@ def _after_replan(given: Given) -> Sequence[Sequence[str]]:
 
 def _of_schedule(problem: str, schedule: str) -> Sequence[Sequence[str]]:
     picture = f"{schedule.rpartition('.')[0] or schedule}.png"
-    return [
-        ["check", problem, schedule],
-        ["pulls", problem, schedule],
-        ["plot", problem, schedule, "-o", picture],
-    ]
+    steps = [["check", problem, schedule], ["pulls", problem, schedule]]
+    return steps if Path(picture).exists() else [*steps, ["plot", problem, schedule, "-o", picture]]
 
 
 def _after_compare(given: Given) -> Sequence[Sequence[str]]:
     problem = given["problem_file"]
-    return [["plan", problem, "-o", _beside(problem, ".json")], ["advise", problem]]
-
-
-def _after_advise(given: Given) -> Sequence[Sequence[str]]:
-    return [["plan", given["problem_file"], "-o", _beside(given["problem_file"], ".json")]]
+    return [*_plan_beside(problem), ["advise", problem]]
 
 
 def _after_check(given: Given) -> Sequence[Sequence[str]]:
@@ -80,18 +94,21 @@ def _after_sweep(given: Given) -> Sequence[Sequence[str]]:
     return [["report", given["output"]]]
 
 
-def _beside(problem: str, ending: str) -> str:
-    """Name a file beside a problem's; another name where the problem's own ends so."""
+def _plan_beside(problem: str, *options: str) -> list[Sequence[str]]:
+    """Return the step that plans into a file beside the problem's; none where that file is there.
+
+    Where the problem's own file has that name, it is another.
+    """
     path = Path(problem)
-    named = path.with_suffix(ending)
-    return str(named if named != path else path.with_name(f"{path.stem}-plan{ending}"))
+    named = path.with_suffix(".json")
+    named = named if named != path else path.with_name(f"{path.stem}-plan.json")
+    return [] if named.exists() else [["plan", problem, *options, "-o", str(named)]]
 
 
 NEXT: dict[str, Callable[[Given], Sequence[Sequence[str]]]] = {
     "plan": _after_plan,
     "replan": _after_replan,
     "compare": _after_compare,
-    "advise": _after_advise,
     "check": _after_check,
     "estimate": _after_estimate,
     "sweep": _after_sweep,

@@ -254,7 +254,7 @@ def _show(
 ) -> None:
     from datacollect.exports.makespan import REQUEST_S
     from datacollect.exports.script_texts import summary_lines
-    from datacollect.files.clock import instant_text
+    from datacollect.files.clock import duration_or_instant
     from datacollect.files.units import format_duration
 
     rows: list[tuple[str, ...]] = []
@@ -275,7 +275,7 @@ def _show(
         ("saved to", output),
     ]
     if schedule.deadline_s is not None:
-        facts.insert(3, ("deadline", instant_text(schedule.deadline_s, problem.clock)))
+        facts.insert(3, ("deadline", duration_or_instant(schedule.deadline_s, problem.clock)))
     if file_format.next_step:
         facts.append(("next", file_format.next_step))
     emit_facts(facts)

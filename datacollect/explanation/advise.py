@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from datacollect.explanation.advisory import Advisory, Way
 from datacollect.files.units import format_duration
 from datacollect.methods.comparison import compare
+from datacollect.methods.leaning.flood_tests import HOSTS_FILE, flood_of
 from datacollect.methods.options.names import COORDINATED, DIRECT
 from datacollect.methods.prediction import (
     RouteLoad,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from datacollect.explanation.advisory import Take
     from datacollect.methods.comparison import Comparison
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.data.assumptions import Assumptions, HostLoad
+    from datacollect.schedule.data.assumptions import Assumptions
     from datacollect.schedule.schedule import Schedule
     from datacollect.solvers.registry import Solver
 
@@ -34,8 +35,6 @@ FEWEST = 2
 # direct with as many connections, under equal load and 2:1. A test holds them against its tables.
 ADAPTIVE_OVER_COORDINATED = 0.449
 AS_MANY_OVER_COORDINATED = (0.62, 0.79)
-# The file of hosts that operators measure by.
-HOSTS = "HOSTS.toml"
 
 
 def advise(problem: Problem, *, solver: Solver = "auto") -> Advisory:
@@ -70,14 +69,15 @@ def advise(problem: Problem, *, solver: Solver = "auto") -> Advisory:
     >>> found = dc.advise(problem)
     >>> found.take, [(way.name, way.makespan_s) for way in found.ways[:1]]
     ('measure', [('direct', 4.0)])
-    >>> found.measure[0]
-    'datacollect measure flood HOSTS.toml --from S'
+    >>> found.measure[0].split(" --streams")[0]
+    'datacollect measure flood hosts.toml --from S --to D --to K'
     """
     compared = compare(problem, solver=solver)
     plan, straight = compared.schedules.get(COORDINATED), compared.schedules.get(DIRECT)
     leaning = None if plan is None else plan.assumptions
     ways = _ways(problem, compared, plan, straight, leaning)
     take, text = _verdict(problem, compared, ways)
+    text += _adaptively(take, ways)
     return Advisory(
         take,
         text,
@@ -85,7 +85,7 @@ def advise(problem: Problem, *, solver: Solver = "auto") -> Advisory:
         ways,
         compared.lower_bound_s,
         leaning,
-        _to_measure(problem, leaning),
+        _to_measure(problem, plan),
         tuple(plan_warnings(problem, compared.advised)),
     )
 
@@ -194,6 +194,20 @@ def _verdict(problem: Problem, compared: Comparison, ways: tuple[Way, ...]) -> t
     return "relays", f"Take relays: they are {relays.gain:.2f} × faster than direct{sure}.{tail}"
 
 
+def _adaptively(take: Take, ways: tuple[Way, ...]) -> str:
+    """Say where adaptive may end sooner than what is to be taken; at best, so it is no verdict."""
+    direct, more, relays, *_, adaptive = ways
+    taken = {"direct": direct, "connections": more, "relays": relays}.get(take)
+    if taken is None or taken.makespan_s is None or adaptive.makespan_s is None:
+        return ""
+    if WORTH * adaptive.makespan_s > taken.makespan_s:
+        return ""
+    return (
+        f" Adaptive may end sooner still, in {format_duration(adaptive.makespan_s)} at best: "
+        "`pull --method adaptive` plans nothing, and moves connections while data flow."
+    )
+
+
 def _is_near(more: Way, relays: Way) -> bool:
     """Whether relays would end hardly sooner than more connections."""
     if more.makespan_s is None or relays.makespan_s is None:
@@ -201,15 +215,11 @@ def _is_near(more: Way, relays: Way) -> bool:
     return more.makespan_s < WORTH * relays.makespan_s
 
 
-def _to_measure(problem: Problem, leaning: Assumptions | None) -> tuple[str, ...]:
+def _to_measure(problem: Problem, plan: Schedule | None) -> tuple[str, ...]:
     """Return commands that show what nobody knows: hosts first, then connections, then all."""
-    loads: tuple[HostLoad, ...] = ()
-    if leaning is not None and leaning.matter:
-        loads = leaning.leans_on
-    found = [
-        _command("flood", f"--{'from' if load.direction == 'out' else 'to'}", load.host)
-        for load in loads
-    ]
+    leaning, found = None if plan is None else plan.assumptions, []
+    if plan is not None and leaning is not None and leaning.matter:
+        found = [flood_of(problem, plan, load).command() for load in leaning.leans_on]
     if problem.total_bytes and not knows_rates(problem):
         found.append(_command("curve", "--to", problem.destination))
     if not is_measured(problem):
@@ -218,4 +228,4 @@ def _to_measure(problem: Problem, leaning: Assumptions | None) -> tuple[str, ...
 
 
 def _command(tool: str, *options: str) -> str:
-    return shlex.join(["datacollect", "measure", tool, HOSTS, *options])
+    return shlex.join(["datacollect", "measure", tool, HOSTS_FILE, *options])

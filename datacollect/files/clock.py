@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock_times import HOUR
+from datacollect.files.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -84,9 +85,7 @@ class Clock:
         """
         if isinstance(when, str) and _HOURS.fullmatch(when):
             return self._next(when, place)
-        instant = _of_calendar(when if isinstance(when, datetime) else parsed(when, place), place)
-        if instant.tzinfo is None:
-            instant = local_instant(instant, self.zone, place)
+        instant = self._instant(when, place)
         elapsed_s = self._since_start(instant)
         if elapsed_s < 0:
             raise ProblemError(
@@ -94,6 +93,21 @@ class Clock:
                 f"'{instant.isoformat(sep=' ')}'; correct one of them"
             )
         return elapsed_s
+
+    def is_before_start(self, when: str, place: str) -> bool:
+        """Whether a clock time lies before the start, which no hour of the day does.
+
+        Raises
+        ------
+        ProblemError
+            It is no clock time, or does not exist or exists twice where clocks change.
+        """
+        is_hour = _HOURS.fullmatch(when) is not None
+        return not is_hour and self._since_start(self._instant(when, place)) < 0
+
+    def _instant(self, when: str | datetime, place: str) -> datetime:
+        instant = _of_calendar(when if isinstance(when, datetime) else parsed(when, place), place)
+        return local_instant(instant, self.zone, place) if instant.tzinfo is None else instant
 
     def later(self, by_s: float) -> Clock:
         """Return the clock of what starts later by this time."""
@@ -219,6 +233,17 @@ def instant_text(at_s: float, clock: Clock | None) -> str:
     # Ten digits, but never an exponent below 10^15: nobody reads 1.805e+04 as a time.
     seconds = f"{float(f'{at_s:.10g}'):.15g} s"
     return seconds if clock is None else f"{clock.text(at_s)} ({seconds} after the start)"
+
+
+def duration_or_instant(at_s: float, clock: Clock | None) -> str:
+    """Show an instant in an answer: by the clock, or how long after the start it is.
+
+    >>> duration_or_instant(18_050.0, None), duration_or_instant(5.0, None)
+    ('5 h 00 min (18050 s)', '5 s')
+    """
+    text = instant_text(at_s, clock)
+    duration = format_duration(at_s)
+    return text if clock is not None or text == duration else f"{duration} ({text})"
 
 
 def deadline_text(deadline_s: float, clock: Clock | None) -> str:

@@ -9,6 +9,7 @@ from datetime import date, time
 HOUR = r"(\d|[01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?"
 CLOCK_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"
 
+_HOUR = re.compile(HOUR, re.ASCII)
 _EITHER = re.compile(rf"{HOUR}|{CLOCK_TIME}", re.ASCII)
 
 
@@ -21,6 +22,15 @@ def is_clock_time(value: object) -> bool:
     if isinstance(value, str):
         return bool(_EITHER.fullmatch(value))
     return isinstance(value, date | time)
+
+
+def is_hour(text: str) -> bool:
+    """Whether a text is an hour of the day, without a day.
+
+    >>> is_hour("18:00"), is_hour("2026-11-22T20:00")
+    (True, False)
+    """
+    return _HOUR.fullmatch(text) is not None
 
 
 def as_text(value: object) -> object:

@@ -167,8 +167,12 @@ def old_estimates(problem: Problem, now_s: float) -> str | None:
     if now_s - problem.measured_s <= OLD_S:
         return None
     days = int((now_s - problem.measured_s) / DAY_S)
+    most = f"{OLD_S / DAY_S:g}"
+    when = f"more than {most} days ago"
+    if days > OLD_S / DAY_S:
+        when = f"{days} days ago, which is longer than {most}"
     return (
-        f"bandwidths were measured {days} days ago, which is longer than {OLD_S / DAY_S:g}: of "
+        f"bandwidths were measured {when}: of "
         "3080 pairs of cloud regions, measured ten months apart, 31 % had moved by more than 20 %; "
         "measure again"
     )

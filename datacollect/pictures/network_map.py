@@ -15,8 +15,9 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.documents import write_atomically
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
-from datacollect.pictures.colours import look_of
+from datacollect.pictures.colours import OTHERS, look_of
 from datacollect.pictures.graph import place_hosts
+from datacollect.pictures.labels import Label, label_beside
 from datacollect.pictures.look import FAINT, INK
 from datacollect.pictures.writing import families, shortened, width_of, written
 
@@ -42,6 +43,8 @@ MOST_ROUTES = 8
 MOST_RATES, MOST_NAMES = 14, 40
 # Letters of a name that has room beside a host at the edge.
 NARROW = 8
+# Where along an arrow its rate may stand besides.
+PARTS = (0.5, 0.35, 0.65, 0.25, 0.75)
 
 
 class Arrow(NamedTuple):
@@ -67,7 +70,8 @@ def plot_map(problem: Problem, schedule: Schedule | None = None) -> Figure:
     r"""Draw who sends to whom: arrows that are as wide as their rate.
 
     With a schedule, its routes: each has a colour, and sources have where there are more than
-    eight. Without one, the problem's links by their bandwidths, of a forecast by the highest.
+    eight; of more sources the others are grey. Without one, the problem's links by their
+    bandwidths, of a forecast by the highest. Rates that have no room are left out.
 
     Parameters
     ----------
@@ -145,6 +149,15 @@ def save_map(problem: Problem, schedule: Schedule | None, path: str | PathLike[s
 # What is drawn ----------------------------------------------------------------------------------
 
 
+def _colour(series: int) -> str:
+    """Return the colour of a route or a source; grey of all others, which have none of their own.
+
+    >>> _colour(0), _colour(MOST_ROUTES) == _colour(99) == OTHERS
+    ('#0072B2', True)
+    """
+    return look_of(series, MOST_ROUTES).colour if series < MOST_ROUTES else OTHERS
+
+
 def _of_links(problem: Problem) -> list[Arrow]:
     rate = problem.bandwidth_bytes_per_s.max(axis=0).tolist()
     ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), rate, strict=True)
@@ -204,7 +217,8 @@ def _draw_arrows(
     beside: dict[tuple[int, int], list[Arrow]] = {}
     for arrow in sorted(arrows, key=lambda each: (each.series, each.tail, each.head)):
         beside.setdefault((min(arrow[:2]), max(arrow[:2])), []).append(arrow)
-    n_series = 1 + max((arrow.series for arrow in arrows), default=0)
+    rates: list[tuple[Arrow, list[Label]]] = []
+    bodies: list[tuple[Arrow, np.ndarray, np.ndarray, float]] = []
     for (low, high), group in beside.items():
         along = at[number[high]] - at[number[low]]
         length = float(np.hypot(*along))
@@ -228,25 +242,53 @@ def _draw_arrows(
                     head_width=width[arrow] + 0.12,
                     head_length=head,
                     length_includes_head=True,
-                    facecolor=look_of(arrow.series, n_series).colour,
+                    facecolor=_colour(arrow.series),
                     edgecolor="white",
                     lw=0.5,
                     zorder=2,
                     gid=f"arrow {arrow.tail} {arrow.head} {arrow.series}",
                 )
             )
-            if len(arrows) <= MOST_RATES:
-                # Of one arrow on the outer side, of several on their own sides.
-                outwards = float(across @ (start + step / 2 - at.mean(axis=0)))
-                side = 1.0 if (offset if len(group) > 1 else outwards) >= 0 else -1.0
-                # Not beside each other, where several lie side by side.
-                part = 0.45 if arrow.tail == low else 0.55
-                part += 0.13 * (nth - (len(group) - 1) / 2) * (1 if arrow.tail == low else -1)
-                aside = side * across
-                where = start + part * step + (width[arrow] / 2 + 0.1) * aside
-                ha = "left" if aside[0] > 0.3 else "right" if aside[0] < -0.3 else "center"
-                _halo(axes, where, format_rate(arrow.bytes_per_s), ha=ha, size=9, color=INK)
+            bodies.append((arrow, start, start + step, width[arrow]))
+            # Of one arrow on the outer side, of several on their own sides.
+            outwards = float(across @ (start + step / 2 - at.mean(axis=0)))
+            side = 1.0 if (offset if len(group) > 1 else outwards) >= 0 else -1.0
+            # Not beside each other, where several lie side by side.
+            part = 0.45 if arrow.tail == low else 0.55
+            part += 0.13 * (nth - (len(group) - 1) / 2) * (1 if arrow.tail == low else -1)
+            text = format_rate(arrow.bytes_per_s)
+            places = [
+                label_beside(text, start + each * step, aside * across, width[arrow] / 2 + 0.1)
+                for aside in (side, -side)
+                for each in (part, *PARTS)
+            ]
+            rates.append((arrow, places))
             offset += (width[arrow] + 0.06) / 2
+    if len(arrows) <= MOST_RATES:
+        _write_rates(axes, rates, bodies, at)
+
+
+def _write_rates(
+    axes: Axes,
+    rates: Sequence[tuple[Arrow, Sequence[Label]]],
+    bodies: Sequence[tuple[Arrow, np.ndarray, np.ndarray, float]],
+    at: np.ndarray,
+) -> None:
+    """Write each rate where it lies on no other arrow, no host and no other rate, if anywhere."""
+    written_at: list[Label] = []
+    for arrow, places in rates:
+        others = [line for other, *line in bodies if other is not arrow]
+        for label in places:
+            is_free = (
+                not any(label.crosses(*line) for line in others)
+                and not any(label.crosses(host, host, 2 * HOST) for host in at)
+                and not any(label.overlaps(other) for other in written_at)
+            )
+            if is_free:
+                written_at.append(label)
+                where = np.array([label.x, label.y])
+                _halo(axes, where, label.text, ha=label.ha, size=9, color=INK)
+                break
 
 
 def _draw_host(
@@ -314,9 +356,8 @@ def _legend(problem: Problem, schedule: Schedule) -> list[tuple[str, str]]:
         texts = [f"data of {name}" for name in problem.sources[:MOST_ROUTES]]
         more = len(problem.sources) - len(texts)
         if more:
-            texts[-1] += f", and so on: {counted(more, 'more source')}"
-    n_series = schedule.n_routes if schedule.n_routes <= MOST_ROUTES else len(problem.sources)
-    return [(look_of(i, n_series).colour, text) for i, text in enumerate(texts)]
+            texts.append(f"data of {counted(more, 'other source')}")
+    return [(_colour(i), text) for i, text in enumerate(texts)]
 
 
 def _write(

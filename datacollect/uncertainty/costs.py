@@ -19,6 +19,7 @@ from datacollect.errors import InfeasibleError, ProblemError, SolverError
 from datacollect.files.units import format_duration, format_rate
 from datacollect.methods.choice import candidate, options_like
 from datacollect.methods.leaning.assumptions import assumptions_of
+from datacollect.methods.leaning.flood_tests import flood_of
 from datacollect.problem.other_rates import with_link_rates
 from datacollect.uncertainty.fixed_plan import FixedPlan
 from datacollect.uncertainty.quantiles import quantile
@@ -66,6 +67,8 @@ class Cost:
         Of an assumption: ``"out"`` or ``"in"``; else empty.
     most_bytes_per_s : float or None
         Of an assumption: what the host can send, or receive, if it is wrong.
+    command : str
+        Of an assumption: the flood that tells whether it is wrong; else empty.
     """
 
     kind: Literal["link", "host", "assumption"]
@@ -75,6 +78,7 @@ class Cost:
     test_saves_s: float | None = None
     direction: str = ""
     most_bytes_per_s: float | None = None
+    command: str = ""
 
     @property
     def text(self) -> str:
@@ -99,8 +103,7 @@ class Cost:
             return f"{text}."
         saves = format_duration(self.test_saves_s)
         if self.kind == "assumption":
-            option = "from" if self.direction == "out" else "to"
-            tells = f"`measure flood --{option} {self.hosts[0]}` tells"
+            tells = f"a flood of {self.hosts[0]} tells"
             if self.test_saves_s < NOTHING:
                 return f"{text}; {tells}, but a plan that knows it ends no sooner."
             return f"{text}; {tells}, and a plan that knows it ends {saves} sooner then."
@@ -118,6 +121,7 @@ class Cost:
             "test_saves_s": self.test_saves_s,
             "direction": self.direction or None,
             "most_bytes_per_s": self.most_bytes_per_s,
+            "command": self.command or None,
         }
 
 
@@ -228,9 +232,9 @@ class _Case:
                 moves_s = p90_s - self._p90_s
                 is_finite = math.isfinite(moves_s)
                 saves_s = self._saved_by_caution(limits, taken_s) if is_finite else None
-                found.append(
-                    Cost("assumption", (load.host,), p90_s, moves_s, saves_s, load.direction, can)
-                )
+                test = flood_of(self._problem, self._plan, load).command()
+                of = load.direction, can, test
+                found.append(Cost("assumption", (load.host,), p90_s, moves_s, saves_s, *of))
         return found
 
     def _limits(self, load: HostLoad, can_bytes_per_s: float) -> dict[str, FloatArray]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from datacollect.commands import instants
+from datacollect.commands import instants, problem_options
 
 TWO = """
 destination = "D"
@@ -27,7 +27,8 @@ def present(monkeypatch):
     """Sunday, 29 November 2026, 20:15:30 in Zurich, where this machine stands, too."""
 
     def at(*when):
-        monkeypatch.setattr(instants, "now", lambda: datetime(*when, tzinfo=UTC))
+        for module in (instants, problem_options):
+            monkeypatch.setattr(module, "now", lambda: datetime(*when, tzinfo=UTC))
 
     monkeypatch.setenv("TZ", "Europe/Zurich")
     at(2026, 11, 29, 19, 15, 30)
@@ -98,7 +99,29 @@ def test_an_hour_that_clocks_skip_and_an_instant_that_is_past_are_refused(here, 
     assert "--deadline: clocks in Europe/Zurich skip 2027-03-28 02:30" in " ".join(err.split())
     code, _, err = call("plan", "p.toml", "--deadline", "today 18:00")
     assert code == 2
-    assert "--deadline must not lie before the start" in " ".join(err.split())
+    said = " ".join(err.split())
+    assert "--deadline must not lie before the start" in said
+    assert "got 'today 18:00'; give a later instant" in said
+
+
+def test_a_deadline_is_shown_as_makespans_are(here, call, present):
+    (here / "p.toml").write_text(TWO)
+    out = call("plan", "p.toml", "--deadline", "tomorrow 18:00")[1]
+    assert "deadline      21 h 44 min (78270 s)\n" in out
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [("18:00", "2026-11-30T18:00:00+01:00"), ("23:15", "2026-11-29T23:15:00+01:00")],
+)
+def test_a_start_may_be_the_next_such_hour(here, call, present, start, expected):
+    """It is Sunday, 20:15:30."""
+    (here / "t.csv").write_text("from,to,time_s,bandwidth_mbit_per_s\nS,D,0,80\n")
+    to_d = ("--destination", "D", "--backlog", "S=1 GB", "-o", "out.json")
+    zone = ("--start", start, "--timezone", "Europe/Zurich")
+    code, _, err = call("estimate", "t.csv", *to_d, *zone)
+    assert code == 0, err
+    assert json.loads((here / "out.json").read_text())["start"] == expected
 
 
 def test_the_machines_zone_is_that_of_its_clock_or_utc(monkeypatch, tmp_path):

@@ -68,6 +68,71 @@ def test_what_is_piped_is_the_answer_alone(planned, call):
     ]
 
 
+def test_a_plan_that_is_there_is_not_made_again(planned, call):
+    """What would be refused, as the file exists, is no step."""
+    (planned / "figure1.json").write_text("{}")
+    assert steps(call("compare", "figure1.toml")[2]) == [["advise", "figure1.toml"]]
+    (planned / "other.png").write_text("")
+    _, _, err = call("plan", "figure1.toml", "-o", "other.json")
+    assert [step[0] for step in steps(err)] == ["check", "pulls"]
+
+
+RATES = {("S", "D"): 1e6, ("S", "K"): 1e6, ("K", "D"): 1e6}
+SHOWN = {"S": "shown_uplink_bytes_per_s = 2e6", "D": "shown_downlink_bytes_per_s = 2e6"}
+
+
+def triangle(rates, shown=(), n_bytes=4_000_000):
+    """S, with all data, the relay K, and D."""
+    lines = ['destination = "D"', "[hosts.K]"]
+    for host in "SD":
+        lines += [f"[hosts.{host}]", *([SHOWN[host]] if host in shown else [])]
+        lines += [f"backlog_bytes = {n_bytes}"] if host == "S" else []
+    for (tail, head), rate in rates.items():
+        lines += ["[[links]]", f'from = "{tail}"', f'to = "{head}"']
+        lines += [f"bandwidth_bytes_per_s = {rate}"]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "take", "expected"),
+    [
+        (triangle(RATES, "SD"), "Take relays", ["plan", "p.toml", "-o", "p.json"]),
+        (
+            triangle({("S", "D"): 1e6}),
+            "Send directly",
+            ["plan", "p.toml", "--method", "direct", "-o", "p.json"],
+        ),
+        (
+            triangle(RATES),
+            "Measure before",
+            shlex.split(
+                "measure flood hosts.toml --from S --to D --to K --streams 4 --seconds 5 "
+                "--bytes 6250001"
+            ),
+        ),
+        (triangle(RATES, n_bytes=0), "Nothing is to be moved", None),
+    ],
+)
+def test_after_advice_comes_what_it_says(here, call, text, take, expected):
+    (here / "p.toml").write_text(text)
+    code, out, err = call("advise", "p.toml")
+    assert code == 0
+    assert take in out
+    assert steps(err) == ([] if expected is None else [expected])
+
+
+def test_no_plan_opens_more_connections(here, call):
+    """One of ours beside three of others gets 4 of 16 bytes/s; three get 8."""
+    rate = "bandwidth_bytes_per_s = 4.0\ncapacity_bytes_per_s = 16.0"
+    text = triangle(dict.fromkeys(RATES, 4.0), n_bytes=60).replace(
+        "bandwidth_bytes_per_s = 4.0", rate
+    )
+    (here / "p.toml").write_text(text)
+    _, out, err = call("advise", "p.toml")
+    assert "Open more connections" in out
+    assert steps(err) == []
+
+
 def test_standard_input_is_not_read_again(here, call, monkeypatch):
     import io
 

@@ -16,6 +16,8 @@ from datacollect.explanation import advise as module
 from datacollect.explanation.advise import WORTH
 
 MB = 1_000_000
+# Links of 1 MB/s are busy for 5 s, with a quarter more bytes.
+HOW = "--streams 4 --seconds 5 --bytes 6250001"
 TAKEN = {"nothing", "direct", "connections", "relays", "measure"}
 
 
@@ -49,8 +51,8 @@ def test_relays_that_need_what_nobody_has_shown_are_measured_first():
     assert ways["relays"].gain == pytest.approx(2.0, rel=2e-3)
     assert ways["relays, no more than shown"].makespan_s == pytest.approx(4.0, rel=2e-3)
     assert found.measure[:2] == (
-        "datacollect measure flood HOSTS.toml --from S",
-        "datacollect measure flood HOSTS.toml --to D",
+        f"datacollect measure flood hosts.toml --from S --to D --to K {HOW}",
+        f"datacollect measure flood hosts.toml --to D --from K --from S {HOW}",
     )
 
 
@@ -66,7 +68,7 @@ def test_relays_that_need_nothing_new_are_taken():
     assert not any("flood" in command for command in found.measure)
     # What several connections get nobody has tested.
     assert "Try more connections first" in found.text
-    assert found.measure == ("datacollect measure curve HOSTS.toml --to D",)
+    assert found.measure == ("datacollect measure curve hosts.toml --to D",)
 
 
 def test_relays_that_gain_in_any_case_say_by_how_much():
@@ -112,14 +114,15 @@ def test_nothing_to_move():
     found = dc.advise(triangle(0))
     assert (found.take, found.measure[:1]) == (
         "nothing",
-        ("datacollect measure cycle HOSTS.toml",),
+        ("datacollect measure cycle hosts.toml",),
     )
 
 
 def test_hosts_with_odd_names_stand_in_commands_as_a_shell_reads_them():
     rates = [[0, 1e6, 1e6], [0, 0, 1e6], [0, 0, 0]]
     problem = dc.Problem.from_matrix(["a b", "K", "it's"], rates, [4 * MB, 0, 0], "it's")
-    assert "datacollect measure flood HOSTS.toml --from 'a b'" in dc.advise(problem).measure
+    flood = "datacollect measure flood hosts.toml --from 'a b' --to K --to 'it'\"'\"'s'"
+    assert f"{flood} {HOW}" in dc.advise(problem).measure
 
 
 def test_what_the_study_had_is_what_its_table_has():

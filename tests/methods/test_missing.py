@@ -93,6 +93,8 @@ def test_old_estimates_are_said_to_be_old() -> None:
     old = _star(2).replace(measured_s=now_s - 30 * DAY_S)
     (said,) = plan_warnings(old, now_s=now_s)
     assert said.startswith("bandwidths were measured 30 days ago, which is longer than 7:")
+    said = old_estimates(_star(2).replace(measured_s=now_s - 7.2 * DAY_S), now_s)
+    assert said.startswith("bandwidths were measured more than 7 days ago: of 3080")
 
 
 def test_when_bandwidths_were_measured_is_read_from_tables_and_files(tmp_path: Path) -> None:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import io
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from instances.strategies import problems
+from matplotlib.colors import to_rgba
 from matplotlib.patches import FancyArrow
 
 import datacollect as dc
 from datacollect.examples import example_files
+from datacollect.pictures.colours import OTHERS
 from datacollect.pictures.network_map import THINNEST, WIDEST, plot_map, save_map
 
 MB = 1_000_000
 
 
+def example(folder, name):
+    for file, text in example_files(name).items():
+        (folder / file).write_text(text)
+    return dc.Problem.from_file(folder / f"{name}.toml")
+
+
 @pytest.fixture(scope="module")
 def cities(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cities")
-    for name, text in example_files("cities").items():
-        (folder / name).write_text(text)
-    return dc.Problem.from_file(folder / "cities.toml")
+    return example(tmp_path_factory.mktemp("cities"), "cities")
 
 
 def arrows(figure):
@@ -87,10 +93,30 @@ def test_of_many_routes_sources_have_the_colours():
     rates = [[0.0] * 9 + [1e6] for _ in range(9)] + [[0.0] * 10]
     problem = dc.Problem.from_matrix(names, rates, [MB] * 9 + [0], "D")
     figure = plot_map(problem, dc.direct(problem))
-    assert {key[2] for key in arrows(figure)} == set(range(9))
+    found = arrows(figure)
+    assert {key[2] for key in found} == set(range(9))
+    # No two look alike: the ninth is grey, as are all others where there are more.
+    assert len({colour for _, colour in found.values()}) == 9
+    assert next(colour for key, (_, colour) in found.items() if key[2] == 8) == to_rgba(OTHERS)
     said = texts(figure)
     assert "data of S0" in said
-    assert "data of S7, and so on: 1 more source" in said
+    assert "data of S7" in said
+    assert "data of 1 other source" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "fewest"), [("cities", 3), ("alps", 4)])
+def test_rates_lie_on_no_arrow_and_not_on_each_other(tmp_path, name, fewest):
+    problem = example(tmp_path, name)
+    figure = plot_map(problem, dc.coordinated(problem))
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts if "bit/s" in str(text)]
+    assert len(boxes) >= fewest
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    bodies = [
+        patch.get_transform().transform_path(patch.get_path()) for patch in figure.axes[0].patches
+    ]
+    assert not any(body.intersects_bbox(box) for body in bodies for box in boxes)
 
 
 def test_a_thin_arrow_is_still_seen():

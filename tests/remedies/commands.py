@@ -106,6 +106,11 @@ EXAMPLES = [
         in_folder(f"{TO_D} -o p.json", t_csv=TESTS),
     ),
     Example(
+        "must not lie before the start, {}, got {}; give a later instant",
+        in_folder("plan p.toml --deadline 2001-01-01T00:00", p_toml=P),
+        in_folder("plan p.toml --deadline 2097-01-01T00:00", p_toml=P),
+    ),
+    Example(
         "leave it out, or write a CSV without --destination",
         in_folder(f"{TO_D} --times", t_csv=TESTS),
         in_folder("estimate t.csv --times", t_csv=TESTS),

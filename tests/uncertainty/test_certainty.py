@@ -314,7 +314,11 @@ def test_an_assumption_costs_what_it_takes_if_it_is_wrong():
     assert (cost.kind, cost.direction) == ("assumption", "out")
     assert cost.p90_s == pytest.approx(10.0)
     assert cost.moves_p90_s == pytest.approx(5.0)
-    assert "measure flood --from S" in cost.text
+    assert "a flood of S tells" in cost.text
+    # 6 bytes/s for 5 s, and a quarter more.
+    flood = "datacollect measure flood hosts.toml --from S --to D --to K"
+    assert cost.command == f"{flood} --streams 4 --seconds 5 --bytes 38"
+    assert cost.to_dict()["command"] == cost.command
 
 
 def test_all_links_of_a_host_cost_more_than_one_where_they_are_slow_together():

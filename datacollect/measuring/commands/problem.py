@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from datacollect.measuring.results.samples_to_problem import ProblemOfSamples
     from datacollect.measuring.results.unknown import Unknown
 
-# In commands that are named, where none was given.
-HOSTS_FILE = "hosts.toml"
-
 
 def problem(
     samples: Annotated[
@@ -286,12 +283,13 @@ def _note_what_plans_lean_on(
     from datacollect.measurement.outcomes import listed
     from datacollect.measuring.cycle.several_links import comparison_of
     from datacollect.measuring.results.unknown import text_of
+    from datacollect.methods.leaning.flood_tests import HOSTS_FILE
 
     file = hosts or HOSTS_FILE
     for leaning in unknown.leanings:
         note_text(text_of(leaning))
         if leaning.floods:
-            note(f"  {leaning.floods[-1].command(file)}")
+            note(f"  {leaning.floods[-1].test.command(file)}")
     for wire in unknown.wires.may_share:
         one, other, *_ = sorted(wire)
         cost = comparison_of((one, other), rates).cost
@@ -312,6 +310,7 @@ def _note_what_plans_lean_on(
 
 def _unknown_answer(unknown: Unknown, hosts: str | None) -> dict[str, Any]:
     from datacollect.measuring.results.unknown import tree_of
+    from datacollect.methods.leaning.flood_tests import HOSTS_FILE
 
     def links(pairs: Iterable[Pair]) -> list[dict[str, str]]:
         return [{"from": tail, "to": head} for tail, head in sorted(pairs)]

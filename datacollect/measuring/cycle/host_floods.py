@@ -14,7 +14,8 @@ from datacollect.measuring.cycle.several_links import Flood
 from datacollect.measuring.operator.tools import FLOOD
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.results.samples_to_problem import problem_of_samples
-from datacollect.measuring.results.wanted_floods import FLOOD_S, HELD_BYTES, wanted_floods
+from datacollect.measuring.results.wanted_floods import HELD_BYTES, wanted_floods
+from datacollect.methods.leaning.flood_tests import FLOOD_S
 from datacollect.problem.problem import Problem
 
 if TYPE_CHECKING:

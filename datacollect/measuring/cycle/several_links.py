@@ -15,9 +15,8 @@ from datacollect.measuring.operator.tcp_tests import TcpSettings
 from datacollect.measuring.operator.tool import most_bytes
 from datacollect.measuring.plan.budget import Cost
 from datacollect.measuring.probes.shared_wires import CONNECTIONS
-from datacollect.measuring.results.host_limits import MOST_AT_ONCE
 from datacollect.measuring.results.shared_links import RUNS, SHARED
-from datacollect.measuring.results.wanted_floods import MORE_THAN_ALONE
+from datacollect.methods.leaning.flood_tests import MORE_THAN_ALONE, MOST_AT_ONCE
 from datacollect.net.agent_entries import AgentEntry
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.schedule.data.use import bytes_by_link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,25 +61,10 @@ def pairs_that_matter(
         raise ProblemError("a plan needs the problem that it is for; give known, too")
     matter = [(host, destination) for host in hosts if host != destination]
     if plan is not None and known is not None:
-        n_bytes = bytes_of_links(plan)
+        n_bytes = bytes_by_link(plan)
         binding = {pair for pair in n_bytes if _binds(known, plan, pair, n_bytes[pair])}
         matter += sorted(n_bytes, key=lambda pair: (pair not in binding, -n_bytes[pair], pair))
     return [pair for pair in dict.fromkeys(matter) if {*pair} <= {*hosts}]
-
-
-def bytes_of_links(plan: Schedule) -> dict[Pair, int]:
-    """Return what each link carries in a plan, in all.
-
-    >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 4.0], [0, 0]], [10, 0], "D")
-    >>> bytes_of_links(dc.coordinated(problem))
-    {('S', 'D'): 10}
-    """
-    found: dict[Pair, int] = {}
-    for transfer in plan.to_dict()["transfers"]:
-        tail, head = transfer["route"][transfer["hop"] : transfer["hop"] + 2]
-        found[tail, head] = found.get((tail, head), 0) + transfer["bytes"]
-    return found
 
 
 def _binds(known: Problem, plan: Schedule, pair: Pair, n_bytes: int) -> bool:

@@ -24,6 +24,7 @@ from datacollect.measuring.results.floods import (
     that_count,
 )
 from datacollect.measuring.results.shared_links import FoundWire, grouped
+from datacollect.methods.leaning.flood_tests import MOST_AT_ONCE
 from datacollect.problem.host_limits import SHOWN
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
     from datacollect.measuring.plan.rounds import Pair
 
-# As many tests as agents take part in at once; a flood of so many counts as one of all.
-MOST_AT_ONCE = 64
 # What was shown contradicts a limit that it exceeds by more than this part: tests of one line
 # differ by less.
 DIFFERS = 0.1
@@ -248,15 +247,49 @@ def with_host_limits(
     for (host, key), rate in proven.items():
         if host in hosts:
             hosts[host][key] = rate
+    shown = seen.shown_bytes_per_s or {}
+    write_shown(hosts, {of: shown.get(of, 0.0) for of in {*shown, *proven}}, links)
+    return tree | {"hosts": hosts}
+
+
+def write_shown(
+    hosts: dict[str, dict[str, Any]],
+    shown: Mapping[tuple[str, str], float],
+    links: Mapping[Pair, float],
+) -> list[tuple[str, str]]:
+    """Write into the trees of hosts what was shown of them; return of which that is news.
+
+    It is where it is more than one of the host's links carries and than what is written already;
+    of a host with a limit, where it contradicts the limit.
+
+    Parameters
+    ----------
+    hosts : dict
+        Trees by name, with the limits that are known; they are changed.
+    shown : mapping of (str, str) to float
+        By host and the key of the limit, in bytes per second.
+    links : mapping of (str, str) to float
+        Bandwidths.
+
+    Examples
+    --------
+    >>> hosts = {"S": {}, "D": {"downlink_bytes_per_s": 9.5}}
+    >>> shown = {("S", "uplink_bytes_per_s"): 12.0, ("D", "downlink_bytes_per_s"): 10.0}
+    >>> write_shown(hosts, shown, {("S", "D"): 6.0})
+    [('S', 'uplink_bytes_per_s')]
+    """
     alone: dict[tuple[str, str], float] = defaultdict(float)
     for pair, rate in links.items():
         for host, key in zip(pair, SHOWN, strict=True):
             alone[host, key] = max(alone[host, key], rate)
-    shown = dict(seen.shown_bytes_per_s or {})
-    for of in {*shown, *proven}:
-        (host, key), single = of, alone[of]
-        rate, limit = max(shown.get(of, 0.0), single), proven.get(of)
+    news = []
+    for (host, key), seen in sorted(shown.items()):
+        if host not in hosts:
+            continue
+        single, limit = alone[host, key], hosts[host].get(key)
+        rate = max(seen, single)
         is_news = rate > single if limit is None else rate > (1 + DIFFERS) * limit
-        if host in hosts and is_news:
+        if is_news and rate > hosts[host].get(SHOWN[key], 0.0):
             hosts[host][SHOWN[key]] = rate
-    return tree | {"hosts": hosts}
+            news.append((host, key))
+    return news

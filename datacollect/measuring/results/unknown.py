@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.files.units import format_bytes, format_duration
-from datacollect.measuring.plan.matter import bytes_of_links
 from datacollect.measuring.results.floods import DOWNLINK, UPLINK
 from datacollect.measuring.results.unknown_wires import UnknownWires, unknown_wires
 from datacollect.measuring.results.wanted_floods import HELD_BYTES, leanings, planned
+from datacollect.methods.leaning.flood_tests import FLOOD_S
 from datacollect.problem.problem import Problem
+from datacollect.schedule.data.use import bytes_by_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ def unknown_of(
     leaning = leanings(problem, plan, found.rates_bytes_per_s, is_able)
     return Unknown(
         tuple(one for one in leaning if one.plan.matter),
-        unknown_wires(table, bytes_of_links(plan)),
+        unknown_wires(table, bytes_by_link(plan)),
     )
 
 
@@ -84,10 +85,10 @@ def text_of(leaning: Leaning) -> str:
     if not leaning.floods:
         key = UPLINK if load.direction == "out" else DOWNLINK
         return f'{text}. Without agents nothing tells; {key} = "none" states that it has no limit'
-    cost = leaning.floods[-1].cost
+    most_bytes = leaning.floods[-1].test.most_bytes
     return (
         f"{text}. The next cycle asks for it as far as it may, or measure it, for at most "
-        f"{format_bytes(cost.n_bytes)} and {format_duration(cost.seconds)}:"
+        f"{format_bytes(most_bytes)} and {format_duration(FLOOD_S)}:"
     )
 
 
@@ -103,7 +104,7 @@ def tree_of(leaning: Leaning, hosts_file: str) -> dict[str, Any]:
         "makespan_s": plan.makespan_s,
         "cautious_makespan_s": plan.cautious_makespan_s,
         "links": [] if flood is None else [{"from": a, "to": b} for a, b in flood.links],
-        "most_bytes": flood and flood.cost.n_bytes,
-        "most_s": flood and flood.cost.seconds,
-        "command": flood and flood.command(hosts_file),
+        "most_bytes": flood and flood.test.most_bytes,
+        "most_s": flood and FLOOD_S,
+        "command": flood and flood.test.command(hosts_file),
     }

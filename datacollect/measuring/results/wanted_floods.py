@@ -7,7 +7,6 @@ the links that it uses tells, first of two of them, then of all.
 from __future__ import annotations
 
 import math
-import shlex
 import warnings
 from dataclasses import dataclass
 from functools import partial
@@ -17,14 +16,20 @@ import numpy as np
 
 from datacollect.errors import DatacollectError, DatacollectWarning
 from datacollect.measuring.operator.tcp_tests import TcpSettings
-from datacollect.measuring.plan.budget import Cost
-from datacollect.measuring.plan.matter import bytes_of_links
-from datacollect.measuring.probes.shared_wires import CONNECTIONS
 from datacollect.measuring.results.floods import DOWNLINK, LIMITED, UPLINK
-from datacollect.measuring.results.host_limits import MOST_AT_ONCE, gets_no_more
+from datacollect.measuring.results.host_limits import gets_no_more
 from datacollect.methods.coordinated.coordinated import coordinated
 from datacollect.methods.leaning.cautious import limited
+from datacollect.methods.leaning.flood_tests import (
+    FLOOD_S,
+    MOST_AT_ONCE,
+    STREAMS,
+    FloodTest,
+    busiest_links,
+    most_bytes_of,
+)
 from datacollect.schedule.data.assumptions import ALIKE
+from datacollect.schedule.data.use import bytes_by_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -36,10 +41,6 @@ if TYPE_CHECKING:
     from datacollect.schedule.data.assumptions import Assumptions, HostLoad
     from datacollect.schedule.schedule import Schedule
 
-# What hosts are shown to do lasts so long.
-FLOOD_S = 5.0
-# No link sends more than so many times what it carries alone: nobody gets more beside others.
-MORE_THAN_ALONE = 1.25
 # What each host holds where nobody has said it.
 HELD_BYTES = 10**12
 
@@ -72,35 +73,17 @@ class WantedFlood:
 
     @property
     def settings(self) -> tuple[TcpSettings, ...]:
-        """How each link is tested."""
+        """How each link is tested in a cycle, which gives each its own number of bytes."""
         return tuple(
-            TcpSettings(
-                CONNECTIONS,
-                FLOOD_S,
-                int(MORE_THAN_ALONE * self.rates_bytes_per_s[link] * FLOOD_S) + 1,
-            )
+            TcpSettings(STREAMS, FLOOD_S, most_bytes_of(self.rates_bytes_per_s[link]))
             for link in self.links
         )
 
     @property
-    def cost(self) -> Cost:
-        """What it takes at most."""
-        return Cost(sum(one.most_bytes for one in self.settings), FLOOD_S)
-
-    def command(self, hosts_file: str) -> str:
-        """Return the command that runs it, with a file of hosts.
-
-        >>> rates = {("S", "D"): 1e6, ("S", "K"): 2e6}
-        >>> flood = WantedFlood("S", "uplink_bytes_per_s", tuple(rates), rates, "")
-        >>> flood.command("hosts.toml").split("--seconds")[1]
-        ' 5 --bytes 12500001'
-        """
-        one, others = ("--from", "--to") if self.key == UPLINK else ("--to", "--from")
-        ends = [pair[self.key == UPLINK] for pair in self.links]
-        words = [one, self.host, *(word for end in ends for word in (others, end))]
-        most = max(settings.most_bytes for settings in self.settings)
-        words += ["--streams", str(CONNECTIONS), "--seconds", f"{FLOOD_S:g}", "--bytes", str(most)]
-        return shlex.join(["datacollect", "measure", "flood", hosts_file, *words])
+    def test(self) -> FloodTest:
+        """It by the command line, which gives all links one number of bytes."""
+        rates = {link: self.rates_bytes_per_s[link] for link in self.links}
+        return FloodTest(self.host, "out" if self.key == UPLINK else "in", rates)
 
 
 @dataclass(frozen=True)
@@ -178,7 +161,7 @@ def leanings(
         return []
     if _worth(assumptions.cautious_makespan_s, plan) <= ALIKE:
         return []
-    carried = bytes_of_links(plan)
+    carried = bytes_by_link(plan)
     of_plan = partial(_leaning, problem, plan, assumptions, carried, rates, is_able)
     found = [of_plan(load) for load in assumptions.leans_on]
     return sorted(found, key=lambda one: -one.alone_worth)
@@ -198,11 +181,8 @@ def _leaning(
     most[problem.host_index[load.host]] = max(load.shown_bytes_per_s, load.direct_bytes_per_s)
     alone = planned(limited(problem, {key: most}))
     alone_worth = math.inf if alone is None else _worth(alone.makespan_s, plan)
-    used = [
-        pair
-        for pair in sorted(carried, key=lambda pair: (-carried[pair], pair))
-        if pair[key != UPLINK] == load.host and pair in rates and is_able(pair)
-    ][:MOST_AT_ONCE]
+    used = [pair for pair in busiest_links(carried, load) if pair in rates and is_able(pair)]
+    used = used[:MOST_AT_ONCE]
     sets = [tuple(used[:2]), tuple(used)] if len(used) > 1 else []
     worth = _worth(assumptions.cautious_makespan_s, plan)
     floods = tuple(

@@ -163,6 +163,24 @@ def streams_by_hop(schedule: ScheduleContents) -> dict[tuple[int, int], int]:
     return dict(sorted(found.items()))
 
 
+def bytes_by_link(schedule: ScheduleContents) -> dict[tuple[str, str], int]:
+    """Return what each link carries in a plan, in all.
+
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 4.0], [0, 0]], [10, 0], "D")
+    >>> bytes_by_link(dc.coordinated(problem))
+    {('S', 'D'): 10}
+    """
+    of = legs(schedule)
+    found: dict[tuple[str, str], int] = {}
+    for tail, head, n_bytes in zip(
+        of.tail.tolist(), of.head.tolist(), schedule.columns.n_bytes.tolist(), strict=True
+    ):
+        link = of.names[tail], of.names[head]
+        found[link] = found.get(link, 0) + n_bytes
+    return found
+
+
 def connections_by_link(schedule: ScheduleContents) -> dict[tuple[str, str], int]:
     """Return how many connections a plan has open on each link, by the names of its ends.
 
