@@ -53,10 +53,10 @@ def holding(log: VerifierKey, mirrors: Sequence[str]) -> list[str]:
 def entries_of_ended(
     event: Event, ended: EndedLog, folder: Path, mirrors: Sequence[str]
 ) -> list[bytes]:
-    """Return what an ended log had proved by its end, of whoever holds most: its folder, or mirrors.
+    """Return what an ended log had proved by its end, of whoever holds most.
 
-    Behind that anybody who has its key may have appended what he likes: such words count for
-    nobody, and nobody takes them over.
+    That is its folder, or mirrors. Behind its end anybody who has its key may have appended what he
+    likes: such words count for nobody, and nobody takes them over.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from datacollect.bistro.person.choosing import Chooser
 from datacollect.bistro.person.items import sealed_anew
 from datacollect.bistro.person.pushing import Payload, words_of
 from datacollect.bistro.person.sending import Sender
-from datacollect.bistro.person.verdicts import asked_verdict
+from datacollect.bistro.person.verdicts import asked_verdict, is_by_a_stranger
 from datacollect.errors import DatacollectError, NotWrittenError, ProblemError, TransferError
 from datacollect.files.documents import document_name
 
@@ -52,6 +52,14 @@ ADVICE = {
     NEVER_CAME: (1, "it was not sent while there was time: show the organiser your receipt"),
     LATE: (1, "your receipt proves another time: show it to the organiser"),
 }
+BY_STRANGER = (
+    1,
+    ", which your ticket has not marked",
+    (
+        "what stands in its place is no draft of yours, which is false unless you have handed in a copy "
+        "of somebody's sealed file: show the organiser your receipt and your ticket"
+    ),
+)
 
 
 class Standing(NamedTuple):
@@ -76,6 +84,8 @@ class Delivered:
         The last one of the destination's log, where it was asked and has proved it.
     anew : Path or None
         What else is to be kept, where it was sealed anew.
+    is_by_a_stranger : bool
+        Whether what the verdict names in its place is no draft of the same ticket.
     troubles : tuple of str
         What gave no help.
     """
@@ -85,13 +95,15 @@ class Delivered:
     verdict: Verdict | None = None
     anew: Path | None = None
     troubles: tuple[str, ...] = ()
+    is_by_a_stranger: bool = False
 
     @property
     def standing(self) -> Standing:
         """How far that is, in words."""
         verdict, held = self.verdict, self.held
         if verdict is not None and verdict.word == SUPERSEDED:
-            return Standing(0, f"{verdict.why} stands in its place: {BY_LOG}")
+            code, lacks, advice = BY_STRANGER if self.is_by_a_stranger else (0, "", "")
+            return Standing(code, f"{verdict.why} stands in its place{lacks}: {BY_LOG}", advice)
         if self.collected_s is not None:
             return Standing(0, f"collected: {BY_LOG}")
         if verdict is not None and verdict.why in ADVICE:
@@ -182,7 +194,9 @@ class Delivery:
                 receipt = self._pushed_elsewhere(item, kept, receipt, held, troubles)
             else:
                 receipt = self._pushed_anew(item, kept, receipt, troubles)
-        return self.known(item, receipt, told, troubles)
+        found = self.known(item, receipt, told, troubles)
+        is_stranger = told is not None and is_by_a_stranger(told.verdict, self._event, kept.ticket)
+        return replace(found, is_by_a_stranger=is_stranger)
 
     def known(
         self, item: Item, receipt: Receipt, told: Told | None = None, troubles: Sequence[str] = ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.bistro.formats.custody.verdicts import read_verdict
+from datacollect.bistro.formats.custody.verdicts import SUPERSEDED, read_verdict
+from datacollect.bistro.formats.event.marks import own_mark_key
 from datacollect.bistro.formats.log.one_meaning import json_file
 from datacollect.bistro.formats.log.proofs import MOST_PROOF_BYTES, LogProof
 from datacollect.bistro.formats.receipt.counted_time import verdict_time
@@ -14,6 +15,7 @@ from datacollect.net.safe_text import safe_text
 if TYPE_CHECKING:
     from datacollect.bistro.formats.custody.verdicts import Verdict
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.event.tickets import Ticket
     from datacollect.net.http_asking import Askers
 
 # Of a verdict and its proof in JSON, where a newline has two bytes.
@@ -80,3 +82,16 @@ def read_told(data: bytes, event: Event, entry: bytes, place: str) -> Told | Non
     if found.time_s is None:
         raise ProblemError(f"{place}: the verdict does not count: {found.why_not}")
     return Told(verdict, found.time_s, proof)
+
+
+def is_by_a_stranger(verdict: Verdict, event: Event, ticket: Ticket | None) -> bool:
+    """Whether what is said to stand in a draft's place lacks the mark of the draft's own ticket.
+
+    Then it is no draft of that ticket. It can still be true of who has copied somebody's sealed
+    file: the original stands in the place of the copy.
+    """
+    key = None if ticket is None else own_mark_key(event, ticket.key)
+    if key is None or verdict.word != SUPERSEDED:
+        return False
+    other = bytes.fromhex(verdict.why)
+    return event.mark_in(other) != key.mark(other)

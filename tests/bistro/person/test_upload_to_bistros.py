@@ -10,7 +10,8 @@ from contextlib import ExitStack
 import pyrage
 import pytest
 from instances.bistros import NAMES, rows_with_certificates, run_bistro
-from instances.events import key_of, ticket_of
+from instances.custody import commitment_of
+from instances.events import key_of, marked_by, ticket_of
 from instances.lying_bistro import lying_bistro
 from instances.timestamping import World, until
 
@@ -26,6 +27,7 @@ from datacollect.bistro.formats.custody.verdicts import (
     SUPERSEDED,
     Verdict,
 )
+from datacollect.bistro.formats.event.tickets import Ticket
 from datacollect.bistro.formats.receipt.receipt import read_receipt
 from datacollect.bistro.formats.sealing.keep import ciphertext_of, read_keep
 from datacollect.bistro.formats.sealing.sealed import open_sealed
@@ -304,7 +306,7 @@ def test_who_has_lost_the_ciphertext_sends_it_sealed_anew_at_once(world, person,
         (REFUSED, OTHER_CONTENT, 2, "refused, for it is not what was committed to"),
         (REFUSED, OTHER_TICKET, 2, f"refused, for it {OTHER_TICKET}"),
         (REFUSED, LATE, 1, "refused, for it is late"),
-        (SUPERSEDED, "ab" * 32, 0, f"{'ab' * 32} stands in its place"),
+        (SUPERSEDED, "ab" * 32, 1, "which your ticket has not marked"),
     ],
 )
 def test_other_verdicts_are_said_with_what_can_be_done(
@@ -325,6 +327,21 @@ def test_other_verdicts_are_said_with_what_can_be_done(
         shown = " ".join("".join(capsys.readouterr()).split())
         assert said in shown
         assert ("show" in shown) == (code != 0)
+
+
+@pytest.mark.slow
+def test_a_draft_of_ones_own_may_stand_in_its_place(world, person, capsys):
+    (person / "a.bin").write_bytes(b"income")
+    number = Ticket.from_file(person / "my.ticket").number
+    own = marked_by(world.event, commitment_of(world.event, "own"), int.from_bytes(number, "big"))
+    with ExitStack() as held, world.verdict_log(DESTINATION) as log:
+        run_bistro(world, "north", held)
+        _, told = uploaded(capsys, "--ticket", "my.ticket")
+        judge(log, world, told, SUPERSEDED, own.entry.hex())
+        code, told = uploaded(capsys)
+        assert (code, told["verdict"]) == (0, f"superseded: {own.entry.hex()}")
+        assert f"{own.entry.hex()} stands in its place: proved" in told["proved"]
+        assert told["troubles"] == []
 
 
 @pytest.mark.slow

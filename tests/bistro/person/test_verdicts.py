@@ -10,12 +10,23 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
-from instances.custody import CHANGES, custody_event, verdict_log
-from instances.events import event_of, key_of
+from instances.custody import CHANGES, commitment_of, custody_event, verdict_log
+from instances.events import event_of, key_of, ticket_of
 
-from datacollect.bistro.formats.custody.verdicts import COLLECTED, DOES_NOT_OPEN, REFUSED, Verdict
+from datacollect.bistro.formats.custody.verdicts import (
+    COLLECTED,
+    DOES_NOT_OPEN,
+    REFUSED,
+    SUPERSEDED,
+    Verdict,
+)
 from datacollect.bistro.formats.log.checkpoints import log_key
-from datacollect.bistro.person.verdicts import MOST_ANSWER_BYTES, asked_verdict, read_told
+from datacollect.bistro.person.verdicts import (
+    MOST_ANSWER_BYTES,
+    asked_verdict,
+    is_by_a_stranger,
+    read_told,
+)
 from datacollect.errors import DatacollectError, ProblemError, TransferError
 from datacollect.net.http_asking import Askers
 from datacollect.net.tls import web_context
@@ -41,6 +52,20 @@ def test_a_verdict_with_its_proof_counts_by_the_time_of_witnesses():
     assert told.verdict == SAID
     assert told.time_s == EVENT.collect_until_s
     assert read_told(answer(proof=None), EVENT, ENTRY, "it") is None
+
+
+def test_what_is_superseded_by_another_tickets_entry_is_seen_by_its_owner():
+    """Whoever decides can name any entry that a log holds; the mark shows whose it is."""
+    other = commitment_of(EVENT, "a").entry
+    said = Verdict(EVENT.id, ENTRY, SUPERSEDED, other.hex())
+    assert not is_by_a_stranger(said, EVENT, ticket_of(EVENT, 1))
+    assert is_by_a_stranger(said, EVENT, ticket_of(EVENT, 2))
+    noise = Verdict(EVENT.id, ENTRY, SUPERSEDED, "cd" * 32)
+    assert is_by_a_stranger(noise, EVENT, ticket_of(EVENT, 1))
+    # Of what was not superseded, and where entries have no marks, there is nothing to see.
+    assert not is_by_a_stranger(SAID, EVENT, ticket_of(EVENT, 2))
+    unmarked = event_of(**CHANGES, admission="open")
+    assert not is_by_a_stranger(said, unmarked, None)
 
 
 @pytest.mark.parametrize(
