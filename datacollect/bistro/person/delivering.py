@@ -56,8 +56,8 @@ BY_STRANGER = (
     1,
     ", which your ticket has not marked",
     (
-        "what stands in its place is no draft of yours, which is false unless you have handed in a copy "
-        "of somebody's sealed file: show the organiser your receipt and your ticket"
+        "what stands in its place is no draft of yours, which is false unless you have handed in "
+        "a copy of somebody's sealed file: show the organiser your receipt and your ticket"
     ),
 )
 
