@@ -2,7 +2,7 @@
 
 Bytes of all uploads go one behind the other into the open segment. A push that ends early keeps
 what has come; whoever goes on with an upload ends the connection that had it before. Where pieces
-of one entry overlap, in the order in which they lie, the last one counts.
+of one upload overlap, in the order in which they lie, the last one counts.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ BATCH_ROWS, BATCH_AFTER_S = 10_000, 10.0
 # Segments that only unfinished uploads keep are at most so many times as large as what these have
 # there: where it is less, that is carried to the open segment, and the rest may go.
 MOST_KEPT = 4
+# So much is carried at a time, and the rest of a segment in which it ends.
+MOST_CARRIED_BYTES = 32 * 2**20
 # What an entry may leave behind by pushes that are given up or wrong, in its own sizes: no owner
 # fills the disk with one proof. Pieces take room as well, in indices and the database.
 MOST_SPOILT, LEAST_PIECE_BYTES, MORE_PIECES = 4, 4096, 256
@@ -114,8 +116,9 @@ class Accepting:
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
-        # Who pushes: its upload, the offsets at which it began and has to end, and its first piece.
-        self._writing: dict[int, tuple[Upload, int, int, int]] = {}
+        # Who pushes: its upload, the offsets at which it began and has to end, its first piece, and
+        # where the upload lay before.
+        self._writing: dict[int, tuple[Upload, int, int, int, dict[int, int]]] = {}
         # By upload: who pushes it.
         self._pushing: dict[str, int] = {}
         self.last_contact_s = kept.last_contact_s
@@ -192,8 +195,7 @@ class Accepting:
             return [why]
         done: list[Action] = []
         # Whoever owns an entry has signed for this one: what it began before, it has given up.
-        # Indices name entries alone: of what was committed to and the same sealed anew one may be
-        # under way.
+        # Of what was committed to and the same sealed anew one may be under way.
         for anew in (False, True):
             other = self._by_key.get((entry, anew))
             if other is not None and not other.is_whole:
@@ -302,14 +304,15 @@ class Accepting:
             text = "it came in too many small pieces; give it up, and send larger ones"
             return [*done, Refuse(event.request, 403, text)]
         stop = upload.offset + event.n_bytes
-        self._writing[event.request] = (upload, upload.offset, stop, upload.n_pieces)
+        before = (upload.offset, stop, upload.n_pieces, dict(upload.segments))
+        self._writing[event.request] = (upload, *before)
         self._pushing[upload.id] = event.request
         return done
 
     def _arrived(self, event: messages.Arrived) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, CONFLICT, TAKEN)]
-        upload, _, stop, _ = self._writing[event.request]
+        upload, _, stop, *_ = self._writing[event.request]
         if event.n_bytes > stop - upload.offset:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
@@ -361,11 +364,11 @@ class Accepting:
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, CONFLICT, TAKEN)]
-        upload, start, _, first = self._writing[event.request]
+        upload, start, _, first, segments = self._writing[event.request]
         self._release(upload)
         if event.is_wrong:
             self._spoil(upload, upload.offset - start, upload.n_pieces - first)
-            upload.n_pieces = first
+            upload.n_pieces, upload.segments = first, segments
             # What was spoilt lies there, and has had its room.
             self._claim(upload, self._claims[upload.id] - (upload.offset - start))
             self._move(upload, start)
@@ -451,7 +454,8 @@ class Accepting:
         Whoever has heard an older one could have let go by it what is needed again since; one of
         times to come would make the next ones older.
         """
-        if time_s < self._told_s:
+        # A clock that was far ahead, here and there, must not keep all later words out.
+        if time_s < min(self._told_s, now_s + AHEAD_S):
             return f"the last word was of {self._told_s} s, this is of {time_s} s: it is older"
         if time_s > now_s + AHEAD_S:
             return f"this word is of {time_s} s, and by the clock here it is {now_s:.0f} s"
@@ -464,21 +468,34 @@ class Accepting:
         so of nobody else's more than `MOST_KEPT` times its own.
         """
         done: list[Action] = []
-        if disk_bytes is None:
+        if disk_bytes is None or not self._held:
             return done
-        for number in sorted(self._held):
-            holders = [each for each in self._uploads.values() if number in each.segments]
+        held_by: dict[int, list[Upload]] = {number: [] for number in self._held}
+        for upload in self._uploads.values():
+            for number in upload.segments.keys() & held_by.keys():
+                held_by[number].append(upload)
+        n_carried = 0
+        for number, holders in sorted(held_by.items()):
+            # Others wait meanwhile: the rest comes with the next ticks.
+            if n_carried >= MOST_CARRIED_BYTES:
+                return done
+            self._held.discard(number)
             n_bytes = sum(each.segments[number] for each in holders)
             is_little = n_bytes * MOST_KEPT <= self._room.bytes_of(number)
-            disk_bytes -= n_bytes
-            if not is_little or disk_bytes < SPARE_BYTES or any(each.is_whole for each in holders):
+            if not is_little or any(each.is_whole for each in holders):
                 continue
+            if disk_bytes - n_carried - n_bytes < SPARE_BYTES:
+                continue
+            n_carried += n_bytes
             for upload in holders:
                 done += self._open_for(upload.segments[number], now_s)
-                n_carried, at = upload.segments.pop(number), self._room.open_bytes
-                done.append(Carry(upload.id, number, self._segment, at, n_carried))
-                self._put(upload, n_carried)
-        self._held.clear()
+                at, n_of_it = self._room.open_bytes, upload.segments.pop(number)
+                done.append(Carry(upload.id, number, self._segment, at, n_of_it))
+                self._put(upload, n_of_it)
+                if upload.id in self._pushing:
+                    before = self._writing[self._pushing[upload.id]][-1]
+                    n_before = before.pop(number, 0)
+                    before[self._segment] = before.get(self._segment, 0) + n_before
         return done
 
     def _needed(self) -> set[int]:

@@ -355,6 +355,70 @@ def test_what_is_carried_never_is_more_than_it_frees():
         assert (Drop in kinds(core.handle(covered_of(0, now_s=51.0)))) == is_carried
 
 
+def wrong(core, offset, n_bytes, now_s, *, between=()):
+    """Push bytes of "slow" with a wrong checksum; `between`: what happens before that shows."""
+    core.handle(told.WriteAsked(7, "slow", offset, n_bytes))
+    core.handle(told.Arrived(7, now_s, n_bytes))
+    done = [action for each in between for action in core.handle(each)]
+    core.handle(told.WriteEnded(7, now_s, is_wrong=True))
+    return done
+
+
+def test_what_came_with_a_wrong_checksum_is_not_carried():
+    core = core_of(10_000)
+    slow_one(core)
+    push(core, "slow", 1, 1000, now_s=0.0)
+    wrong(core, 1, 10, 0.0)
+    create(core, wish_of(), "u0")
+    push(core, "u0", 100, 100)
+    core.handle(told.Settled(("u0",)))
+    core.handle(told.Ticked(CLOSED_AFTER_S, DISK))
+    core.handle(covered_of(0, now_s=50.0))
+    assert core.handle(told.Ticked(50.0, DISK)) == [Carry("slow", 0, 1, 0, 1)]
+
+
+def test_what_is_carried_while_a_wrong_push_is_under_way_stays_where_it_is_carried_to():
+    """Of 3 bytes that are carried 1 is left, and is carried on once its next segment may go."""
+    core = core_of(10_000)
+    slow_one(core)
+    push(core, "slow", 1, 1000, now_s=0.0)
+    create(core, wish_of(), "u0")
+    push(core, "u0", 100, 100)
+    core.handle(told.Settled(("u0",)))
+    meanwhile = [
+        told.Ticked(CLOSED_AFTER_S, DISK),
+        covered_of(0, now_s=50.0),
+        told.Ticked(50.0, DISK),
+    ]
+    assert Carry("slow", 0, 1, 0, 3) in wrong(core, 1, 2, 0.0, between=meanwhile)
+    create(core, wish_of(salt=1), "u1", now_s=51.0)
+    push(core, "u1", 100, 100, now_s=51.0)
+    core.handle(told.Settled(("u1",)))
+    core.handle(told.Ticked(51.0 + CLOSED_AFTER_S, DISK))
+    core.handle(covered_of(0, 1, now_s=90.0))
+    assert core.handle(told.Ticked(90.0, DISK)) == [Carry("slow", 1, 2, 0, 1)]
+
+
+def test_so_much_is_carried_at_a_time(monkeypatch):
+    monkeypatch.setattr("datacollect.bistro.upload_server.core.MOST_CARRIED_BYTES", 2)
+    core = core_of(10_000)
+    slow_one(core)
+    touched(core, 5)
+    core.handle(covered_of(*range(9), now_s=100.0))
+    carried = [core.handle(told.Ticked(100.0 + i, DISK)) for i in range(4)]
+    assert [[each.source for each in done] for done in carried] == [[0, 1], [2, 3], [4], []]
+
+
+def test_a_word_of_times_to_come_does_not_keep_later_ones_out_for_ever():
+    """Both clocks were ahead by a year, and are set right."""
+    core = core_of(10_000)
+    year_s = 365 * 86400
+    core.handle(covered_of(0, time_s=year_s, now_s=float(year_s)))
+    (refused,) = core.handle(covered_of(0, time_s=3600, now_s=100.0))
+    assert refused.status == 409
+    assert core.handle(covered_of(0, time_s=3700, now_s=100.0)) == [Release((), (), 100.0, 3700)]
+
+
 def test_nothing_is_carried_to_a_disk_that_is_full_or_does_not_say():
     core = core_of(10_000)
     slow_one(core)

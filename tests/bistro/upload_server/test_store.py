@@ -15,12 +15,14 @@ from instances.events import key_of, owner_key, owner_of
 from datacollect.bistro.folder import Database, Held
 from datacollect.bistro.formats.custody.batches import FIRST, opening, read_batch, signed_for
 from datacollect.bistro.formats.custody.segments import read_index
+from datacollect.bistro.formats.custody.verdicts import Covered
 from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
 from datacollect.bistro.formats.receipt.upload_wish import Wish
 from datacollect.bistro.upload_server import messages as told
 from datacollect.bistro.upload_server.core import Accepting
 from datacollect.bistro.upload_server.messages import Append, Cut, Drop, Keep, Refuse, Release, Tell
+from datacollect.bistro.upload_server.requests import CoveredSaid
 from datacollect.bistro.upload_server.store import UploadStore
 
 # Fewer would mean that they are not counted.
@@ -61,10 +63,9 @@ def opened(folder, event):
     return UploadStore(Held(folder), event, event.bistros[0], key_of("north"))
 
 
-def work(store, event, promised):
-    """Push three uploads, close segments and batches, and let the first segment go."""
-    kept = store.kept(0.0)
-    core = Accepting(event, "north", 10**6, 1e9, kept, store)
+def doing(store, event, most_bytes):
+    """Return what tells a core of what happens, has done what it wants, and returns its answer."""
+    core = Accepting(event, "north", most_bytes, 1e9, store.kept(0.0), store)
 
     def do(what, data=b""):
         answer = None
@@ -79,6 +80,12 @@ def work(store, event, promised):
         core.handle(told.Settled(tuple(u for u in whole if store.by_id(u))))
         return answer
 
+    return do
+
+
+def work(store, event, promised):
+    """Push three uploads, close segments and batches, and let the first segment go."""
+    do = doing(store, event, 10**6)
     for i in range(3):
         data = bytes([i]) * (1000 + i)
         digest = hashlib.sha256(data).digest()
@@ -198,3 +205,35 @@ def test_what_was_sent_and_given_up_is_known_after_a_restart(tmp_path, event):
         kept = again.kept(1.0)
         assert kept.spoilt_bytes == {(b"t" * 16, wish.commitment.entry): 100}
         assert kept.spoilt_pieces == {(b"t" * 16, wish.commitment.entry): 1}
+
+
+def test_what_came_with_a_wrong_checksum_keeps_nobody_from_being_carried(tmp_path):
+    """An honest line that errs once must not end what all others push."""
+    event = bistro_event(tmp_path, admission="open")
+    slow, data = b"y" * 5000, b"h" * 1000
+    with closing(opened(tmp_path / "folder", event)) as store:
+        do = doing(store, event, 10**9)
+
+        def begin(upload, content, i):
+            digest = hashlib.sha256(content).digest()
+            owner = owner_of(f"{i}")
+            salt = bytes([i]) * 32
+            made = Commitment(event.id, salt, len(content), digest, b"p" * 32, owner)
+            wish = Wish(made, len(content), digest, bytes(64))
+            do(told.CreateAsked(i, 100.0, wish, upload, 10**12))
+
+        def send(i, upload, offset, content, **end):
+            do(told.WriteAsked(i, upload, offset, len(content)))
+            do(told.Arrived(i, 100.0, len(content)), content)
+            return do(told.WriteEnded(i, 100.0, **end))
+
+        begin("slow", slow, 9)
+        send(1, "slow", 0, slow[:1])
+        send(2, "slow", 1, b"z" * 10, is_wrong=True)
+        begin("other", data, 3)
+        send(3, "other", 0, data, sha256=hashlib.sha256(data).digest())
+        do(told.Ticked(150.0, 10**12))
+        do(CoveredSaid(7, 160.0, Covered(event.id, "north", 1, 9, (range(9),), 160)))
+        do(told.Ticked(161.0, 10**12))
+        ended = send(4, "slow", 1, slow[1:], sha256=hashlib.sha256(slow).digest())
+        assert ended.upload.is_whole

@@ -22,6 +22,7 @@ from datacollect.measuring.operator.agents import AskedAgent
 from datacollect.measuring.operator.pair_tests import any_known, measure_pair
 from datacollect.measuring.operator.pings import PingSettings
 from datacollect.measuring.operator.tcp_tests import TcpSettings
+from datacollect.measuring.plan.host_lease import Granted
 from datacollect.net.agent_entries import AgentEntry
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import PrivateKey
@@ -150,10 +151,18 @@ def asked(by, to, place, tool="tcp", receiver=None):
     receiver = receiver or to.agent.fingerprint
     with closing(AskedAgent(entry_of(by), OPERATOR)) as agent:
         agent.token_for(by.agent.fingerprint, receiver, tool, 10**6, "A" * 22 + "==")
-        agent.ask_lease(1, 30.0)
+        have_lease(agent)
         far_token = token_of(receiver, by.agent.fingerprint, receiver)
         body = {"to": place, "far_token": far_token, "streams": 1, "seconds": 0.3}
         return agent.run(tool, body | {"n": 1, "every_s": 0.2, "half_width": 0.15}, 15.0)
+
+
+def have_lease(agent):
+    """Ask until it is granted: a lease before ends once its agent has heard of its client's end."""
+    end_s = time.monotonic() + 30.0
+    while not isinstance(agent.ask_lease(1, 30.0), Granted):
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -214,7 +223,7 @@ def test_what_is_no_token_is_not_sent_on(tmp_path, token):
     with pair(tmp_path) as (by, to), closing(AskedAgent(entry_of(by), OPERATOR)) as agent:
         ends = (by.agent.fingerprint, to.agent.fingerprint)
         agent.token_for(*ends, "tcp", 10**6, "B" * 21 + "A==")
-        agent.ask_lease(1, 30.0)
+        have_lease(agent)
         body = {"to": to.place, "far_token": token, "streams": 1, "seconds": 0.3}
         with pytest.raises(RefusedError, match="to and far_token must say"):
             agent.run("tcp", body, 15.0)
@@ -223,7 +232,7 @@ def test_what_is_no_token_is_not_sent_on(tmp_path, token):
 def asked_of_another(by, to, receiver):
     with closing(AskedAgent(entry_of(by), OPERATOR)) as agent:
         agent.token_for(by.agent.fingerprint, receiver, "tcp", 10**6, "B" * 21 + "A==")
-        agent.ask_lease(1, 30.0)
+        have_lease(agent)
         body = {"to": to.place, "far_token": "x", "streams": 1, "seconds": 0.3}
         return agent.run("tcp", body, 15.0)
 
