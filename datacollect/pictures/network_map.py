@@ -277,7 +277,7 @@ def _write_rates(
     """Write each rate where it lies on no other arrow, no host and no other rate, if anywhere."""
     written_at: list[Label] = []
     for arrow, places in rates:
-        others = [line for other, *line in bodies if other is not arrow]
+        others = [(begin, end, width) for other, begin, end, width in bodies if other is not arrow]
         for label in places:
             is_free = (
                 not any(label.crosses(*line) for line in others)

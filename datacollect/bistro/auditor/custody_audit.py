@@ -84,11 +84,15 @@ class Custody:
     counts : dict of str to int
         Entries: ``in_time``, and of these ``collected``, ``refused``, ``superseded``, ``missing``,
         each exactly once; ``acknowledged``, of the missing, says of how many bistros have signed
-        that they hold them; ``late``; ``unproved``, which no quorum has signed.
+        that they hold them; ``late``; ``unproved``, which no quorum has signed. And how many were
+        said superseded by what never came: ``superseded_by_absent``, in the end.
     refused : dict of str to int
         Refused ones by reason.
     missing : tuple of bytes
         The first entries that are missing, of each partition.
+    unseen : tuple of bytes
+        The first that were said superseded by what never came: whether that is of the same ticket,
+        only its owner can see.
     bistros : dict of str to (int, int)
         By name: batches that are here, and their rows; all of the event's, where a folder of
         batches was given.
@@ -105,6 +109,7 @@ class Custody:
     counts: dict[str, int]
     refused: dict[str, int]
     missing: tuple[bytes, ...]
+    unseen: tuple[bytes, ...]
     bistros: dict[str, tuple[int, int]]
     verdicts: VerdictsRead | None
     disputes: tuple[Dispute, ...]
@@ -119,6 +124,7 @@ class Custody:
             **self.counts,
             "refused_why": self.refused,
             "missing_first": [entry.hex() for entry in self.missing],
+            "superseded_by_absent_first": [entry.hex() for entry in self.unseen],
             "bistros": [
                 {"name": name, "batches": n_batches, "rows": n_rows}
                 for name, (n_batches, n_rows) in self.bistros.items()
@@ -132,7 +138,7 @@ class Custody:
 
 COUNTS = (
     *("in_time", "collected", "refused", "superseded", "missing"),
-    *("acknowledged", "late", "unproved"),
+    *("acknowledged", "late", "unproved", "superseded_by_absent"),
 )
 
 
@@ -243,10 +249,12 @@ def _judged(
 ) -> Custody:
     counts: Counter[str] = Counter()
     missing: list[bytes] = []
+    unseen: list[bytes] = []
     for each in workers.each(tally, ((spool.read(part), rules) for part in spool.partitions())):
         counts.update(each.counts)
         found.findings += each.findings
         missing += each.missing
+        unseen += each.unseen
     lies, absent = chain(found.heads)
     evidence, disputes = united(found.findings)
     return Custody(
@@ -258,6 +266,7 @@ def _judged(
             if n and name.startswith("refused: ")
         },
         missing=tuple(missing[:MOST_MISSING]),
+        unseen=tuple(unseen[:MOST_MISSING]),
         bistros=found.bistros(),
         verdicts=read,
         disputes=tuple(disputes),

@@ -89,15 +89,18 @@ class Tally:
     counts : Counter of str
         Entries: ``in_time`` of which ``collected``, ``refused``, ``superseded``, ``missing`` (of
         these ``acknowledged``: a bistro has signed that it holds them); ``late``, ``unproved``;
-        ``refused: REASON``.
+        ``refused: REASON``. Verdicts: ``superseded_by_absent``, each by another entry once.
     findings : list of Finding
     missing : list of bytes
         The first that are missing.
+    unseen : list of bytes
+        The first that were said superseded by what never came.
     """
 
     counts: Counter[str]
     findings: list[Finding]
     missing: list[bytes]
+    unseen: list[bytes]
 
 
 def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
@@ -119,7 +122,8 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
     counts["late"] = int((~in_time & (times_s < NEVER_S)).sum())
     counts["unproved"] = int((times_s == NEVER_S).sum())
     counts["acknowledged"] = sum(len(found) for found in holders.values())
-    findings = verdicts.findings(tables["displaced"], rules, entries[in_time])
+    findings, unseen = verdicts.findings(tables["displaced"], rules, entries[in_time])
+    counts["superseded_by_absent"] = len(unseen)
     findings += _broken_receipts(tables, rules)
     if rules.is_over:
         for bistros, found in holders.items():
@@ -133,7 +137,7 @@ def tally(tables: Mapping[str, np.ndarray], rules: Rules) -> Tally:
             findings += finding(SAID_ABSENT, (*bistros, DESTINATION), found)
     if rules.is_whole:
         findings += _not_logged(entries, tables, verdicts, rules)
-    return Tally(counts, findings, _listed(missing[:MOST_MISSING]))
+    return Tally(counts, findings, _listed(missing[:MOST_MISSING]), _listed(unseen[:MOST_MISSING]))
 
 
 def _counts(words: np.ndarray, whys: np.ndarray, reasons: Sequence[str]) -> Counter[str]:
@@ -195,24 +199,41 @@ class _Verdicts:
         last = np.append(self._said, np.zeros(1, self._said.dtype))[stops - 1]
         return last["word"], last["why"]
 
-    def findings(self, displaced: np.ndarray, rules: Rules, in_time: np.ndarray) -> list[Finding]:
-        """Return what contradicts itself; `in_time`: the entries that logs prove so, rising."""
+    def findings(
+        self, displaced: np.ndarray, rules: Rules, in_time: np.ndarray
+    ) -> tuple[list[Finding], np.ndarray]:
+        """Return what contradicts itself, and what is superseded by what never came.
+
+        The latter can be, and nothing that is public shows whether the other one is of the same
+        ticket: only the owner of that can see it.
+
+        Parameters
+        ----------
+        displaced : numpy.ndarray
+        rules : Rules
+        in_time : numpy.ndarray
+            The entries that logs prove so, rising.
+        """
         by_destination = (DESTINATION,)
         found = finding(REFUSED_COLLECTED, by_destination, _listed(self._refused_after_all()))
         by = _keys(displaced)
         theirs = np.ascontiguousarray(displaced["superseded"]).view("S32")
         is_same = by == theirs
         found += finding(SUPERSEDES_ITSELF, by_destination, _listed(np.unique(theirs[is_same])))
+        is_unseen = np.zeros(len(by), bool)
         if rules.is_over:
             is_empty = ~is_same & ~self._is_collected(by, displaced["index"])
             if rules.has_marks:
                 # Where nothing came of all that a ticket is good for, that stands in the place of
                 # what is beyond it.
-                is_empty &= self._was_collected(by) | ((_found(in_time, by) < 0) & rules.is_whole)
+                is_lie = self._was_collected(by) | ((_found(in_time, by) < 0) & rules.is_whole)
+                is_unseen, is_empty = is_empty & ~is_lie, is_empty & is_lie
             found += finding(
                 SUPERSEDED_BY_NOTHING, by_destination, _listed(np.unique(theirs[is_empty]))
             )
-        return found
+        # An entry may be said superseded by several, one after the other.
+        pairs = np.unique(np.stack([by[is_unseen], theirs[is_unseen]], axis=1), axis=0)
+        return found, pairs[:, 1]
 
     def _refused_after_all(self) -> np.ndarray:
         """Return the entries that were collected, and then refused."""

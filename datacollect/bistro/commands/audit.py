@@ -130,7 +130,11 @@ def _show_custody(custody: Custody) -> None:
     rows.append((f"{counts['acknowledged']:,}", "    of these held by a bistro, by its word"))
     rows.append((f"{counts['late']:,}", "late"))
     rows.append((f"{counts['unproved']:,}", "without a time that a quorum has signed"))
+    if counts["superseded_by_absent"]:
+        rows.append((f"{counts['superseded_by_absent']:,}", "superseded by what never came"))
     emit_table(("entries", ""), rows, "><")
+    for entry in custody.unseen:
+        emit_text(f"superseded by what never came: {entry.hex()}")
     bistros = [
         (name, f"{n_batches:,}", f"{n_rows:,}")
         for name, (n_batches, n_rows) in custody.bistros.items()

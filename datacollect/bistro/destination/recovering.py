@@ -157,10 +157,10 @@ def _said_before(
     proofs: Mapping[bytes, LogProof],
     report: Callable[[str], None],
 ) -> list[bytes]:
-    """Return what the log before the event's log of verdicts has said, as far as anybody knows."""
-    ended = event.ended_verdicts[-1].log
+    """Return what the log before that of the event had proved, as far as anybody knows."""
+    ended = event.ended_verdicts[-1]
     try:
-        said = entries_of_ended(event, ended, verdicts_folder(folder, ended, event), mirrors)
+        said = entries_of_ended(event, ended, verdicts_folder(folder, ended.log, event), mirrors)
     except ProblemError as error:
         if not proofs:
             raise

@@ -430,24 +430,31 @@ class Register:
         )
         return [entry for (entry,) in rows]
 
-    def take_times(self, times_s: Iterable[tuple[bytes, int]], *, are_least: bool = False) -> None:
+    def take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
         """Keep by when entries stood in a log; the least counts.
+
+        What was refused for its ticket may be of before that was revoked: it is tried again each
+        time its time falls. That ends, for whole seconds do not fall for ever.
 
         Parameters
         ----------
         times_s : iterable of (bytes, int)
-        are_least : bool
-            Whether they fall no more. What was refused for its ticket may be of before that was
-            revoked: it is tried again then, once.
         """
         times_s = [*times_s]
         with self._db.transaction():
-            if are_least:
-                self._db.many(
-                    "UPDATE uploads SET outcome = NULL WHERE entry = ? AND outcome = ? AND EXISTS "
-                    "(SELECT 1 FROM entries WHERE entry = uploads.entry AND time_s > ?)",
-                    ((entry, OTHER_TICKET, time_s) for entry, time_s in times_s),
-                )
+            of_ticket = [(OTHER_TICKET, entry, time_s) for entry, time_s in times_s]
+            self._db.many(
+                "UPDATE segments SET is_covered = 0 WHERE (bistro, number) IN "
+                "(SELECT pieces.bistro, segment FROM entries JOIN uploads USING (entry) "
+                "JOIN pieces ON pieces.bistro = uploads.bistro AND upload = uploads.number "
+                "WHERE outcome = ? AND entry = ? AND time_s > ?)",
+                iter(of_ticket),
+            )
+            self._db.many(
+                "UPDATE uploads SET outcome = NULL WHERE outcome = ? AND entry = ? AND EXISTS "
+                "(SELECT 1 FROM entries WHERE entry = uploads.entry AND time_s > ?)",
+                iter(of_ticket),
+            )
             self._db.many(
                 "UPDATE entries SET time_s = ? WHERE entry = ? AND (time_s IS NULL OR time_s > ?)",
                 ((time_s, entry, time_s) for entry, time_s in times_s),
@@ -852,9 +859,10 @@ class Register:
         """Return the segments of a bistro whose data may go: verdicts on all of it are logged.
 
         Of what was refused more may come, sealed anew: a segment stays where something lies that
-        was not opened yet. What no batch names is the bistro's to keep. What is late stays as long
-        as the deadline may be moved. What may go is not looked at again, unless a batch names more
-        there.
+        was not opened yet. What no batch names is the bistro's to keep. What is late, or lacks its
+        ticket's signature, stays as long as the deadline may be moved, and until then logs that
+        were silent may prove lesser times. What may go is not looked at again, unless a batch
+        names more there.
 
         Parameters
         ----------
@@ -871,9 +879,9 @@ class Register:
                 "ON uploads.bistro = pieces.bistro AND uploads.number = pieces.upload "
                 "JOIN entries ON entries.entry = uploads.entry "
                 "WHERE pieces.bistro = segments.bistro AND segment = segments.number "
-                "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why = ? AND ? = 1) "
+                "AND (is_logged IS NULL OR is_logged = 0 OR (word = ? AND why IN (?, ?) AND ? = 1) "
                 f"OR (word = ? AND why <> ? AND (outcome IS NULL OR outcome = '{LOST}'))))",
-                (bistro, REFUSED, LATE, int(may_move), REFUSED, LATE),
+                (bistro, REFUSED, LATE, OTHER_TICKET, int(may_move), REFUSED, LATE),
             )
         rows = self._db.rows(
             "SELECT number FROM segments WHERE bistro = ? AND is_covered = 1 ORDER BY number",

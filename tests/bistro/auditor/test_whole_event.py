@@ -141,6 +141,7 @@ COUNTS = {
     "acknowledged": 0,
     "late": 1,
     "unproved": 0,
+    "superseded_by_absent": 0,
 }
 
 
@@ -319,6 +320,28 @@ def test_what_is_beyond_a_quota_may_be_superseded_by_what_never_came(case):
     case.verdicts += [said(E, REFUSED, NEVER_CAME)]
     assert case.evidence() == []
     assert case.audit().custody.counts["missing"] == 0
+
+
+def test_what_is_superseded_by_what_never_came_is_counted_and_named(case, capsys):
+    """Nobody but the owner of D can see whether E is of the same ticket: it is no evidence."""
+    case.verdicts[3] = said(D, SUPERSEDED, E.entry.hex())
+    case.verdicts += [said(E, REFUSED, NEVER_CAME), said(D, SUPERSEDED, E.entry.hex())]
+    found = case.audit()
+    assert found.custody.counts["superseded_by_absent"] == 1
+    assert found.custody.unseen == (D.entry,)
+    assert (found.evidence, found.exit_code) == ((), 0)
+    case.monkeypatch.chdir(case.folder)
+    arguments = ["audit", "event.toml", "--batches", "batches", "--verdicts", "verdicts"]
+    assert run(arguments) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "1 superseded by what never came" in lines
+    assert f"superseded by what never came: {D.entry.hex()}" in " ".join(lines)
+    assert run([*arguments, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["custody"]
+    assert told["superseded_by_absent"] == 1
+    assert told["superseded_by_absent_first"] == [D.entry.hex()]
+    case.is_over = False
+    assert case.audit().custody.counts["superseded_by_absent"] == 0
 
 
 def test_where_nobody_can_know_what_is_beyond_a_quota_only_what_came_supersedes(

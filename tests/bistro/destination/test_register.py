@@ -374,21 +374,49 @@ def test_what_a_bistro_shows_bit_by_bit_is_not_opened_without_end(register, nort
     assert len(register.lies()) == 1
 
 
-def test_a_ticket_that_was_refused_is_tried_again_where_the_least_time_is_less(register, north):
-    """It may have been revoked in between; lesser times that come by and by change nothing."""
+def test_a_ticket_that_was_refused_is_tried_again_whenever_the_time_falls(register, north):
+    """It may have been revoked in between; logs that were silent prove lesser times by and by."""
     upload = HandedIn(EVENT)
     north.push(upload)
     take_all(register, north)
     timed(register, upload, time_s=DEADLINE_S)
     assert opened_as(register, OTHER_TICKET) == [upload.entry]
-    timed(register, upload, time_s=DEADLINE_S - 5)
+    timed(register, upload, time_s=DEADLINE_S)
     assert [*register.to_open()] == []
+    timed(register, upload, time_s=DEADLINE_S - 5)
+    assert opened_as(register, OTHER_TICKET) == [upload.entry]
     for _ in range(2):
-        register.take_times([(upload.entry, DEADLINE_S - 9)], are_least=True)
+        timed(register, upload, time_s=DEADLINE_S - 9)
         found = [*register.to_open()]
     assert [each.time_s for each in found] == [DEADLINE_S - 9]
     register.opened(found[0].upload, "")
     assert register.known(upload.entry).word == "collected"
+
+
+def test_a_ticket_that_was_refused_keeps_its_segment_as_long_as_times_may_fall(register, north):
+    upload = HandedIn(EVENT)
+    north.push(upload)
+    take_all(register, north)
+    timed(register, upload)
+    opened_as(register, OTHER_TICKET)
+    register.logged(register.to_log())
+    assert register.covered("north", EVENT.collect_until_s) == []
+    assert register.covered("north", EVENT.collect_until_s + 1) == [0]
+
+
+def test_a_segment_that_might_go_is_asked_for_again_where_a_ticket_may_count(register, north):
+    upload, other = HandedIn(EVENT), HandedIn(EVENT)
+    north.push(upload)
+    north.push(other)
+    take_all(register, north)
+    timed(register, upload, other)
+    opened_as(register, OTHER_TICKET)
+    register.logged(register.to_log())
+    assert register.covered("north", EVENT.collect_until_s + 1) == [0, 1]
+    register.drop_segments("north", [0, 1])
+    timed(register, upload, time_s=DEADLINE_S - 9)
+    assert register.to_fetch() == {"north": {0}}
+    assert register.covered("north", EVENT.collect_until_s + 1) == [1]
 
 
 def test_who_shows_the_right_bytes_later_has_not_lied(register, north):

@@ -19,6 +19,7 @@ from conftest import REPOSITORY
 from instances.events import DEADLINE_S, event_bytes, key_of, owner_key, proof_of, ticket_of
 from instances.web_packages import web_folder
 
+from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.statements import (
     commit_statement,
@@ -26,10 +27,13 @@ from datacollect.bistro.formats.event.statements import (
     hand_in_statement,
     push_statement,
 )
+from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.commit import Commit, read_commit
 from datacollect.bistro.formats.log.entry import Commitment, content_digest, header_bytes
-from datacollect.bistro.formats.receipt.receipt import Receipt, read_receipt
+from datacollect.bistro.formats.log.notes import signed
+from datacollect.bistro.formats.receipt.receipt import PublishedAmendment, Receipt, read_receipt
 from datacollect.bistro.formats.receipt.upload_wish import Admission, push_metadata
+from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.formats.sealing.keep import Kept, ciphertext_of, keep, read_keep
 from datacollect.bistro.formats.sealing.sealed import Inner
 from datacollect.bistro.person.items import commitment_of
@@ -56,7 +60,7 @@ SCRIPT = """
 import { readFileSync } from "node:fs";
 import { base64, hex, textOf, unhex, utf8 } from "./bytes.js";
 import { contentCode, entryOf, headerText } from "./commitment.js";
-import { readEvent, readTicket } from "./event.js";
+import { amended, readEvent, readTicket } from "./event.js";
 import { keepOf, readKeep } from "./keep.js";
 import { markOf } from "./marks.js";
 import { publicKey, publicText } from "./notes.js";
@@ -169,6 +173,11 @@ if (given.vectors) told.vectors = await valued(given.vectors);
 for (const each of given.cases ?? []) told.cases.push(await made(each));
 for (const [event, text] of given.tickets ?? []) {
   told.tickets.push(readTicket(text, readEvent(base64.decode(event))));
+}
+if (given.amended) {
+  const [data, rows] = given.amended;
+  const found = amended(readEvent(base64.decode(data)), rows);
+  told.amended = [...found.ended.map(({ log }) => log.name), found.verdicts.log.name];
 }
 for (const data of given.events ?? []) told.events.push(readEvent(base64.decode(data)).isOlder);
 console.log(JSON.stringify(told));
@@ -324,6 +333,43 @@ def test_the_values_of_the_page_of_bytes_are_the_scripts():
         assert found.pop(name) == {each: value[each] for each in ("time_s", "collected_s")}
     assert found == {name: vectors[name]["value"] for name in found}
     assert len(found) == 12
+
+
+@pytest.mark.slow
+def test_a_log_that_the_event_has_had_succeeds_none():
+    """The organiser names a new one, it again, others that stand in the event; then a new one."""
+    data = EVENT_DATA["tickets, marks"]
+    event = read_event(data)
+    fresh = [log_key(f"v.example/{i:016}", key_of(f"v{i}").public) for i in range(5)]
+    named = [
+        *(fresh[0], fresh[0], event.verdicts, event.services[0].log),
+        log_key(event.verdicts.name, key_of("v1").public),
+        log_key(fresh[1].name, event.witnesses[0].vkey.key),
+        log_key(fresh[2].name, event.bistros[0].key),
+        log_key(fresh[3].name, event.organiser),
+        fresh[4],
+    ]
+    said = f'format = "datacollect-amendment/1"\nevent = "{event.id.hex()}"\n'
+    notes = [
+        signed(
+            f'{said}number = {i}\nverdicts = {{ log = "{log.text}" }}\n',
+            "organiser",
+            key_of("organiser"),
+        ).data
+        for i, log in enumerate(named, 1)
+    ]
+    rows = [
+        PublishedAmendment(note, (proof_of(note, event.services[0].log.name, PROVED_S),))
+        for note in notes
+    ]
+    now = amended(event, published(event, rows, []))
+    given = [
+        {"note": row.note.decode(), "proofs": [proof.data.decode() for proof in row.proofs]}
+        for row in reversed(rows)
+    ]
+    found = by_the_script({"amended": [base64.b64encode(data).decode(), given]})["amended"]
+    assert found == [each.name for each in (event.verdicts, fresh[0], fresh[4])]
+    assert found == [*(each.log.name for each in now.ended_verdicts), now.verdicts.name]
 
 
 @pytest.mark.slow

@@ -13,9 +13,18 @@ import pytest
 from instances.custody import CHANGES, custody_event, verdict_log
 from instances.events import event_of, key_of
 
-from datacollect.bistro.formats.custody.verdicts import COLLECTED, DOES_NOT_OPEN, REFUSED, Verdict
+from datacollect.bistro.formats.custody.verdicts import (
+    COLLECTED,
+    DOES_NOT_OPEN,
+    REFUSED,
+    Verdict,
+)
 from datacollect.bistro.formats.log.checkpoints import log_key
-from datacollect.bistro.person.verdicts import MOST_ANSWER_BYTES, asked_verdict, read_told
+from datacollect.bistro.person.verdicts import (
+    MOST_ANSWER_BYTES,
+    asked_verdict,
+    read_told,
+)
 from datacollect.errors import DatacollectError, ProblemError, TransferError
 from datacollect.net.http_asking import Askers
 from datacollect.net.tls import web_context

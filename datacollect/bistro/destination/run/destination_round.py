@@ -153,8 +153,7 @@ class Destination:
         self.register.take_heard(whole, now_s)
         self._take_times(self.times(self.register.without_time()))
         if self.times.may_settle(now_s) and not self.times.are_settled:
-            settled = self.times.settle(self.register.unsure(SETTLED_S))
-            self._take_times(settled, are_least=True)
+            self._take_times(self.times.settle(self.register.unsure(SETTLED_S)))
         self.register.judge_times()
         self.register.losses.judge_said(is_final=False)
         is_more = self._fetch(now_s)
@@ -196,10 +195,10 @@ class Destination:
                 (self.opener.segments / bistro / segment_name(number)).unlink(missing_ok=True)
             self.register.drop_segments(bistro, numbers)
 
-    def _take_times(self, times_s: Iterable[tuple[bytes, int]], *, are_least: bool = False) -> None:
+    def _take_times(self, times_s: Iterable[tuple[bytes, int]]) -> None:
         proved = iter(times_s)
         while some := [*islice(proved, MOST_TIMES_AT_ONCE)]:
-            self.register.take_times(some, are_least=are_least)
+            self.register.take_times(some)
 
     def _take_reports(self, bistro: str, folder: Path) -> bool:
         """Take batches and indices that are new, or lie there anew: a bistro may have changed them.

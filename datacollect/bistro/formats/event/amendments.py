@@ -15,7 +15,7 @@ from datacollect.bistro.formats.event.event import EndedLog
 from datacollect.bistro.formats.event.fields import AMENDMENT_FORMAT, BISTROS, SUCCESSOR
 from datacollect.bistro.formats.event.file import bistros_of
 from datacollect.bistro.formats.event.kinds import Hex
-from datacollect.bistro.formats.event.rules import check_event, instant_of
+from datacollect.bistro.formats.event.rules import check_event, instant_of, may_succeed
 from datacollect.bistro.formats.log.checkpoints import log_key
 from datacollect.bistro.formats.log.notes import Note, is_by, parse_note, signed
 from datacollect.errors import ProblemError, naming
@@ -166,31 +166,41 @@ def check_amendment(event: Event, amendment: Amendment) -> None:
             raise ProblemError(
                 "verdicts must succeed a log of verdicts, and the event has none; leave it out"
             )
-        check_event(amended(event, [amendment]))
+        check_event(_changed(event, amendment))
 
 
 def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
     """Return an event as amendments change it, given in whichever order.
 
-    The latest deadline counts, and of logs of verdicts that of the highest number.
+    The latest deadline counts, and of logs of verdicts that of the highest number. One that cannot
+    succeed the others, as the same log again, is passed over: what it proves later would be after
+    its own end, and count for nobody.
     """
     for each in sorted(amendments, key=lambda each: (each.number, each.entry)):
-        since = () if each.published_s is None else ((h, each.published_s) for h in each.revoked)
-        event = replace(
-            event,
-            revoked_since=event.revoked_since.union(since),
-            deadline_s=max(event.deadline_s, each.deadline_s or 0),
-            revoked=event.revoked | each.revoked,
-            bistros=event.bistros + each.bistros,
-        )
-        if each.verdicts is not None and event.verdicts is not None:
-            event = replace(
-                event,
-                verdicts=each.verdicts,
-                verdicts_url=each.verdicts_url,
-                ended_verdicts=(*event.ended_verdicts, EndedLog(event.verdicts, each.published_s)),
-            )
+        is_new = each.verdicts is None or may_succeed(event, each.verdicts)
+        event = _changed(event, each if is_new else replace(each, verdicts=None))
     return event
+
+
+def _changed(event: Event, amendment: Amendment) -> Event:
+    """Return an event as one amendment changes it."""
+    published_s, log = amendment.published_s, amendment.verdicts
+    since = () if published_s is None else ((each, published_s) for each in amendment.revoked)
+    event = replace(
+        event,
+        revoked_since=event.revoked_since.union(since),
+        deadline_s=max(event.deadline_s, amendment.deadline_s or 0),
+        revoked=event.revoked | amendment.revoked,
+        bistros=event.bistros + amendment.bistros,
+    )
+    if log is None or event.verdicts is None:
+        return event
+    return replace(
+        event,
+        verdicts=log,
+        verdicts_url=amendment.verdicts_url,
+        ended_verdicts=(*event.ended_verdicts, EndedLog(event.verdicts, published_s)),
+    )
 
 
 def missing_numbers(amendments: Sequence[Amendment]) -> list[int]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from datacollect.bistro.formats.event.event import Event
+    from datacollect.bistro.formats.log.notes import VerifierKey
 
 _ORIGIN = re.compile(r"[^/\s]+/[0-9a-f]{16}")
 
@@ -165,13 +166,24 @@ def _check_names(event: Event) -> None:
             raise ProblemError(f"bistros[{i}] must have a fingerprint or a ca, one of them")
 
 
+def may_succeed(event: Event, log: VerifierKey) -> bool:
+    """Whether a log is none that an event has had, neither by its origin nor by its key."""
+    verdicts = [] if event.verdicts is None else [event.verdicts.name]
+    is_known_key = any(log.key == key for key, _ in _keys(event))
+    return not is_known_key and log.name not in [*_origins_before(event), *verdicts]
+
+
+def _origins_before(event: Event) -> list[str]:
+    """Return the origins of services' logs, and of logs of verdicts that have ended."""
+    others = [each.log.name for each in event.services]
+    return others + [each.log.name for each in event.ended_verdicts]
+
+
 def _check_successor(event: Event) -> None:
     """A witness knows a log by its origin: that of a successor is another than any before."""
     if not event.ended_verdicts or event.verdicts is None:
         return
-    others = [each.log.name for each in event.services]
-    others += [each.log.name for each in event.ended_verdicts]
-    if event.verdicts.name in others:
+    if event.verdicts.name in _origins_before(event):
         raise ProblemError(
             "verdicts.log must have an origin that no log of the event has had, got "
             f"{shown(event.verdicts.name)}; `datacollect event extend --verdicts` makes one"

@@ -65,14 +65,14 @@ def checkpoint_time(signed: SignedCheckpoint, event: Event) -> ProvedTime:
     log = event.log_of(origin)
     if log is None:
         return ProvedTime(origin, None, "it is of a log that is none of the event's")
-    return _time_in(log, signed, event)
+    return head_time(log, signed, event)
 
 
 def time_in(log: VerifierKey, proof: LogProof, entry: bytes, event: Event) -> ProvedTime:
     """Return by when an entry stood in that log, by a proof; the event's witnesses count."""
     if not proof.includes(entry):
         return ProvedTime(log.name, None, "it is the proof of another entry, or of none")
-    return _time_in(log, proof.signed, event)
+    return head_time(log, proof.signed, event)
 
 
 def verdict_time(proof: LogProof, verdict: bytes, event: Event) -> ProvedTime:
@@ -92,7 +92,8 @@ def verdict_time(proof: LogProof, verdict: bytes, event: Event) -> ProvedTime:
     return time_in(event.verdicts, proof, verdict, event)
 
 
-def _time_in(log: VerifierKey, signed: SignedCheckpoint, event: Event) -> ProvedTime:
+def head_time(log: VerifierKey, signed: SignedCheckpoint, event: Event) -> ProvedTime:
+    """Return by when all that a checkpoint holds stood in that log; the event's witnesses count."""
     origin = signed.checkpoint.origin
     if not signed.is_of(log):
         return ProvedTime(origin, None, "its checkpoint is not signed by the log's key")

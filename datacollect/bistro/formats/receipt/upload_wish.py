@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.event.kinds import Hex
@@ -73,10 +73,14 @@ class Wish:
 
 
 class SignedWish(NamedTuple):
-    """An upload for which all have signed, and a proof that nobody has looked at."""
+    """An upload for which all have signed, and a proof that nobody has looked at.
+
+    `token_sha256` is that by which its ticket is revoked; None at an open event.
+    """
 
     wish: Wish
     proof: LogProof
+    token_sha256: bytes | None = None
 
 
 class LateError(RefusedError):
@@ -97,6 +101,8 @@ class Admission:
 
     def __init__(self, event: Event, bistro_key: str, most_bytes: int) -> None:
         self._event, self._bistro_key = event, bistro_key
+        # What was committed to before a ticket was revoked still counts: its time decides.
+        self._unrevoked = replace(event, revoked=frozenset())
         self._most_bytes = most_bytes if event.most_bytes is None else event.most_bytes
         self._checkpoints: dict[bytes, ProvedTime] = {}
 
@@ -156,7 +162,8 @@ class Admission:
         said = push_statement(event.id, self._bistro_key, commitment.entry, sha256, size, number)
         signature = self._owners(values, commitment.owner, said)
         holder = self._holders(values, ticket, said)
-        return SignedWish(Wish(commitment, size, sha256, signature, number, holder), proof)
+        wish = Wish(commitment, size, sha256, signature, number, holder)
+        return SignedWish(wish, proof, None if ticket is None else ticket.token_sha256)
 
     def _owners(self, values: Mapping[str, bytes], owner: bytes | None, said: bytes) -> bytes:
         """Return the owner's signature, without which nothing more is looked at."""
@@ -170,7 +177,10 @@ class Admission:
         return signature
 
     def require_in_time(self, signed: SignedWish) -> None:
-        """Raise `RefusedError` where a proof does not count, `LateError` where it came late."""
+        """Raise `RefusedError` where a proof does not count, `LateError` where it came late.
+
+        A ticket that was revoked since counts for what stood in a log before that was published.
+        """
         proof, entry = signed.proof, signed.wish.commitment.entry
         found = self._time(proof)
         if found.time_s is None:
@@ -179,6 +189,14 @@ class Admission:
             raise RefusedError("the proof is that of another entry", 403)
         if found.time_s > self._event.latest_s:
             raise LateError("the proof's time is after the deadline; it is not collected", 403)
+        if signed.token_sha256 in self._event.revoked:
+            revoked_s = self._event.revoked_s(signed.token_sha256)
+            if revoked_s is None or found.time_s > revoked_s:
+                raise RefusedError(
+                    "the ticket is revoked, and the proof's time is after that; ask the organiser "
+                    "for the new one",
+                    403,
+                )
 
     def _time(self, proof: LogProof) -> ProvedTime:
         note = proof.signed.note.data
@@ -195,7 +213,7 @@ class Admission:
         if self._event.admission != "tickets":
             return None
         try:
-            return admitted(token.decode(errors="replace"), self._event, now_s)
+            return admitted(token.decode(errors="replace"), self._unrevoked, now_s)
         except TicketError as error:
             raise RefusedError(str(error), 403) from None
 

@@ -79,16 +79,27 @@ export function amended(event, rows) {
       revoked: [...found.revoked, ...(tree.revoked ?? [])],
     };
   }
-  return succeeded(found, [...seen]);
+  return succeeded(found, event, [...seen]);
 }
 
-// An event whose logs of verdicts have ended one after the other, in the order of their amendments.
-function succeeded(event, amendments) {
-  const naming = amendments.filter(([, { tree }]) => tree.verdicts && event.verdicts);
-  naming.sort(([a, x], [b, y]) => x.tree.number - y.tree.number || (a < b ? -1 : 1));
-  return naming.reduce((before, [, { tree, time }]) => {
+// An event whose logs of verdicts have ended one after the other, in the order of their amendments. One
+// that it has had, by its name or its key, is passed over: it would prove nothing after its own end.
+function succeeded(event, original, amendments) {
+  if (!original.verdicts) return event;
+  const logs = [...original.services.map(({ log }) => log), original.verdicts.log];
+  const names = new Set(logs.map(({ name }) => name));
+  const holders = [...logs, ...original.witnesses, ...original.bistros];
+  const keys = new Set([original.organiser, ...holders.map(({ key }) => key)].map(hex));
+  amendments.sort(([a, x], [b, y]) => x.tree.number - y.tree.number || (a < b ? -1 : 1));
+  return amendments.reduce((before, [, { tree, time }]) => {
+    const next = tree.verdicts && verdictsOf(tree.verdicts);
+    const isNew = next && !names.has(next.log.name) && !keys.has(hex(next.log.key));
+    for (const { key } of (tree.bistros ?? []).map(bistroOf)) keys.add(hex(key));
+    if (!isNew) return before;
+    names.add(next.log.name);
+    keys.add(hex(next.log.key));
     const ended = [...before.ended, { log: before.verdicts.log, until: time }];
-    return { ...before, verdicts: verdictsOf(tree.verdicts), ended };
+    return { ...before, verdicts: next, ended };
   }, event);
 }
 

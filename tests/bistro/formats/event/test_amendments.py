@@ -79,6 +79,29 @@ def test_logs_of_verdicts_succeed_each_other_in_the_order_of_their_amendments():
 
 
 @pytest.mark.parametrize(
+    "log",
+    [
+        COLLECTED.verdicts,
+        successor(1),
+        log_key(successor(1).name, key_of("dest2").public),
+        log_key(COLLECTED.services[0].log.name, key_of("dest2").public),
+        log_key("v.example/" + "0" * 16, COLLECTED.witnesses[0].vkey.key),
+        log_key("v.example/" + "0" * 16, COLLECTED.bistros[0].key),
+        log_key("v.example/" + "0" * 16, COLLECTED.organiser),
+    ],
+)
+def test_a_log_that_the_event_has_had_succeeds_none_whoever_signs_that(log):
+    """Else what it proves after its own end would count for nobody, for ever."""
+    again = replace(naming(2, successor(2)), verdicts=log, deadline_s=COLLECTED.deadline_s + 60)
+    event = amended(COLLECTED, [naming(1, successor(1)), again])
+    assert event.verdicts == successor(1)
+    assert [each.log for each in event.ended_verdicts] == [COLLECTED.verdicts]
+    # What else it says counts.
+    assert event.deadline_s == COLLECTED.deadline_s + 60
+    assert amended(event, [naming(3, successor(3))]).verdicts == successor(3)
+
+
+@pytest.mark.parametrize(
     ("event", "log", "what"),
     [
         ("none", "fresh", "the event has none"),
