@@ -32,6 +32,10 @@ def note_last_steps(command: str, given: Given) -> None:
         _note_steps(after(given), given)
 
 
+# How to plan what advice says to take, where a plan does that.
+PLANNED_BY: dict[str, tuple[str, ...]] = {"direct": ("--method", "direct"), "relays": ()}
+
+
 def note_steps_of_advice(take: Take, measure: Sequence[str], given: Given) -> None:
     """Say what to do after advice: what it says to take, or its first command to measure.
 
@@ -40,9 +44,8 @@ def note_steps_of_advice(take: Take, measure: Sequence[str], given: Given) -> No
     steps: list[Sequence[str]] = []
     if take == "measure":
         steps = [shlex.split(command)[1:] for command in measure[:1]]
-    elif take in ("direct", "relays"):
-        how = ("--method", "direct") if take == "direct" else ()
-        steps = _plan_beside(given["problem_file"], *how)
+    elif take in PLANNED_BY:
+        steps = _plan_beside(given["problem_file"], *PLANNED_BY[take])
     _note_steps(steps, given)
 
 

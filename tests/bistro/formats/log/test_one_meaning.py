@@ -117,6 +117,7 @@ ELSEWHERE = {
     "log_service/server/sequencer.py": "compared with how it is written",
     "log_service/server/verdict_log.py": "an answer of this process",
     "auditor/verdict_reading.py": "compared with how it is written",
+    "person/delivering.py": "a verdict that was read",
     "person/pushing.py": "why a bistro refuses, in words",
     "destination/register.py": "what this program has written",
     "destination/losses.py": "what this program has written",
