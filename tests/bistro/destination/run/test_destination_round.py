@@ -168,8 +168,8 @@ def test_a_round_brings_what_was_handed_in_to_proved_verdicts(bench):
     bench.bistros["north"].push(one, draft)
     bench.bistros["south"].push(one, last, stolen)
     bench.bistros["south"].push(late)
-    # The late one stays as long as the deadline may be moved; and what lacks its ticket's signature,
-    # which may have been revoked after a time that is not proved yet.
+    # The late one stays as long as the deadline may be moved; and what lacks its ticket's
+    # signature, which may have been revoked after a time that is not proved yet.
     assert bench.round() == {"north": [0], "south": []}
     assert bench.round(EVENT.collect_until_s + 1) == {"north": [0], "south": [0, 1]}
     assert bench.said() == {
