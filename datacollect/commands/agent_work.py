@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from datacollect.commands.streams import emit, emit_json, note
 from datacollect.errors import IdentityError, ProblemError
 from datacollect.files.kinds import shown, wrong
-from datacollect.net.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,6 +86,7 @@ def check_agent(agent_file: str, *, as_json: bool) -> None:
     ProblemError
         Nobody can say where it listens, or it was never started.
     """
+    from datacollect.net.deadline import Deadline
     from datacollect.net.names import host_port_text
     from datacollect.net.tls import client_context, fingerprint_of_file
     from datacollect.transfer.agent.config.file import AgentConfig

@@ -6,7 +6,6 @@ import os
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from datacollect.commands.console import note_text
 from datacollect.commands.conversion import number_in
@@ -81,6 +80,8 @@ def in_clocks_words(text: str, after: datetime, zone: tzinfo) -> str:
 
 def local_zone() -> tzinfo:
     """Return the time zone in which this machine shows times; UTC where it does not say."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         if name := os.environ.get("TZ", "").removeprefix(":"):
             return ZoneInfo(name)
