@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.bistro.formats.custody.segments import CLOSED_AFTER_S, MOST_SEGMENT_BYTES
 from datacollect.bistro.formats.event.statements import GIVE_UP_HEADER, give_up_statement, is_by_key
@@ -57,6 +57,16 @@ AHEAD_S = 3600.0
 NO_ROOM, CHECKSUM, CONFLICT = 507, 460, 409
 TAKEN = "somebody goes on with this upload elsewhere"
 GONE = "there is no such upload here: it was given up, has expired, or never began"
+
+
+class _Push(NamedTuple):
+    """A push under way: between which offsets, and in what pieces and segments lay all before."""
+
+    upload: Upload
+    start: int
+    stop: int
+    n_pieces: int
+    segments: dict[int, int]
 
 
 class Accepting:
@@ -116,9 +126,7 @@ class Accepting:
         self._segment_since_s: float | None = None
         self._batch, self._batch_rows = kept.batch, 0
         self._batch_since_s = 0.0
-        # Who pushes: its upload, the offsets at which it began and has to end, its first piece, and
-        # where the upload lay before.
-        self._writing: dict[int, tuple[Upload, int, int, int, dict[int, int]]] = {}
+        self._writing: dict[int, _Push] = {}
         # By upload: who pushes it.
         self._pushing: dict[str, int] = {}
         self.last_contact_s = kept.last_contact_s
@@ -304,16 +312,17 @@ class Accepting:
             text = "it came in too many small pieces; give it up, and send larger ones"
             return [*done, Refuse(event.request, 403, text)]
         stop = upload.offset + event.n_bytes
-        before = (upload.offset, stop, upload.n_pieces, dict(upload.segments))
-        self._writing[event.request] = (upload, *before)
+        before = dict(upload.segments)
+        self._writing[event.request] = _Push(upload, upload.offset, stop, upload.n_pieces, before)
         self._pushing[upload.id] = event.request
         return done
 
     def _arrived(self, event: messages.Arrived) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, CONFLICT, TAKEN)]
-        upload, _, stop, *_ = self._writing[event.request]
-        if event.n_bytes > stop - upload.offset:
+        push = self._writing[event.request]
+        upload = push.upload
+        if event.n_bytes > push.stop - upload.offset:
             raise ValueError("more has come than was announced")
         done: list[Action] = []
         n_bytes = upload.offset + event.n_bytes
@@ -364,11 +373,12 @@ class Accepting:
     def _write_ended(self, event: messages.WriteEnded) -> list[Action]:
         if event.request not in self._writing:
             return [Refuse(event.request, CONFLICT, TAKEN)]
-        upload, start, _, first, segments = self._writing[event.request]
+        push = self._writing[event.request]
+        upload, start = push.upload, push.start
         self._release(upload)
         if event.is_wrong:
-            self._spoil(upload, upload.offset - start, upload.n_pieces - first)
-            upload.n_pieces, upload.segments = first, segments
+            self._spoil(upload, upload.offset - start, upload.n_pieces - push.n_pieces)
+            upload.n_pieces, upload.segments = push.n_pieces, push.segments
             # What was spoilt lies there, and has had its room.
             self._claim(upload, self._claims[upload.id] - (upload.offset - start))
             self._move(upload, start)
@@ -493,7 +503,7 @@ class Accepting:
                 done.append(Carry(upload.id, number, self._segment, at, n_of_it))
                 self._put(upload, n_of_it)
                 if upload.id in self._pushing:
-                    before = self._writing[self._pushing[upload.id]][-1]
+                    before = self._writing[self._pushing[upload.id]].segments
                     n_before = before.pop(number, 0)
                     before[self._segment] = before.get(self._segment, 0) + n_before
         return done
