@@ -9,7 +9,7 @@ from typing import Any
 
 from judges.packet_by_packet import simulate
 
-from datacollect.simulation.hosts.data_path import Train, Window, through_card
+from datacollect.simulation.hosts.data_path import Arrivals, CardMeter, Train, Window, through_card
 from datacollect.simulation.hosts.job import Job, Reader
 
 # Whole numbers between two bounds, both of them included.
@@ -67,7 +67,14 @@ def differences(case: HostCase) -> dict[str, Any]:
     busy_ns = case.kernel_ns if case.shared else 0
     reader = Reader(runs, case.job, case.room, busy_ns, opens, readings=[])
     instants = range(case.row_ns, case.end_ns + 1, case.row_ns)
-    totals = [reader.go_to(time_ns) for time_ns in instants]
+    meter, arrivals = CardMeter(runs, case.kernel_ns), Arrivals(case.trains)
+    totals, cards = [], []
+    for time_ns in instants:
+        totals.append(reader.go_to(time_ns))
+        card_now = meter.go_to(time_ns)
+        arrived = card_now.accepted if window else arrivals.go_to(time_ns)
+        held = card_now.accepted - card_now.taken
+        cards.append((arrived, held, card_now.card_ns, card_now.busy_ns))
     reader.go_to(case.end_ns)
     lost, readings, rows = simulate(
         case.trains, case.kernel_ns, case.slots, case.room, case.job, case.end_ns, case.shared,
@@ -86,9 +93,12 @@ def differences(case: HostCase) -> dict[str, Any]:
             (t.time_ns, t.stored - t.read, t.read - t.freed, t.kernel_ns, t.user_ns, t.worked_ns)
             for t in totals
         ],
+        "cards": cards,
     }
     numbers = [list(loss.numbers()) for loss in card]
-    kernel, user, works = (list(accumulate(row[i] for row in rows)) for i in (6, 7, 9))
+    held, kernel, user, busy, works = (
+        list(accumulate(row[i] for row in rows)) for i in range(5, 10)
+    )
     asked = {
         "card": lost["card"],
         "counts": [len(each) for each in numbers],
@@ -100,5 +110,6 @@ def differences(case: HostCase) -> dict[str, Any]:
             (row[0], row[3], row[4], *sums)
             for row, *sums in zip(rows, kernel, user, works, strict=True)
         ],
+        "cards": [(*row[1:3], *sums) for row, *sums in zip(rows, held, busy, strict=True)],
     }
     return {what: (told[what], asked[what]) for what in told if told[what] != asked[what]}

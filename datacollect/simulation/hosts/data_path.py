@@ -329,3 +329,77 @@ class Window:
         end_ns = start_ns + self._kernel_ns
         self.runs.append(Run(train, self._number, Places(), end_ns, apart_ns, n))
         self._number += n
+
+
+class CardTotals(NamedTuple):
+    """What card and kernel have come to at an instant.
+
+    `card_ns` is packets times the nanoseconds for which the card has held them.
+    """
+
+    accepted: int
+    taken: int
+    card_ns: int
+    busy_ns: int
+
+
+class CardMeter:
+    """Adds up what card and kernel do, from instant to instant.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        It may grow, by packets that arrive later.
+    kernel_ns : int
+    """
+
+    def __init__(self, runs: Sequence[Run], kernel_ns: int) -> None:
+        self._runs, self._kernel_ns, self._at = runs, kernel_ns, 0
+        # Of runs that have ended: packets, and the sums of the instants of arrivals and ends.
+        self._packets = self._arrivals = self._ends = 0
+
+    def go_to(self, time_ns: int) -> CardTotals:
+        """Return the totals at an instant, which is no earlier than the last."""
+        while self._at < len(self._runs) and self._runs[self._at].last_ns <= time_ns:
+            run = self._runs[self._at]
+            self._packets += run.count
+            self._arrivals += run.arrivals_total(run.count)
+            self._ends += run.ends_total(0, run.count)
+            self._at += 1
+        accepted = taken = self._packets
+        moment, busy_ns = self._ends - self._arrivals, taken * self._kernel_ns
+        for i in range(self._at, len(self._runs)):
+            run = self._runs[i]
+            arrived, ended = run.arrived_by(time_ns), run.ended_by(time_ns)
+            if not arrived:
+                break
+            accepted, taken = accepted + arrived, taken + ended
+            moment += run.ends_total(0, ended) - run.arrivals_total(arrived)
+            busy_ns += ended * self._kernel_ns
+            if ended < run.count:
+                begins_ns = run.first_ns + ended * run.every_ns - self._kernel_ns
+                busy_ns += min(self._kernel_ns, max(0, time_ns - begins_ns))
+        return CardTotals(accepted, taken, moment + time_ns * (accepted - taken), busy_ns)
+
+
+class Arrivals:
+    """Counts the packets of trains that have arrived, or are due, from instant to instant.
+
+    >>> arrivals = Arrivals([Train(10, 10, 3), Train(50, 1, 4)])
+    >>> arrivals.go_to(9), arrivals.go_to(20), arrivals.go_to(51)
+    (0, 2, 5)
+    """
+
+    def __init__(self, trains: Sequence[Train]) -> None:
+        self._trains, self._at, self._before = trains, 0, 0
+
+    def go_to(self, time_ns: int) -> int:
+        """Return how many have by an instant, which is no earlier than the last."""
+        while self._at < len(self._trains):
+            first_ns, every_ns, count = self._trains[self._at]
+            n = min(count, max(0, (time_ns - first_ns) // every_ns + 1))
+            if n < count:
+                return self._before + n
+            self._before += count
+            self._at += 1
+        return self._before

@@ -111,12 +111,12 @@ class Reader:
     readings: list[Reading] | None = None
     losses: list[BufferLoss] = field(default_factory=list)
     lost: int = 0
+    next_ns: int = 0
+    due_ns: int = 0
     # Where the job is: in which run, how many of its packets are seen, how many wait.
     _at: int = 0
     _seen: int = 0
     _used: int = 0
-    _wake_ns: int = 0
-    _due_ns: int = 0
     # Totals, and the same weighted by instants.
     _stored_moment: int = 0
     _summed: int = 0
@@ -127,15 +127,15 @@ class Reader:
     _last: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
 
     def __post_init__(self) -> None:
-        self._wake_ns = self._due_ns = self.job.period_ns
+        self.next_ns = self.due_ns = self.job.period_ns
 
     def go_to(self, time_ns: int) -> Totals:
         """Carry out all readings up to an instant, and return what they have come to by then."""
         while True:
             self._read_within(time_ns)
-            at_ns, at, done = self._free_from(self._wake_ns)
+            at_ns, at, done = self._free_from(self.next_ns)
             if at_ns > time_ns:
-                self._wake_ns = at_ns  # what is in by then may be looked at before
+                self.next_ns = at_ns  # what is in by then may be looked at before
                 break
             self._arrive(at, done)
             self._read_at(at_ns)
@@ -182,7 +182,7 @@ class Reader:
         self._stored_moment += run.ends_total(self._summed, fits)
         self._used += fits - self._seen
         # A packet is lost to the processor where the job ought to have read before.
-        timely = min(done, max(fits, run.ended_by(self._due_ns)))
+        timely = min(done, max(fits, run.ended_by(self.due_ns)))
         self._lose(run, fits, timely, is_late=False)
         self._lose(run, timely, done, is_late=True)
         self._seen = self._summed = done
@@ -211,8 +211,8 @@ class Reader:
         self._read_moment += taken * time_ns
         self._freed_moment += taken * end_ns
         self._worked_ns += work_ns
-        self._due_ns = (time_ns // job.period_ns + 1) * job.period_ns
-        self._wake_ns = max(self._due_ns, end_ns)
+        self.due_ns = (time_ns // job.period_ns + 1) * job.period_ns
+        self.next_ns = max(self.due_ns, end_ns)
         self._last = time_ns, end_ns, taken, work_ns, at, done
         if self.readings is not None:
             self.readings.append(Reading(time_ns, taken, end_ns))
@@ -242,7 +242,7 @@ class Reader:
         first_ns, every_ns, last = run.first_ns, run.every_ns, run.count - 1
         job, log, gap_ns = self.job, self.readings, every_ns - busy_ns
         period_ns, packet_ns, most, least = job.period_ns, job.packet_ns, job.most, job.least
-        seen, used, wake_ns, due_ns = self._seen, self._used, self._wake_ns, self._due_ns
+        seen, used, wake_ns, due_ns = self._seen, self._used, self.next_ns, self.due_ns
         read, read_moment, freed_moment = 0, 0, 0
         latest = None
         if self.opens is not None or gap_ns <= 0 or self._seen < 0:
@@ -280,7 +280,7 @@ class Reader:
                 log.append(Reading(time_ns, taken, end_ns))
         if latest is None:
             return
-        self._seen, self._used, self._wake_ns, self._due_ns = seen, used, wake_ns, due_ns
+        self._seen, self._used, self.next_ns, self.due_ns = seen, used, wake_ns, due_ns
         self._read += read
         self._read_moment += read_moment
         self._freed_moment += freed_moment
