@@ -1,4 +1,4 @@
-"""Random simulated hosts, small and at their edges, and where the simulator and the oracle differ."""
+"""Random simulated hosts, small and at their edges; where simulator and oracle differ."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def host_case(whole: Whole) -> HostCase:
     trains, time_ns = [], 0
     for _ in range(up_to(1, 2, 9)):
         train = Train(time_ns + whole(0, 1) * whole(0, 200), up_to(3, 30), up_to(3, 40, 200))
-        time_ns = train.first_ns + (train.count - 1) * train.every_ns + whole(0, 1) * train.every_ns
+        time_ns = (
+            train.first_ns + (train.packets - 1) * train.every_ns + whole(0, 1) * train.every_ns
+        )
         trains.append(train)
     room, end_ns = up_to(1, 2, 60), whole(1, time_ns + 300)
     job = Job(up_to(1, 300), whole(0, 1) * up_to(60), up_to(1, 40, 10**6), up_to(1, room))
@@ -60,8 +62,8 @@ def host_case(whole: Whole) -> HostCase:
 def differences(case: HostCase) -> dict[str, Any]:
     """Return what the simulator says and the oracle does not, both, by what it is."""
     window = case.wire_ns and Window(case.trains, case.kernel_ns, case.wire_ns, case.room)
-    runs, card = (window.runs, []) if window else through_card(
-        case.trains, case.kernel_ns, case.slots
+    runs, card = (
+        (window.runs, []) if window else through_card(case.trains, case.kernel_ns, case.slots)
     )
     opens = window.opens if window else None
     busy_ns = case.kernel_ns if case.shared else 0
@@ -80,11 +82,11 @@ def differences(case: HostCase) -> dict[str, Any]:
         case.trains, case.kernel_ns, case.slots, case.room, case.job, case.end_ns, case.shared,
         case.wire_ns, case.row_ns,
     )  # fmt: skip
-    sent = sum(len([i for i in range(t.count) if t.first_ns + i * t.every_ns <= case.end_ns])
+    sent = sum(len([i for i in range(t.packets) if t.first_ns + i * t.every_ns <= case.end_ns])
                for t in case.trains)  # fmt: skip
     told = {
         "card": sorted(n for loss in card for n in loss.numbers() if n < sent),
-        "counts": [loss.count for loss in card],
+        "counts": [loss.packets for loss in card],
         "ends": [(loss.number + loss.first, loss.number + loss.last) for loss in card],
         "kernel buffer": [n for each in reader.losses if not each.is_late for n in each.numbers()],
         "processor": [n for each in reader.losses if each.is_late for n in each.numbers()],

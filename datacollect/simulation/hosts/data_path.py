@@ -22,12 +22,12 @@ class Train(NamedTuple):
     ----------
     first_ns : int
     every_ns : int
-    count : int
+    packets : int
     """
 
     first_ns: int
     every_ns: int
-    count: int
+    packets: int
 
 
 class Places(NamedTuple):
@@ -55,6 +55,9 @@ class Places(NamedTuple):
     def total(self, count: int) -> int:
         """Return the sum of the first places."""
         return floor_sum(count, self.per, self.step, self.offset + self.per - 1)
+
+
+ALL = Places()
 
 
 def floor_sum(count: int, per: int, step: int, offset: int) -> int:
@@ -87,7 +90,7 @@ class Run:
         Which of the train's packets these are.
     first_ns, every_ns : int
         When the kernel's work on the first ends, and how much later that on each other.
-    count : int
+    packets : int
     last_ns : int
         When its work on the last ends.
     """
@@ -97,11 +100,11 @@ class Run:
     places: Places
     first_ns: int
     every_ns: int
-    count: int
+    packets: int
     last_ns: int = 0
 
     def __post_init__(self) -> None:
-        self.last_ns = self.first_ns + (self.count - 1) * self.every_ns
+        self.last_ns = self.first_ns + (self.packets - 1) * self.every_ns
 
     def number_of(self, i: int) -> int:
         """Return the number of the i-th packet of these."""
@@ -109,7 +112,7 @@ class Run:
 
     def ended_by(self, time_ns: int) -> int:
         """Return on how many packets the kernel's work has ended."""
-        return min(self.count, max(0, (time_ns - self.first_ns) // self.every_ns + 1))
+        return min(self.packets, max(0, (time_ns - self.first_ns) // self.every_ns + 1))
 
     def ends_total(self, begin: int, end: int) -> int:
         """Return the sum of the instants at which the work on some of its packets ends."""
@@ -119,7 +122,7 @@ class Run:
     def arrived_by(self, time_ns: int) -> int:
         """Return how many of its packets have arrived."""
         place = (time_ns - self.train.first_ns) // self.train.every_ns
-        return min(self.count, self.places.up_to(place)) if place >= 0 else 0
+        return min(self.packets, self.places.up_to(place)) if place >= 0 else 0
 
     def arrivals_total(self, count: int) -> int:
         """Return the sum of the instants at which its first packets arrive."""
@@ -146,11 +149,11 @@ class CardLoss:
     number: int
     first: int
     last: int
-    accepted: Places = Places()
+    accepted: Places = ALL
     n_accepted: int = 0
 
     @property
-    def count(self) -> int:
+    def packets(self) -> int:
         """How many are lost."""
         return self.last - self.first + 1 - self.n_accepted
 
@@ -180,14 +183,14 @@ def through_card(
     A packet each 2 ns, 3 ns each, room for two: the fifth finds none.
 
     >>> runs, losses = through_card([Train(2, 2, 6)], kernel_ns=3, slots=2)
-    >>> [(run.first_ns, run.every_ns, run.count) for run in runs], list(losses[0].numbers())
+    >>> [(run.first_ns, run.every_ns, run.packets) for run in runs], list(losses[0].numbers())
     ([(5, 3, 4), (17, 3, 1)], [4])
     """
     card = _Card(kernel_ns, slots)
     number = 0
     for train in trains:
         card.take(train, number)
-        number += train.count
+        number += train.packets
     return card.runs, card.losses
 
 
@@ -223,7 +226,7 @@ class _Card:
     def _first_that_fits(self, train: Train, number: int) -> int:
         """Return the place of the first packet that finds room; those before it are lost."""
         behind_ns = self.until_ns - (self.slots - 1) * self.kernel_ns - train.first_ns
-        place = min(train.count, max(0, -(-behind_ns // train.every_ns)))
+        place = min(train.packets, max(0, -(-behind_ns // train.every_ns)))
         if place:
             self.losses.append(CardLoss(train, number, 0, place - 1))
         return place
@@ -264,7 +267,7 @@ class _Card:
         # Accepted places grow by one or more: as long as by one, nothing between them is lost.
         ahead = range(n)
         first_gap = bisect_left(ahead, 1, key=lambda i: accepted.at(i) - place - i)
-        first, last = place + first_gap, train.count - 1
+        first, last = place + first_gap, train.packets - 1
         before = first_gap
         if n and accepted.at(n - 1) == last:
             level = last - (n - 1)
@@ -274,7 +277,7 @@ class _Card:
         if first <= last:
             self.losses.append(CardLoss(train, number, first, last, accepted, n - before))
 
-    def _add(  # noqa: PLR0913
+    def _add(
         self, train: Train, number: int, places: Places, start_ns: int, every_ns: int, n: int
     ) -> None:
         run = Run(train, number, places, start_ns + self.kernel_ns, every_ns, n)
@@ -362,9 +365,9 @@ class CardMeter:
         """Return the totals at an instant, which is no earlier than the last."""
         while self._at < len(self._runs) and self._runs[self._at].last_ns <= time_ns:
             run = self._runs[self._at]
-            self._packets += run.count
-            self._arrivals += run.arrivals_total(run.count)
-            self._ends += run.ends_total(0, run.count)
+            self._packets += run.packets
+            self._arrivals += run.arrivals_total(run.packets)
+            self._ends += run.ends_total(0, run.packets)
             self._at += 1
         accepted = taken = self._packets
         moment, busy_ns = self._ends - self._arrivals, taken * self._kernel_ns
@@ -376,7 +379,7 @@ class CardMeter:
             accepted, taken = accepted + arrived, taken + ended
             moment += run.ends_total(0, ended) - run.arrivals_total(arrived)
             busy_ns += ended * self._kernel_ns
-            if ended < run.count:
+            if ended < run.packets:
                 begins_ns = run.first_ns + ended * run.every_ns - self._kernel_ns
                 busy_ns += min(self._kernel_ns, max(0, time_ns - begins_ns))
         return CardTotals(accepted, taken, moment + time_ns * (accepted - taken), busy_ns)

@@ -25,7 +25,7 @@ def _optional(name: str, kind: Kind, description: str, default: Any = None) -> F
 
 
 NIC = Table(
-    "[nic]",
+    "the nic",
     "The network card.",
     (
         _optional("rate_bytes_per_s", RATE, "Its rate, headers included.", 12_500_000.0),
@@ -33,7 +33,7 @@ NIC = Table(
     ),
 )
 KERNEL = Table(
-    "[kernel]",
+    "the kernel",
     "What the kernel does with each packet, and where it puts it.",
     (
         _optional("buffer_bytes", BUFFER, "Its buffer: so many whole packets.", 65_536),
@@ -46,12 +46,12 @@ KERNEL = Table(
     ),
 )
 USER = Table(
-    "[user]",
+    "the user",
     "Buffer of the job.",
     (_optional("buffer_bytes", BUFFER, "Its size; by default whatever is read fits."),),
 )
 MEMORY = Table(
-    "[memory]",
+    "the memory",
     "Memory, in which packets are copied.",
     (
         _optional("copy_bytes_per_s", RATE, "How fast it is copied."),
@@ -64,7 +64,7 @@ MEMORY = Table(
     ),
 )
 PROCESSOR = Table(
-    "[processor]",
+    "the processor",
     "Processors for kernel and job.",
     (
         _optional("clock_hz", CYCLES, "Cycles per second."),
@@ -77,7 +77,7 @@ PROCESSOR = Table(
     ),
 )
 PROTOCOL = Table(
-    "[protocol]",
+    "the protocol",
     "How packets are sent.",
     (
         _optional(
@@ -89,13 +89,13 @@ PROTOCOL = Table(
         _optional(
             "packet_bytes",
             Whole("bytes", minimum=1, stop=MOST_PACKET_BYTES + 1),
-            "Payload of a packet; by default that of a full frame.",
+            "Payload of a packet; by default that of a full frame, or 1000 of a video.",
         ),
         _optional("header_bytes", Whole("bytes"), "Headers of a packet, those of the wire too."),
     ),
 )
 STREAM = Table(
-    "[stream]",
+    "the stream",
     "What is sent: a constant rate, pictures without compression, or frames of a video.",
     (
         _optional("rate_bytes_per_s", RATE, "Payload per second, at a constant rate."),
@@ -123,7 +123,7 @@ STREAM = Table(
     ),
 )
 JOB = Table(
-    "[job]",
+    "the job",
     "What reads: at each period it reads, works on what it has read, and frees it.",
     (
         _optional("period_s", SECONDS, "Seconds between readings; by default those of a frame."),
@@ -133,6 +133,18 @@ JOB = Table(
         _optional("packet_s", SECONDS, "Its work on a packet, in place of cycles_per_byte."),
     ),
 )
+
+# In the order of files.
+TABLES = {
+    "nic": NIC,
+    "kernel": KERNEL,
+    "user": USER,
+    "memory": MEMORY,
+    "processor": PROCESSOR,
+    "protocol": PROTOCOL,
+    "stream": STREAM,
+    "job": JOB,
+}
 
 HOST_SIMULATION = Document(
     "the simulated host",
@@ -144,11 +156,8 @@ HOST_SIMULATION = Document(
             "machine", Choice(tuple(MACHINES)), "A machine of the paper, for what is left out."
         ),
         _optional("time_s", SECONDS, "For how long to simulate, seconds.", 10.0),
-        *(
-            _optional(table.name.strip("[]"), Part(table), table.description)
-            for table in (NIC, KERNEL, USER, MEMORY, PROCESSOR, PROTOCOL, STREAM, JOB)
-        ),
+        *(_optional(name, Part(table), table.description) for name, table in TABLES.items()),
     ),
-    remedy="see docs/host_simulation.md, or write one with: datacollect example host_simulation",
+    remedy="`datacollect example host_simulation` writes one",
     named_after_file=True,
 )

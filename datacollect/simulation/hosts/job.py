@@ -52,7 +52,7 @@ class BufferLoss(NamedTuple):
     is_late: bool
 
     @property
-    def count(self) -> int:
+    def packets(self) -> int:
         """How many are lost."""
         return self.end - self.begin
 
@@ -154,7 +154,7 @@ class Reader:
                 at += 1
                 continue
             done = run.ended_by(time_ns)
-            if done == run.count:
+            if done == run.packets:
                 return time_ns, at, done
             begins_ns = run.first_ns + done * run.every_ns - self.busy_ns
             if time_ns < begins_ns:
@@ -172,7 +172,7 @@ class Reader:
     def _arrive(self, at: int, done: int) -> None:
         """Put packets into the buffer, up to one of a run."""
         while self._at < at:
-            self._put(self._run(self._at).count)
+            self._put(self._run(self._at).packets)
             self._at, self._seen, self._summed = self._at + 1, 0, 0
         self._put(done)
 
@@ -181,8 +181,8 @@ class Reader:
         fits = min(done, self._seen + self.room - self._used)
         self._stored_moment += run.ends_total(self._summed, fits)
         self._used += fits - self._seen
-        # A packet is lost to the processor where the job ought to have read before.
-        timely = min(done, max(fits, run.ended_by(self.due_ns)))
+        # The processor is what lacks where the job was overdue before the kernel began on a packet.
+        timely = min(done, max(fits, run.ended_by(self.due_ns + self.busy_ns)))
         self._lose(run, fits, timely, is_late=False)
         self._lose(run, timely, done, is_late=True)
         self._seen = self._summed = done
@@ -221,14 +221,14 @@ class Reader:
         """Return when work ends that begins at an instant and gives way to the kernel."""
         for i in range(at, len(self.runs)):
             run, done = self.runs[i], done if i == at else 0
-            if done == run.count:
+            if done == run.packets:
                 continue
             gap_ns = run.first_ns + done * run.every_ns - self.busy_ns - time_ns
             if work_ns <= gap_ns:
                 break
             work_ns -= gap_ns
             gap_ns = run.every_ns - self.busy_ns
-            gaps = run.count - 1 - done
+            gaps = run.packets - 1 - done
             if work_ns <= gaps * gap_ns:
                 whole, part = divmod(work_ns - 1, gap_ns)
                 return run.first_ns + (done + whole) * run.every_ns + part + 1
@@ -239,7 +239,7 @@ class Reader:
     def _read_within(self, until_ns: int) -> None:
         """Carry out readings as long as none leaves its run of packets, or loses any."""
         run, busy_ns, room = self._run(self._at), self.busy_ns, self.room
-        first_ns, every_ns, last = run.first_ns, run.every_ns, run.count - 1
+        first_ns, every_ns, last = run.first_ns, run.every_ns, run.packets - 1
         job, log, gap_ns = self.job, self.readings, every_ns - busy_ns
         period_ns, packet_ns, most, least = job.period_ns, job.packet_ns, job.most, job.least
         seen, used, wake_ns, due_ns = self._seen, self._used, self.next_ns, self.due_ns
@@ -260,7 +260,10 @@ class Reader:
             there = used + done - seen
             if there > room or time_ns > until_ns:
                 break
-            taken = 0 if there < least else there if there < most else most
+            # Calls of min and max would take a fifth of this loop.
+            taken = there if there < most else most  # noqa: FURB136
+            if there < least:
+                taken = 0
             work_ns = taken * packet_ns
             if time_ns + work_ns <= begins_ns:
                 end_ns = time_ns + work_ns
@@ -275,7 +278,7 @@ class Reader:
             read_moment += taken * time_ns
             freed_moment += taken * end_ns
             due_ns = (time_ns // period_ns + 1) * period_ns
-            wake_ns = due_ns if due_ns > end_ns else end_ns
+            wake_ns = due_ns if due_ns > end_ns else end_ns  # noqa: FURB136
             if log is not None:
                 log.append(Reading(time_ns, taken, end_ns))
         if latest is None:
@@ -311,7 +314,7 @@ class Reader:
             run = self.runs[i]
             n = run.ended_by(time_ns)
             kernel_ns += (n - (done if i == at else 0)) * self.busy_ns
-            if n < run.count:
+            if n < run.packets:
                 begins_ns = run.first_ns + n * run.every_ns - self.busy_ns
                 kernel_ns += max(0, time_ns - begins_ns)
                 break

@@ -251,7 +251,7 @@ def _of_card(host: HostSimulation, losses: Sequence[CardLoss]) -> list[Loss]:
             cause,
             loss.number + loss.first,
             loss.number + loss.last,
-            loss.count,
+            loss.packets,
             (loss.train.first_ns + loss.first * loss.train.every_ns) / NS_PER_S,
             (loss.train.first_ns + loss.last * loss.train.every_ns) / NS_PER_S,
         )
@@ -265,7 +265,7 @@ def _of_buffer(reader: Reader) -> list[Loss]:
             PROCESSOR if each.is_late else KERNEL_BUFFER,
             each.run.number_of(each.begin),
             each.run.number_of(each.end - 1),
-            each.count,
+            each.packets,
             (each.run.first_ns + each.begin * each.run.every_ns) / NS_PER_S,
             (each.run.first_ns + (each.end - 1) * each.run.every_ns) / NS_PER_S,
         )

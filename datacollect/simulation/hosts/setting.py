@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.files.kinds import shown
 from datacollect.files.units import counted, format_rate
-from datacollect.simulation.hosts.fields import HOST_SIMULATION, MOST_S
+from datacollect.simulation.hosts.fields import HOST_SIMULATION, MOST_S, TABLES
 from datacollect.simulation.hosts.job import Job
 from datacollect.simulation.hosts.streams import NS_PER_S, Stream, constant, video
 from datacollect.simulation.hosts.tables import HEADER_BYTES, MACHINES, PAYLOAD_BYTES, VIDEOS
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
-# Tables of the file, in its order; what is left out has its defaults.
-TABLES = ("nic", "kernel", "user", "memory", "processor", "protocol", "stream", "job")
 # Readings of one simulation: each takes a microsecond or so of a processor.
 MOST_READINGS = 10**9
+# The paper's frames are whole kB: packets of this size are all full.
+VIDEO_PACKET_BYTES = 1000
 
 Values = dict[str, dict[str, Any]]
 
@@ -109,8 +109,7 @@ class HostSimulation:
         """
         given = HOST_SIMULATION.read(tree)
         values: Values = {
-            name: given[name] or HOST_SIMULATION.by_name[name].kind.read({}, name)
-            for name in TABLES
+            name: given[name] or table.read({}, name) for name, table in TABLES.items()
         }
         _fill_in(values, given["machine"])
         return _built(cls, given, values)
@@ -137,6 +136,8 @@ def _fill_in(values: Values, machine: str | None) -> None:
     """Put a machine's and a video's numbers where the file says none."""
     protocol, stream, job = values["protocol"], values["stream"], values["job"]
     name = protocol["name"]
+    if stream["video"] is not None:
+        _default(protocol, packet_bytes=VIDEO_PACKET_BYTES)
     _default(protocol, packet_bytes=PAYLOAD_BYTES[name], header_bytes=HEADER_BYTES[name])
     if machine is not None:
         known = MACHINES[machine]
@@ -302,9 +303,7 @@ def _needed(stream: Mapping[str, Any], key: str) -> Any:
     return _required(stream, "stream", key, "or stream.rate_bytes_per_s alone")
 
 
-def _video(
-    stream: Mapping[str, Any], end_ns: int, packet_bytes: int, wire_ns: int
-) -> Stream:
+def _video(stream: Mapping[str, Any], end_ns: int, packet_bytes: int, wire_ns: int) -> Stream:
     frames_per_s = _needed(stream, "frames_per_s")
     period_ns = _at_least_1(1 / frames_per_s)
     ratio = tuple(stream["ratio"])
@@ -332,4 +331,3 @@ def _too_fast(place: str, rate: str, every_ns: int, wire_ns: int) -> ProblemErro
         f"{place}: {rate} is a packet each {every_ns} ns, more than the card's rate carries, one "
         f"each {wire_ns} ns; send less, or make nic.rate_bytes_per_s larger"
     )
-

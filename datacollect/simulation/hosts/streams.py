@@ -1,4 +1,4 @@
-"""What is sent to a simulated host: packets at a constant rate, or frames of a video, one by one."""
+"""What is sent to a simulated host: packets at a constant rate, or frames of a video."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Stream:
     @property
     def packets(self) -> int:
         """How many there are."""
-        return sum(train.count for train in self.trains)
+        return sum(train.packets for train in self.trains)
 
 
 def constant(every_ns: int, end_ns: int) -> Stream:
     """Return a packet at each multiple of some time.
 
     >>> constant(10, 35).trains
-    (Train(first_ns=10, every_ns=10, count=3),)
+    (Train(first_ns=10, every_ns=10, packets=3),)
     """
     n = end_ns // every_ns
     return Stream((Train(every_ns, every_ns, n),) if n else ())
@@ -78,7 +78,7 @@ def video(
     Examples
     --------
     >>> video({"I": 2, "P": 1, "B": 1}, (1, 1, 0), period_ns=10, end_ns=20).trains
-    (Train(first_ns=5, every_ns=5, count=2), Train(first_ns=20, every_ns=10, count=1))
+    (Train(first_ns=5, every_ns=5, packets=2), Train(first_ns=20, every_ns=10, packets=1))
     """
     n_frames = -(-end_ns // period_ns)
     if n_frames > MOST_FRAMES:

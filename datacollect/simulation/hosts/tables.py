@@ -1,4 +1,4 @@
-"""Machines and videos of Bresnahan, Raicu and Margaryan (2004), and what follows from their numbers.
+"""Machines and videos of Bresnahan, Raicu and Margaryan (2004), and what follows from them.
 
 A Study between Networks and General Purpose Systems for High Bandwidth Applications. Its Mb/s of
 networks and its MB/s of memory are powers of two: with 10^6 its own numbers do not fit each other.
