@@ -39,10 +39,22 @@ def test_one_more_packet_a_second_than_the_buffer_holds_is_lost_by_the_buffer():
     reader.go_to(150)
     assert not lost
     assert [(n, loss.is_late) for loss in reader.losses for n in loss.numbers()] == [
-        *((n, False) for n in (5, 6, 7, 8)),
-        (9, True),
+        (n, False) for n in (5, 6, 7, 8, 9)
     ]
     assert reader.readings == [(101, 5, 116)]
+
+
+def test_what_is_lost_while_the_job_is_overdue_is_lost_to_the_processor():
+    """By hand: a packet each 10 ns; the job works from 101 past 200, when it was to read again.
+
+    The packet at 110 takes the only place; those from 120 to 200 find the buffer full in time, and
+    those from 210 on because the job is late.
+    """
+    runs, _ = through_card([Train(10, 10, 24)], kernel_ns=1, slots=1)
+    reader = Reader(runs, Job(period_ns=100, packet_ns=150, most=9), room=1, busy_ns=1)
+    reader.go_to(250)
+    lost = {(n, loss.is_late) for loss in reader.losses for n in loss.numbers() if n >= 10}
+    assert lost == {(n, n >= 20) for n in range(11, 24)}
 
 
 def test_arrivals_faster_than_the_kernel_never_let_the_job_run_on_one_processor():
