@@ -47,6 +47,7 @@ PROFILE_FORMAT = "datacollect-host-profile/1"
 OLD_S = 366 * 24 * 3600.0
 
 _SECONDS = Number("seconds", positive=True, remedy=AGAIN)
+_MICROSECONDS = Number("microseconds", remedy=AGAIN)
 _RATE = Number("bytes per second", positive=True, remedy=AGAIN)
 
 
@@ -81,11 +82,14 @@ COST = Table(
         *_interval("s_per_gib", "seconds of processors for each 2**30 bytes", _SECONDS),
         Field(
             "us_per_unit",
-            Number("microseconds", remedy=AGAIN),
+            _MICROSECONDS,
             "Besides, for each unit that is handed over at once, in microseconds.",
             default=0.0,
         ),
+        Field("low_us_per_unit", _MICROSECONDS, "The least of that."),
+        Field("high_us_per_unit", _MICROSECONDS, "The most of that."),
         Field("unit", Text(), "What such a unit is: a packet, a call, a request."),
+        Field("unit_bytes", Whole("bytes", minimum=1), "As large as units usually are, in bytes."),
         Field("own_s_per_gib", _SECONDS, "As much of it as the process itself is charged for."),
         *_LOAD,
     ),

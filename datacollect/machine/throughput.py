@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from datacollect.machine.parts import (
     BOTH,
     DISK,
     GIB,
-    IDLE_BELOW,
     MEMORY,
     RECEIVES,
     SENDS,
@@ -140,7 +138,8 @@ class Throughput:
     is_least : bool
         Whether it may well be more: the ends could not be told apart.
     load : float
-        What others kept busy while that was measured, a part of all processors.
+        What others kept busy, a part of all processors, while costs were measured that idle
+        machines alone tell; 0 where they were idle enough.
     """
 
     does: str
@@ -170,7 +169,7 @@ class Throughput:
     @property
     def was_busy(self) -> bool:
         """Whether others were so busy meanwhile that the numbers are not to be trusted."""
-        return self.load > IDLE_BELOW
+        return self.load > 0
 
     @property
     def rate_words(self) -> str:
@@ -249,7 +248,7 @@ def throughput_of(parts: Parts, needs: Needs, place: str = "the profile") -> Thr
         tuple(_remedies(parts, needs, place, limits[0].bytes_per_s)),
         _s_per_byte(costs, needs) * GIB,
         is_least=needs.does == RELAYS or any(cost.end == BOTH for cost in costs),
-        load=max(each.load for each in used),
+        load=max((each.load for each in used if each.forced), default=0.0),
     )
 
 
@@ -326,8 +325,7 @@ def _costs(parts: Parts, needs: Needs, place: str) -> list[Cost]:
 
 
 def _s_per_byte(costs: list[Cost], needs: Needs) -> float:
-    unit_bytes = math.inf if needs.packet_bytes is None else needs.packet_bytes
-    return sum(cost.s_per_byte(unit_bytes) for cost in costs)
+    return sum(cost.s_per_byte(needs.packet_bytes) for cost in costs)
 
 
 def _limits(parts: Parts, needs: Needs, costs: list[Cost]) -> tuple[Limit, ...]:

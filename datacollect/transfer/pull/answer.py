@@ -94,6 +94,30 @@ class WithSource:
 
 
 @dataclass(frozen=True)
+class ProcessorUse:
+    """What a pull took of processors, as far as its own process is charged.
+
+    Attributes
+    ----------
+    own_s_per_gib : float
+        Seconds for each 2**30 bytes that came.
+    profile_s_per_gib : float
+        What the profile of the machine says of the same.
+    """
+
+    own_s_per_gib: float
+    profile_s_per_gib: float
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return (
+            f"{self.own_s_per_gib:.2g} s of this program's own per GiB; the profile says "
+            f"{self.profile_s_per_gib:.2g}"
+        )
+
+
+@dataclass(frozen=True)
 class Pulled:
     """Result of a pull.
 
@@ -131,6 +155,8 @@ class Pulled:
         have no intervals.
     why : tuple of str
         Why it took longer than promised, by what it has measured of hosts and links.
+    processor : ProcessorUse or None
+        What it took of this host's processors, where the collection names the host's profile.
     """
 
     complete: bool
@@ -151,6 +177,7 @@ class Pulled:
     promised_p10_s: float | None = None
     promised_p90_s: float | None = None
     why: tuple[str, ...] = ()
+    processor: ProcessorUse | None = None
 
     @property
     def refetched_bytes(self) -> int:
@@ -228,6 +255,7 @@ class Pulled:
             "promised_p90_s": self.promised_p90_s,
             "makespan_s": self.makespan_s,
             "why": list(self.why),
+            "processor": None if self.processor is None else asdict(self.processor),
             "method": self.method,
             "routes": [
                 {

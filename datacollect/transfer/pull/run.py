@@ -25,6 +25,7 @@ from datacollect.transfer.pull.held import is_late, shown_by, why_late
 from datacollect.transfer.pull.hosts import Hosts
 from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
+from datacollect.transfer.pull.processor_timer import ProcessorTimer
 from datacollect.transfer.pull.route_limits import RouteLimits
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS
@@ -177,9 +178,10 @@ def pull(
                 gate,
                 compared={} if with_source else None,
             )
+            use = ProcessorTimer.of(collection, tell)
             with marked(IN_PULL):
                 collecting = Collecting(hosts, how, limits.held)
-                answer = collecting.run(plan_only=plan_only, verify=verify)
+                answer = use.beside(collecting.run(plan_only=plan_only, verify=verify))
                 if plan_only or not answer.routes:
                     return answer
                 return _held_to_its_word(answer, store.folder, written, collection, tell)
