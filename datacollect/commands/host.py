@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -72,14 +72,14 @@ def predict(
     from datacollect.machine.profile import host_profile
 
     profile = host_profile(profile_file)
-    path = {
+    path: dict[str, Any] = {
         "connections": connections,
         "nic_bytes_per_s": nic,
         "window_bytes": window,
         "rtt_s": rtt,
         "cores": cores,
     }
-    sized = {**path, "packet_bytes": _whole_number(packet_bytes)}
+    sized: dict[str, Any] = {**path, "packet_bytes": _whole_number(packet_bytes)}
     found = [profile.receives(tls=tls, to_disk=to_disk, **sized), profile.sends(tls=tls, **sized)]
     if relay:
         found.append(profile.relays(**path))

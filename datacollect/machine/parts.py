@@ -139,7 +139,8 @@ class Parts:
     @property
     def load(self) -> float:
         """The most that others kept busy meanwhile, a part of all processors."""
-        return max((each.load for each in (*self.costs, *self.rates)), default=0.0)
+        loads = [*(cost.load for cost in self.costs), *(rate.load for rate in self.rates)]
+        return max(loads, default=0.0)
 
     @property
     def fastest_nic(self) -> Nic | None:

@@ -29,7 +29,8 @@ from datacollect.machine.parts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.machine.parts import Cost, Parts
+    from datacollect.files.kinds import Kind
+    from datacollect.machine.parts import Cost, Parts, Rate
 
 RELAYS = "relays"
 PROCESSOR, CONNECTION, WINDOW, NIC = "processor", "connection", "window", "NIC"
@@ -239,7 +240,8 @@ def throughput_of(parts: Parts, needs: Needs, place: str = "the profile") -> Thr
     needs = _checked(parts, needs)
     costs = _costs(parts, needs, place)
     limits = _limits(parts, needs, costs)
-    used = [*costs, *(rate for of in _rates_used(needs) if (rate := parts.rate(of)))]
+    used: list[Cost | Rate] = [*costs]
+    used += [rate for of in _rates_used(needs) if (rate := parts.rate(of))]
     return Throughput(
         needs.words,
         limits,
@@ -257,7 +259,7 @@ def _checked(parts: Parts, needs: Needs) -> Needs:
     rate, amount, time = (
         Number(of, positive=True) for of in ("bytes per second", "bytes", "seconds")
     )
-    kinds = {
+    kinds: dict[str, Kind] = {
         "connections": Whole("", minimum=1),
         "packet_bytes": Whole("bytes", minimum=1),
         "nic_bytes_per_s": rate,
@@ -266,13 +268,11 @@ def _checked(parts: Parts, needs: Needs) -> Needs:
         "cores": Number("", positive=True),
     }
     given = {key: getattr(needs, key) for key in kinds}
-    needs = replace(
-        needs,
-        **{
-            key: None if value is None else kinds[key].read(value, f"{key} ({OPTIONS[key]})")
-            for key, value in given.items()
-        },
-    )
+    read: dict[str, Any] = {
+        key: None if value is None else kinds[key].read(value, f"{key} ({OPTIONS[key]})")
+        for key, value in given.items()
+    }
+    needs = replace(needs, **read)
     if (needs.window_bytes is None) != (needs.rtt_s is None):
         raise ProblemError(
             "window_bytes (--window) and rtt_s (--rtt) belong together: a window limits what comes "

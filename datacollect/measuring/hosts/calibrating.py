@@ -218,12 +218,13 @@ def _datagrams(seconds: float) -> tuple[list[Cost], dict[str, str]]:
         program = datagrams.compiled(Path(folder))
         if program is None:
             found = datagrams.bursts_from_python(seconds)
-            why = "from Python, whose calls add 1 to 4 µs to each: no C compiler makes our program"
-            return datagrams.costs_of(found, LOOPBACK), {"datagrams": why}
+            how = "from Python, whose calls add 1 to 4 µs to each: no C compiler makes our program"
+            return datagrams.costs_of(found, LOOPBACK), {"datagrams": how}
         words = [str(program), LOOPBACK_ADDRESS, str(seconds)]
         costs = datagrams.costs_of(datagrams.run_program(words, seconds), LOOPBACK)
-        if why := two_ends.why_not_apart():
-            return costs, {"datagrams": f"over loopback alone: {why}"}
+        together = two_ends.why_not_apart()
+        if together is not None:
+            return costs, {"datagrams": f"over loopback alone: {together}"}
         cores = two_ends.processors_of_ends()
         wanted = two_ends.Wanted("datagrams", seconds, True, cores, program=str(program))
         bursts = {int(size): each for size, each in two_ends.between_two_ends(wanted).items()}

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.errors import DatacollectError, TransferError
@@ -58,12 +59,15 @@ def measured_between(ends: Ends, seconds: float, folder: Path) -> list[dict[str,
     ]
     each_s = seconds / (len(cases) * REPEATS)
     with _agent(ends, folder) as agent, _plain_sender(ends) as place:
-        opens = {TCP: lambda size: _Tcp(place, size), TLS: lambda size: _Tls(agent, size)}
+
+        def opened(kind: str, size: int) -> _Connection:
+            return _Tcp(place, size) if kind == TCP else _Tls(agent, size)
+
         rows = []
         with ends.at(1):
             for _ in range(REPEATS):
                 for kind, size, at_once in cases:
-                    row = _received(ends, lambda: opens[kind](size), at_once, each_s)  # noqa: B023
+                    row = _received(ends, partial(opened, kind, size), at_once, each_s)
                     rows.append({"kind": kind, "unit_bytes": size, "at_once": at_once, **row})
     return rows
 

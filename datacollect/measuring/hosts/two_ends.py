@@ -85,7 +85,7 @@ def between_two_ends(wanted: Wanted) -> Any:
     TransferError
         It fails, or does not end.
     """
-    command = [sys.executable, "-m", __spec__.name if __spec__ else __name__]
+    command = [sys.executable, "-m", __name__]
     text = json.dumps(asdict(wanted)).encode()
     with held_pipe() as pipe:
         command.append(str(pipe))
