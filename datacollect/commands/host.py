@@ -29,7 +29,6 @@ host = typer.Typer(
 BROUGHT = Registry("command", "datacollect.host_commands", CommandSpec, HOST_COMMANDS)
 
 
-@host.command(cls=Command)
 def predict(
     profile_file: Annotated[
         str,
@@ -124,6 +123,9 @@ def _show(found: Throughput) -> None:
         rate = int(float(f"{found.bytes_per_s:.3g}"))
         facts.append(("for a file", f"[hosts.D] {key} = {rate:_}"))
     emit_facts(facts)
+
+
+host.command(cls=Command)(at_work(predict))
 
 
 def whole_host() -> typer.Typer:

@@ -12,7 +12,6 @@ from datacollect.errors import DatacollectWarning
 from datacollect.files.clock import parsed
 from datacollect.files.documents import document_name
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import Choice, ClockTime, Flag, Number, Share, Text, Whole
 from datacollect.files.toml_tables import toml_of
 from datacollect.files.units import format_duration
@@ -172,7 +171,6 @@ PROFILE = Document(
     ),
     remedy="`datacollect host calibrate -o PROFILE.toml` writes one",
 )
-PROFILE_KIND = FileKind("host-profile", PROFILE)
 
 
 @dataclass(frozen=True)

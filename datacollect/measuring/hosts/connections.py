@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 UNITS = {TCP: ("call", (16 * 2**10, 256 * 2**10)), TLS: ("request", (2**16, 2**24))}
 SEVERAL = 4
 REPEATS = 5
+CASES = tuple(
+    (kind, size, at_once)
+    for kind, (_, sizes) in UNITS.items()
+    for size, at_once in ((sizes[0], 1), (sizes[1], 1), (sizes[1], SEVERAL))
+)
 # Buffers of the kernel are full by then, and congestion windows open.
 WARM_UP_PART = 0.15
 FILE_BYTES = 128 * 2**20
@@ -41,7 +46,9 @@ TICKET_S = 600.0
 LOOK_S = 0.2
 
 
-def measured_between(ends: Ends, seconds: float, folder: Path) -> list[dict[str, Any]]:
+def measured_between(
+    ends: Ends, seconds: float, folder: Path, cases: Sequence[tuple[str, int, int]] = CASES
+) -> list[dict[str, Any]]:
     """Measure connections between two ends; return a row for each setting and repeat.
 
     Parameters
@@ -51,12 +58,9 @@ def measured_between(ends: Ends, seconds: float, folder: Path) -> list[dict[str,
         For all of it.
     folder : Path
         Where the sender's file may lie.
+    cases : sequence of (str, int, int)
+        Kind, bytes handed over at once, connections.
     """
-    cases = [
-        (kind, size, at_once)
-        for kind, (_, sizes) in UNITS.items()
-        for size, at_once in ((sizes[0], 1), (sizes[1], 1), (sizes[1], SEVERAL))
-    ]
     each_s = seconds / (len(cases) * REPEATS)
     with _agent(ends, folder) as agent, _plain_sender(ends) as place:
 

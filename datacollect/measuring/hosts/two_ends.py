@@ -46,6 +46,9 @@ class Wanted:
         Path of what measures datagrams.
     folder : str
         Where the sender's file lies.
+    cases : tuple of (str, int, int)
+        Of connections: ``tcp`` or ``tls``, bytes handed over at once, connections; by default those
+        of a calibration.
     """
 
     does: str
@@ -54,6 +57,7 @@ class Wanted:
     cores: tuple[int, int]
     program: str = ""
     folder: str = ""
+    cases: tuple[tuple[str, int, int], ...] = ()
 
 
 def why_not_apart() -> str | None:
@@ -151,9 +155,9 @@ def _answer(wanted: Wanted, ends: Ends) -> Any:
         words = [wanted.program, ends.addresses[1], str(wanted.seconds), *ends.namespaces]
         os.sched_setaffinity(0, {ends.cores[0]})
         return run_program(words, wanted.seconds)
-    from datacollect.measuring.hosts.connections import measured_between
+    from datacollect.measuring.hosts.connections import CASES, measured_between
 
-    return measured_between(ends, wanted.seconds, Path(wanted.folder))
+    return measured_between(ends, wanted.seconds, Path(wanted.folder), wanted.cases or CASES)
 
 
 def main() -> None:
