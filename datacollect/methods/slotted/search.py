@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 # Up to this many arcs (links times slots) all are used at once: quicker than choosing.
 ALL_ARCS = 20_000
 # With LEMON so many; and more where hosts have few links: up to so many links per host of 100 hosts
-# in one slot, and fewer the more slots and the more hosts there are. In a full mesh half as many: few
-# arcs hold more of a plan there. Fitted to 167 networks and judged on 119 others, by
+# in one slot, and fewer the more slots and the more hosts there are. In a full mesh half as many:
+# few arcs hold more of a plan there. Fitted to 167 networks and judged on 119 others, by
 # `experiments/slotted_choice.py` of commit bbdf1d00.
 ALL_ARCS_LEMON = 8_000
 LINKS_PER_HOST = 85
