@@ -13,8 +13,9 @@ from datacollect.files.clock import parsed
 from datacollect.files.documents import document_name
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import Choice, ClockTime, Flag, Number, Share, Text, Whole
+from datacollect.files.notebook import html_of_facts
 from datacollect.files.toml_tables import toml_of
-from datacollect.files.units import format_duration
+from datacollect.files.units import counted, format_duration
 from datacollect.machine.parts import (
     AGAIN,
     BLAKE3,
@@ -202,6 +203,24 @@ class HostProfile:
     refused: Mapping[str, str] = field(default_factory=dict)
     machine: str | None = None
     place: str = "the profile"
+
+    def __repr__(self) -> str:
+        costs = counted(len(self.parts.costs), "cost")
+        return (
+            f"<HostProfile {self.name!r}: {self.parts.processors:g} processors, {costs}, "
+            f"measured {self.measured_at}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what was measured."""
+        return html_of_facts(
+            f"HostProfile {self.name}",
+            [
+                ("processors", f"{self.parts.processors:g}"),
+                ("measured", self.measured_at),
+                *((f"{c.work} {c.end}", f"{c.s_per_gib:.2g} s per GiB") for c in self.parts.costs),
+            ],
+        )
 
     def receives(
         self,

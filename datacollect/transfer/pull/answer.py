@@ -11,6 +11,7 @@ from datacollect.files.units import counted, format_bytes, format_duration
 if TYPE_CHECKING:
     import pandas as pd
 
+    from datacollect.machine.own_time import ProcessorUse
     from datacollect.schedule.data.assumptions import Assumptions
     from datacollect.transfer.protocol.patterns import Narrowing
     from datacollect.transfer.protocol.source import Assurance
@@ -91,30 +92,6 @@ class WithSource:
             ],
             "not_compared": [missing_entry(each) for each in self.not_compared],
         }
-
-
-@dataclass(frozen=True)
-class ProcessorUse:
-    """What a pull took of processors, as far as its own process is charged.
-
-    Attributes
-    ----------
-    own_s_per_gib : float
-        Seconds for each 2**30 bytes that came.
-    profile_s_per_gib : float
-        What the profile of the machine says of the same.
-    """
-
-    own_s_per_gib: float
-    profile_s_per_gib: float
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        return (
-            f"{self.own_s_per_gib:.2g} s of this program's own per GiB; the profile says "
-            f"{self.profile_s_per_gib:.2g}"
-        )
 
 
 @dataclass(frozen=True)
