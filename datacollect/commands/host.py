@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,7 +30,6 @@ host = typer.Typer(
 BROUGHT = Registry("command", "datacollect.host_commands", CommandSpec, HOST_COMMANDS)
 
 
-@host.command(cls=Command)
 def predict(
     profile_file: Annotated[
         str,
@@ -73,14 +72,14 @@ def predict(
     from datacollect.machine.profile import host_profile
 
     profile = host_profile(profile_file)
-    path = {
+    path: dict[str, Any] = {
         "connections": connections,
         "nic_bytes_per_s": nic,
         "window_bytes": window,
         "rtt_s": rtt,
         "cores": cores,
     }
-    sized = {**path, "packet_bytes": _whole_number(packet_bytes)}
+    sized: dict[str, Any] = {**path, "packet_bytes": _whole_number(packet_bytes)}
     found = [profile.receives(tls=tls, to_disk=to_disk, **sized), profile.sends(tls=tls, **sized)]
     if relay:
         found.append(profile.relays(**path))
@@ -128,6 +127,9 @@ def _show(found: Throughput) -> None:
         rate = int(float(f"{found.bytes_per_s:.3g}"))
         facts.append(("for a file", f"[hosts.D] {key} = {rate:_}"))
     emit_facts(facts)
+
+
+host.command(cls=Command)(at_work(predict))
 
 
 def whole_host() -> typer.Typer:

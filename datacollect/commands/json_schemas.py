@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
 from datacollect.files.file_kinds import FILE_KINDS
+from datacollect.machine.profile import PROFILE
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
@@ -131,6 +132,17 @@ def host_simulation_schema() -> Schema:
     return _document("datacollect host-simulation", HOST_SIMULATION)
 
 
+def profile_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of profiles of machines, TOML or JSON.
+
+    Examples
+    --------
+    >>> profile_schema()["$defs"]["cost"]["properties"]["forced"]["default"]
+    False
+    """
+    return _document("datacollect host profile", PROFILE)
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
@@ -138,6 +150,7 @@ SCHEMAS = {
     "experiment": experiment_schema,
     "agent": agent_schema,
     "collection": collection_schema,
+    "host-profile": profile_schema,
     "host-simulation": host_simulation_schema,
 }
 

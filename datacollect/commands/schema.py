@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 # Those that `datacollect.commands.json_schemas` has, whose import takes time.
 KINDS = (
-    *("problem", "schedule", "scenario", "experiment", "agent", "collection", "host-simulation"),
+    "problem",
+    "schedule",
+    "scenario",
+    "experiment",
+    "agent",
+    "collection",
+    "host-profile",
+    "host-simulation",
     *OF_WINGS,
 )
 

@@ -37,10 +37,12 @@ class Cost:
         Seconds of processors for each 2**30 bytes, whoever is charged for them.
     low_s_per_gib, high_s_per_gib : float
         Between these it was in all repeats.
-    us_per_unit : float
+    us_per_unit, low_us_per_unit, high_us_per_unit : float
         Besides, for each unit that is handed over at once, in microseconds.
-    unit : str
+    unit : str or None
         What such a unit is: a packet, a call, a request.
+    unit_bytes : int or None
+        As large as units are where nothing else is said.
     own_s_per_gib : float or None
         As much of it as the process itself is charged for.
     load : float
@@ -56,14 +58,18 @@ class Cost:
     low_s_per_gib: float
     high_s_per_gib: float
     us_per_unit: float = 0.0
+    low_us_per_unit: float | None = None
+    high_us_per_unit: float | None = None
     unit: str | None = None
+    unit_bytes: int | None = None
     own_s_per_gib: float | None = None
     load: float = 0.0
     forced: bool = False
 
-    def s_per_byte(self, unit_bytes: float = math.inf) -> float:
-        """Return seconds for each byte, in units of so many bytes; of the largest by default."""
-        return self.s_per_gib / GIB + self.us_per_unit * 1e-6 / unit_bytes
+    def s_per_byte(self, unit_bytes: float | None = None) -> float:
+        """Return seconds for each byte, in units of so many bytes; of the usual ones by default."""
+        of_unit = self.unit_bytes or math.inf if unit_bytes is None else unit_bytes
+        return self.s_per_gib / GIB + self.us_per_unit * 1e-6 / of_unit
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,8 @@ class Parts:
     @property
     def load(self) -> float:
         """The most that others kept busy meanwhile, a part of all processors."""
-        return max((each.load for each in (*self.costs, *self.rates)), default=0.0)
+        loads = [*(cost.load for cost in self.costs), *(rate.load for rate in self.rates)]
+        return max(loads, default=0.0)
 
     @property
     def fastest_nic(self) -> Nic | None:

@@ -12,10 +12,10 @@ from datacollect.errors import DatacollectWarning
 from datacollect.files.clock import parsed
 from datacollect.files.documents import document_name
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.file_kinds import FileKind
 from datacollect.files.kinds import Choice, ClockTime, Flag, Number, Share, Text, Whole
+from datacollect.files.notebook import html_of_facts
 from datacollect.files.toml_tables import toml_of
-from datacollect.files.units import format_duration
+from datacollect.files.units import counted, format_duration
 from datacollect.machine.parts import (
     AGAIN,
     BLAKE3,
@@ -47,6 +47,7 @@ PROFILE_FORMAT = "datacollect-host-profile/1"
 OLD_S = 366 * 24 * 3600.0
 
 _SECONDS = Number("seconds", positive=True, remedy=AGAIN)
+_MICROSECONDS = Number("microseconds", remedy=AGAIN)
 _RATE = Number("bytes per second", positive=True, remedy=AGAIN)
 
 
@@ -81,11 +82,14 @@ COST = Table(
         *_interval("s_per_gib", "seconds of processors for each 2**30 bytes", _SECONDS),
         Field(
             "us_per_unit",
-            Number("microseconds", remedy=AGAIN),
+            _MICROSECONDS,
             "Besides, for each unit that is handed over at once, in microseconds.",
             default=0.0,
         ),
+        Field("low_us_per_unit", _MICROSECONDS, "The least of that."),
+        Field("high_us_per_unit", _MICROSECONDS, "The most of that."),
         Field("unit", Text(), "What such a unit is: a packet, a call, a request."),
+        Field("unit_bytes", Whole("bytes", minimum=1), "As large as units usually are, in bytes."),
         Field("own_s_per_gib", _SECONDS, "As much of it as the process itself is charged for."),
         *_LOAD,
     ),
@@ -168,7 +172,6 @@ PROFILE = Document(
     ),
     remedy="`datacollect host calibrate -o PROFILE.toml` writes one",
 )
-PROFILE_KIND = FileKind("host-profile", PROFILE)
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,24 @@ class HostProfile:
     refused: Mapping[str, str] = field(default_factory=dict)
     machine: str | None = None
     place: str = "the profile"
+
+    def __repr__(self) -> str:
+        costs = counted(len(self.parts.costs), "cost")
+        return (
+            f"<HostProfile {self.name!r}: {self.parts.processors:g} processors, {costs}, "
+            f"measured {self.measured_at}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what was measured."""
+        return html_of_facts(
+            f"HostProfile {self.name}",
+            [
+                ("processors", f"{self.parts.processors:g}"),
+                ("measured", self.measured_at),
+                *((f"{c.work} {c.end}", f"{c.s_per_gib:.2g} s per GiB") for c in self.parts.costs),
+            ],
+        )
 
     def receives(
         self,

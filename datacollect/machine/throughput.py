@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from datacollect.machine.parts import (
     BOTH,
     DISK,
     GIB,
-    IDLE_BELOW,
     MEMORY,
     RECEIVES,
     SENDS,
@@ -31,7 +29,8 @@ from datacollect.machine.parts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.machine.parts import Cost, Parts
+    from datacollect.files.kinds import Kind
+    from datacollect.machine.parts import Cost, Parts, Rate
 
 RELAYS = "relays"
 PROCESSOR, CONNECTION, WINDOW, NIC = "processor", "connection", "window", "NIC"
@@ -140,7 +139,8 @@ class Throughput:
     is_least : bool
         Whether it may well be more: the ends could not be told apart.
     load : float
-        What others kept busy while that was measured, a part of all processors.
+        What others kept busy, a part of all processors, while costs were measured that idle
+        machines alone tell; 0 where they were idle enough.
     """
 
     does: str
@@ -170,7 +170,7 @@ class Throughput:
     @property
     def was_busy(self) -> bool:
         """Whether others were so busy meanwhile that the numbers are not to be trusted."""
-        return self.load > IDLE_BELOW
+        return self.load > 0
 
     @property
     def rate_words(self) -> str:
@@ -240,7 +240,8 @@ def throughput_of(parts: Parts, needs: Needs, place: str = "the profile") -> Thr
     needs = _checked(parts, needs)
     costs = _costs(parts, needs, place)
     limits = _limits(parts, needs, costs)
-    used = [*costs, *(rate for of in _rates_used(needs) if (rate := parts.rate(of)))]
+    used: list[Cost | Rate] = [*costs]
+    used += [rate for of in _rates_used(needs) if (rate := parts.rate(of))]
     return Throughput(
         needs.words,
         limits,
@@ -249,7 +250,7 @@ def throughput_of(parts: Parts, needs: Needs, place: str = "the profile") -> Thr
         tuple(_remedies(parts, needs, place, limits[0].bytes_per_s)),
         _s_per_byte(costs, needs) * GIB,
         is_least=needs.does == RELAYS or any(cost.end == BOTH for cost in costs),
-        load=max(each.load for each in used),
+        load=max((each.load for each in used if each.forced), default=0.0),
     )
 
 
@@ -258,7 +259,7 @@ def _checked(parts: Parts, needs: Needs) -> Needs:
     rate, amount, time = (
         Number(of, positive=True) for of in ("bytes per second", "bytes", "seconds")
     )
-    kinds = {
+    kinds: dict[str, Kind] = {
         "connections": Whole("", minimum=1),
         "packet_bytes": Whole("bytes", minimum=1),
         "nic_bytes_per_s": rate,
@@ -267,13 +268,11 @@ def _checked(parts: Parts, needs: Needs) -> Needs:
         "cores": Number("", positive=True),
     }
     given = {key: getattr(needs, key) for key in kinds}
-    needs = replace(
-        needs,
-        **{
-            key: None if value is None else kinds[key].read(value, f"{key} ({OPTIONS[key]})")
-            for key, value in given.items()
-        },
-    )
+    read: dict[str, Any] = {
+        key: None if value is None else kinds[key].read(value, f"{key} ({OPTIONS[key]})")
+        for key, value in given.items()
+    }
+    needs = replace(needs, **read)
     if (needs.window_bytes is None) != (needs.rtt_s is None):
         raise ProblemError(
             "window_bytes (--window) and rtt_s (--rtt) belong together: a window limits what comes "
@@ -326,8 +325,7 @@ def _costs(parts: Parts, needs: Needs, place: str) -> list[Cost]:
 
 
 def _s_per_byte(costs: list[Cost], needs: Needs) -> float:
-    unit_bytes = math.inf if needs.packet_bytes is None else needs.packet_bytes
-    return sum(cost.s_per_byte(unit_bytes) for cost in costs)
+    return sum(cost.s_per_byte(needs.packet_bytes) for cost in costs)
 
 
 def _limits(parts: Parts, needs: Needs, costs: list[Cost]) -> tuple[Limit, ...]:
