@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.bistro.formats.event.amendments import amended
 from datacollect.bistro.formats.event.file import read_event, require_current
-from datacollect.bistro.formats.event.tickets import Ticket
+from datacollect.bistro.formats.event.tickets import Ticket, read_ticket
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.bistro.formats.receipt.verify import published
 from datacollect.bistro.http.published import Saved, amendments_of
@@ -233,7 +233,7 @@ def upload(
     event_data = read_bytes(event)
     found = read_event(event_data, document_name(event))
     require_current(found, document_name(event))
-    own = ticket if isinstance(ticket, Ticket | None) else Ticket.from_file(ticket)
+    own = ticket if isinstance(ticket, Ticket | None) else read_ticket(ticket, found)
     if own is not None:
         require_ticket(own, event_data, found)
     items = items_of([files] if isinstance(files, str | PathLike) else files, into)
