@@ -183,7 +183,8 @@ def replace_ticket(
             f"names nobody of that name{hint}"
         )
     path = folder / f"{file_stem(person)}{TICKET_SUFFIX}"
-    ticket = _written(path, found, private, over=True)
+    _put_aside(path, lost[-1])
+    ticket = _written(path, found, private)
     told = owned(ticket, found)
     rows[person, told.id, told.token_sha256.hex()] = None
     _write_list(folder / LIST, rows)
@@ -192,15 +193,26 @@ def replace_ticket(
     return Replaced(str(path), extend(event, key, revoke=lost))
 
 
-def _written(path: Path, event: Event, key: PrivateKey, *, over: bool = False) -> Ticket:
+def _put_aside(path: Path, token_sha256: str) -> None:
+    """Keep a ticket that is revoked beside: what was committed to before still counts."""
+    aside = path.with_name(f"{path.stem}.revoked-{token_sha256[:8]}{TICKET_SUFFIX}")
+    try:
+        if path.exists():
+            path.rename(aside)
+            synchronise(path.parent)
+    except OSError as error:
+        raise _not_written(aside, error) from None
+
+
+def _written(path: Path, event: Event, key: PrivateKey) -> Ticket:
     seed = secrets.token_bytes(KEY_BYTES)
     ticket = new_ticket(event, number_of(PrivateKey(seed).public), seed, key)
     beside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         write_owned(beside, ticket.text.encode(), mode=MODE, new=True)
         try:
-            # Whole or not at all; over nothing that is there, unless it is lost.
-            (os.replace if over else os.link)(beside, path)
+            # Whole or not at all, and over nothing that is there.
+            os.link(beside, path)
         finally:
             beside.unlink(missing_ok=True)
         synchronise(path.parent)

@@ -8,6 +8,7 @@ import re
 import pytest
 from instances.events import event_bytes, key_of
 
+from datacollect.bistro.destination.keys import read_tickets
 from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.event.tickets import owned, read_ticket
 from datacollect.bistro.organiser import ticket_files
@@ -89,6 +90,8 @@ def test_a_lost_ticket_is_replaced_and_revoked(folder, monkeypatch):
     assert [row["token_sha256"] for row in rows] == [
         owned(each, event).token_sha256.hex() for each in (before, after)
     ]
+    # Whoever collects still knows the first: what was committed to before counts.
+    assert set(read_tickets("tickets", event)) >= {before.number.hex(), after.number.hex()}
     # The command again, as for everybody, keeps the new one.
     assert written(page=PAGE).n_kept == 3
     assert read_ticket(path, event) == after
