@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from datacollect.bistro.commands.event_list import list_people, remind
 from datacollect.bistro.commands.event_mirror import mirror
 from datacollect.bistro.commands.event_page import page
 from datacollect.bistro.commands.event_recover import recover
@@ -228,9 +229,11 @@ def _show_amended(done: Extended) -> None:
         emit(f"logs = {toml_text(list(done.logs))}")
 
 
+event.command("list", cls=Command)(list_people)
 event.command(cls=Command)(mirror)
 event.command(cls=Command)(page)
 event.command(cls=Command)(recover)
+event.command(cls=Command)(remind)
 event.command(cls=Command)(run)
 event.command(cls=Command)(status)
 

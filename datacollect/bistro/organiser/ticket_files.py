@@ -116,7 +116,7 @@ def write_tickets(
     except OSError as error:
         raise _not_written(folder, error) from None
     # As keys, in their order: who was given a second ticket keeps both lines.
-    rows = dict.fromkeys(_listed(folder / LIST))
+    rows = dict.fromkeys(read_ticket_list(folder / LIST))
     n_new = 0
     cards = []
     try:
@@ -173,7 +173,7 @@ def replace_ticket(
     require_current(found, document_name(event))
     private = read_private_key(key)
     folder = Path(into)
-    rows = dict.fromkeys(_listed(folder / LIST))
+    rows = dict.fromkeys(read_ticket_list(folder / LIST))
     lost = [row[2] for row in rows if row[0] == person]
     if not lost:
         known = get_close_matches(person, [row[0] for row in rows], 1)
@@ -236,8 +236,8 @@ def _write_sheet(path: Path, event: Event, cards: Sequence[Card]) -> None:
         raise _not_written(path, error) from None
 
 
-def _listed(path: Path) -> list[tuple[str, ...]]:
-    """Return the rows of the list that is there."""
+def read_ticket_list(path: Path) -> list[tuple[str, ...]]:
+    """Return the rows of the list that is there: person, ticket's number, its token's hash."""
     if not path.exists():
         return []
     name = document_name(path)
