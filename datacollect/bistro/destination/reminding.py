@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
-from email.utils import formatdate, make_msgid
+from email.utils import formatdate, make_msgid, parseaddr
 from typing import TYPE_CHECKING, Any
 
 from datacollect.bistro.destination.people import PROMISED, lacks_upload
@@ -70,6 +70,11 @@ class SmtpConfig:
     password: str | None = field(repr=False)
     starttls: bool
     page: str | None
+
+    @property
+    def domain(self) -> str:
+        """Where the sender is at home; empty where the address names nowhere."""
+        return parseaddr(self.sender)[1].rpartition("@")[2]
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> SmtpConfig:
@@ -143,7 +148,7 @@ class Reminder:
         mail["To"] = self.email
         mail["Subject"] = f"{self.event}: {self.what}"
         mail["Date"] = formatdate()
-        mail["Message-ID"] = make_msgid(domain=config.sender.rpartition("@")[2] or None)
+        mail["Message-ID"] = make_msgid(domain=config.domain or None)
         mail["Auto-Submitted"] = "auto-generated"
         mail.set_content(self.text(config.page))
         return mail
@@ -245,7 +250,7 @@ def mail(reminders: Sequence[Reminder], config: SmtpConfig, folder: Path) -> Mai
 def _server(config: SmtpConfig) -> Iterator[smtplib.SMTP]:
     try:
         # Said as this host's name, which would else be looked for in the network.
-        own = config.sender.rpartition("@")[2] or "localhost"
+        own = config.domain or "localhost"
         with smtplib.SMTP(
             config.host, config.port, local_hostname=own, timeout=ANSWERS_WITHIN_S
         ) as server:

@@ -103,7 +103,7 @@ def server():
 
 def config_of(server):
     host, port = server.server_address
-    return SmtpConfig(host, port, "school@x.example", None, None, False, "https://page.example")
+    return SmtpConfig(host, port, "School <school@x.example>", None, None, False, "https://page.example")
 
 
 def test_each_gets_one_mail_and_none_a_second_time(people, server):
@@ -155,5 +155,6 @@ def test_a_mail_server_file_says_what_is_wrong(tmp_path):
     (tmp_path / "word").write_text("secret\n")
     path.write_text('host = "mail"\nfrom = "a@x"\nuser = "a"\npassword_file = "word"\n')
     found = SmtpConfig.from_file(path)
+    assert found.domain == "x"
     assert (found.password, found.port, found.starttls) == ("secret", 587, True)
     assert "secret" not in repr(found)
