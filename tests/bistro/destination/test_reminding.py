@@ -103,7 +103,9 @@ def server():
 
 def config_of(server):
     host, port = server.server_address
-    return SmtpConfig(host, port, "School <school@x.example>", None, None, False, "https://page.example")
+    return SmtpConfig(
+        host, port, "School <school@x.example>", None, None, False, "https://page.example"
+    )
 
 
 def test_each_gets_one_mail_and_none_a_second_time(people, server):
