@@ -5,9 +5,9 @@
 
 Each series is a bed of namespaces (`tests/testbed`, for root, or for users where the kernel lets
 them) with three wires: from the server to the client, and over a depot. The depot is an agent that
-relays, as users run it; the server is any program that sends on plain TCP. Each pair asks for a file
-directly and over the depot at the same moment, on wires of their own. Losses are split by round-trip
-times. Results are one line of JSON per pair; what is there is not measured again.
+relays, as users run it; the server is any program that sends on plain TCP. Each pair asks for a
+file directly and over the depot at the same moment, on wires of their own. Losses are split by
+round-trip times. Results are one line of JSON per pair; what is there is not measured again.
 
 Beside ours stand the averages of M. Swany and R. Wolski, "Data logistics in network computing: the
 Logistical Session Layer", 2001.
