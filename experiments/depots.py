@@ -245,9 +245,14 @@ def network(route: Route) -> SimulatedNetwork:
 
 def losses(series: Series) -> dict[int, float]:
     """Return the loss of each wire on the way of the data: in proportion to round-trip times."""
-    route = series.route
-    rtts_s = (route.direct_rtt_s, route.far_rtt_s, route.near_rtt_s)
-    return {2 * i: series.loss * rtt_s / route.direct_rtt_s for i, rtt_s in enumerate(rtts_s)}
+    wires = network(series.route)
+    share = series.loss / series.route.direct_rtt_s
+    # Of server, depot and client, in this order, data go to a later one.
+    return {
+        wire: share * 2 * float(wires.delay_s[wire])
+        for wire in range(wires.n_wires)
+        if wires.tail[wire] < wires.head[wire]
+    }
 
 
 def measured(

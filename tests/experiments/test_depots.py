@@ -27,9 +27,16 @@ def test_a_file_of_one_window_pays_for_the_depots_round_trips():
 
 
 def test_losses_are_shared_out_by_round_trips():
-    """Of 8 in 10 000 over 122 ms, 39.5 and 87 ms have 39.5 and 87 parts in 122."""
-    losses = depots.losses(depots.SERIES["ucsd-8m"])
-    assert losses == pytest.approx({0: 8e-4, 2: 8e-4 * 39.5 / 122, 4: 8e-4 * 87 / 122})
+    """Of 8 in 10 000 over 122 ms, 39.5 and 87 ms have 39.5 and 87 parts in 122; none back."""
+    series = depots.SERIES["ucsd-8m"]
+    wires, losses = depots.network(series.route), depots.losses(series)
+    found = {
+        (wires.node_names[wires.tail[i]], wires.node_names[wires.head[i]]): loss
+        for i, loss in losses.items()
+    }
+    assert found == pytest.approx(
+        {("S", "C"): 8e-4, ("S", "K"): 8e-4 * 39.5 / 122, ("K", "C"): 8e-4 * 87 / 122}
+    )
 
 
 def test_the_ratio_is_one_of_means():
