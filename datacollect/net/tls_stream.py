@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -109,7 +109,8 @@ class TlsStream:
         if self.is_ended:
             return 0
         try:
-            n_bytes: int = self._tls.read(len(room), room)
+            # Into a buffer it returns a number, whatever types say.
+            n_bytes = cast("int", self._tls.read(len(room), room))
         except ssl.SSLWantReadError:
             return 0
         except ssl.SSLZeroReturnError:

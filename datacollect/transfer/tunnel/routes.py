@@ -54,7 +54,9 @@ def widest_relays(
 
     direct = width(here, far)
     # By the last relay: how wide the best route to it is, and its relays.
-    best = {relay: (width(here, relay), (relay,)) for relay in relays}
+    best: dict[str, tuple[float, tuple[str, ...]]] = {
+        relay: (width(here, relay), (relay,)) for relay in relays
+    }
     found: tuple[float, tuple[str, ...]] = (direct * BETTER_BY, ())
     for _ in range(MOST_AGENTS):
         for relay, (wide, route) in best.items():

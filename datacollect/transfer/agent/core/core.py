@@ -361,7 +361,7 @@ class AgentCore:
         most = self._tunnel.most_connections
         if sum(other.is_tunnel for other in self.sessions.values()) >= most:
             raise RefusedError(
-                f"{most} tunnels are open, as many as `most_connections` of [tunnel] allows; try "
+                f"as many tunnels are open as `most_connections` of [tunnel] allows, {most}; try "
                 "again later",
                 429,
             )
