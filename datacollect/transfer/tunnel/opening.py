@@ -29,7 +29,7 @@ from datacollect.transfer.tunnel.asking import Opened, RouteError, ask_for_tunne
 from datacollect.transfer.tunnel.routes import widest_relays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from datacollect.net.agent_entries import AgentEntry
     from datacollect.transfer.pull.config.file import Collection
@@ -233,7 +233,7 @@ class TunnelOpener:
             raise RouteError(str(error), link) from error
 
 
-def _known(name: str, agents: dict[str, AgentEntry], what: str) -> str:
+def _known(name: str, agents: Mapping[str, AgentEntry], what: str) -> str:
     if name not in agents:
         known = ", ".join(sorted(agents))
         hint = nearest_hint(name, agents)
@@ -243,7 +243,7 @@ def _known(name: str, agents: dict[str, AgentEntry], what: str) -> str:
     return name
 
 
-def _require_route(via: tuple[str, ...] | None, far: str, agents: dict[str, AgentEntry]) -> None:
+def _require_route(via: tuple[str, ...] | None, far: str, agents: Mapping[str, AgentEntry]) -> None:
     via = via or ()
     for name in via:
         _known(name, agents, "--via: each relay must be one")
