@@ -49,6 +49,7 @@ from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
+from datacollect.commands.tunnel import tunnel
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
 from datacollect.wings import LISTED_COMMANDS, LISTED_GROUPS
@@ -79,7 +80,7 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, advise, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status),
+    *(pull, status, tunnel),
 )
 GROUPS = {"agent": agent, "collection": collection, "keys": keys}
 OWN = frozenset((*GROUPS, *(command.__name__ for command in COMMANDS)))
