@@ -69,9 +69,13 @@ def _serve(
         if as_json:
             # In one line: whoever has started it waits for it.
             facts = {"name": config.name, "url": running.url, "fingerprint": running.fingerprint}
+            if running.metrics is not None:
+                facts["metrics"] = running.metrics.url
             emit(json.dumps(facts))
         else:
             emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
+            if running.metrics is not None:
+                note(f"metrics are told at {running.metrics.url}")
 
     run_agent(running, ready)
 

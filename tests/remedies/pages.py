@@ -19,7 +19,7 @@ from datacollect.bistro.formats.event.file import read_event
 from datacollect.bistro.formats.receipt.receipt import Receipt
 from datacollect.measuring.page.watch import LIVE_POLICY, live_files
 from datacollect.measuring.page.watch_feed import WatchFeed
-from datacollect.net.live_page import LivePage
+from datacollect.pictures.live_page import LivePage
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def opened(served, *, is_whole):
     def look():
         with (
             in_new_folder() as folder,
-            mock.patch("datacollect.net.live_page.LOOK_S", 0.05),
+            mock.patch("datacollect.pictures.live_page.LOOK_S", 0.05),
             served(folder) as server,
             chromium() as browser,
         ):

@@ -14,7 +14,7 @@ from remedies.trying import Example, call, in_new_folder, told
 from datacollect.commands.pull import _missing_lines
 from datacollect.errors import DatacollectError
 from datacollect.net.keys import write_private_key
-from datacollect.net.live_page import LivePage
+from datacollect.pictures.live_page import LivePage
 from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.sources.web.core.redirects import RedirectRule

@@ -98,7 +98,7 @@ def _serve(
     """Serve the page until somebody ends it."""
     from datacollect.measuring.page.watch import LIVE_POLICY, live_files
     from datacollect.measuring.page.watch_feed import WatchFeed
-    from datacollect.net.live_page import LivePage
+    from datacollect.pictures.live_page import LivePage
 
     if not folder.is_dir():
         raise ProblemError(

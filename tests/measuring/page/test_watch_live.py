@@ -12,8 +12,8 @@ from datacollect.measuring.page import watch_feed
 from datacollect.measuring.page.watch import LIVE_POLICY, live_files
 from datacollect.measuring.page.watch_feed import WatchFeed
 from datacollect.measuring.plan.current_tests import running_test
-from datacollect.net import live_page
-from datacollect.net.live_page import LivePage
+from datacollect.pictures import live_page
+from datacollect.pictures.live_page import LivePage
 
 MBIT_BYTES = 125_000.0
 ODD = "<a href='https://x.example'>go</a><img src=x onerror=alert(1)>"

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from datacollect.transfer.rates.spells import Rate
 
 
+# Where metrics are told unless the file names another place.
+METRICS_LISTEN = ("127.0.0.1", 7444)
+
+
 @dataclass(frozen=True)
 class AgentLimits:
     """Limits of an agent.
@@ -73,6 +77,8 @@ class AgentConfig:
         `datacollect.transfer.agent.config.tables`.
     timezone : str or None
         The zone whose clocks show the hours of ``limits.rate``.
+    metrics : tuple of str and int or None
+        Where metrics are told.
     """
 
     file: Path
@@ -91,6 +97,7 @@ class AgentConfig:
     has_spool: bool = False
     tables: dict[str, TableConfig] = field(default_factory=dict)
     timezone: str | None = None
+    metrics: tuple[str, int] | None = None
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
@@ -155,6 +162,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         has_spool=values["spool"] is not None,
         tables=tables,
         timezone=values["timezone"],
+        metrics=values["metrics"] and (values["metrics"]["listen"] or METRICS_LISTEN),
     )
 
 

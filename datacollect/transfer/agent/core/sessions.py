@@ -68,6 +68,8 @@ class AgentSession:
         Whether the handler that answers has not said that others may have the place meanwhile.
     gives_way : bool
         Whether it was told to end because another needed its place.
+    is_hashing : bool
+        Whether the last answer that it was given has hashes of files, not their bytes.
     """
 
     number: int
@@ -89,6 +91,7 @@ class AgentSession:
     is_handed_over: bool = False
     holds_place: bool = True
     gives_way: bool = False
+    is_hashing: bool = False
 
     def may_give_way(self, now_s: float) -> bool:
         """Whether nothing is lost where it ends for another: no ticket counts, nothing moves."""
