@@ -57,12 +57,10 @@ class FewServer(ThreadingHTTPServer):
         try:
             super().__init__(address, handler)
         except OSError as error:
-            remedy = (
-                "choose another port; 0 is any free one"
-                if error.errno in (errno.EADDRINUSE, errno.EACCES)
-                else "write an address of this host"
-            )
-            raise ProblemError(f"{where}: {error.strerror}; {remedy}") from None
+            why = error.strerror
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise ProblemError(f"{where}: {why}; write an address of this host") from None
+            raise ProblemError(f"{where}: {why}; choose another port; 0 is any free one") from None
         self._thread = threading.Thread(target=self.serve_forever, name=where, daemon=True)
 
     def server_bind(self) -> None:

@@ -15,6 +15,7 @@ from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measurement.readers import READERS
 from datacollect.methods.choice import METHODS
 from datacollect.net.key_forms import KEY_FORMS
+from datacollect.pictures.live_views import LIVE_VIEWS
 from datacollect.transfer.agent.config.tables import AGENT_TABLES
 from datacollect.transfer.agent.handlers import AGENT_HANDLERS
 from datacollect.transfer.sources.kinds import KINDS
@@ -34,6 +35,7 @@ REGISTRIES = (
         AGENT_HANDLERS,
         FILE_KINDS,
         KEY_FORMS,
+        LIVE_VIEWS,
     ),
 )
 
