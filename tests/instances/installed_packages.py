@@ -18,6 +18,7 @@ from datacollect.net.key_forms import KEY_FORMS
 from datacollect.pictures.live_views import LIVE_VIEWS
 from datacollect.transfer.agent.config.tables import AGENT_TABLES
 from datacollect.transfer.agent.handlers import AGENT_HANDLERS
+from datacollect.transfer.doctor.checks import DOCTOR_CHECKS
 from datacollect.transfer.sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ REGISTRIES = (
         FILE_KINDS,
         KEY_FORMS,
         LIVE_VIEWS,
+        DOCTOR_CHECKS,
     ),
 )
 
