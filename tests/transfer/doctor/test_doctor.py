@@ -256,7 +256,7 @@ def test_a_folder_that_cannot_be_written_and_a_full_disk_stop_it(tmp_path, lying
     finding = found(tmp_path, tree)["room", f"room in {tmp_path}"]
     assert (finding.level, finding.wanted) == (Level.STOPS, "1 EB beside what is to come")
     tree = collection_of(tmp_path, lying("S2"))
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
     assert ("room", f"room in {tmp_path}") in stops(found(tmp_path, tree))
 
 
