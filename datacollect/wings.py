@@ -52,6 +52,12 @@ AGENT_HANDLERS = {
     "measure": f"{_MEASURING}.agent.handlers:MEASURE_HANDLERS",
 }
 
+# Live pages: `datacollect.pictures.live_views`.
+LIVE_VIEWS = {"measurements": f"{_MEASURING}.page.watch:WATCH_VIEW"}
+
+# What `datacollect doctor` looks at: `datacollect.transfer.doctor.checks`.
+DOCTOR_CHECKS = {"tests between hosts": f"{_MEASURING}.agent.doctor:TESTS_CHECK"}
+
 # Files that people write: `datacollect.files.file_kinds`.
 FILES = {
     "event": f"{_BISTRO}.formats.event.fields:EVENT_KIND",

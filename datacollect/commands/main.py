@@ -21,6 +21,7 @@ from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
 from datacollect.commands.console import complain, emit
+from datacollect.commands.doctor import doctor
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
 from datacollect.commands.example import example
@@ -80,7 +81,7 @@ def root(
 COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, advise, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(pull, status, tunnel),
+    *(doctor, pull, status, tunnel),
 )
 GROUPS = {"agent": agent, "collection": collection, "keys": keys}
 OWN = frozenset((*GROUPS, *(command.__name__ for command in COMMANDS)))
