@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
 from datacollect.files.file_kinds import FILE_KINDS
+from datacollect.machine.profile import PROFILE
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
@@ -116,6 +117,17 @@ def collection_schema() -> Schema:
     return _document("datacollect collection", collection_with(KINDS.usable_names(note_fault)))
 
 
+def profile_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of profiles of machines, TOML or JSON.
+
+    Examples
+    --------
+    >>> profile_schema()["$defs"]["cost"]["properties"]["forced"]["default"]
+    False
+    """
+    return _document("datacollect host profile", PROFILE)
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
@@ -123,6 +135,7 @@ SCHEMAS = {
     "experiment": experiment_schema,
     "agent": agent_schema,
     "collection": collection_schema,
+    "host-profile": profile_schema,
 }
 
 

@@ -28,6 +28,7 @@ from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
+from datacollect.commands.host import host, whole_host
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
 from datacollect.commands.method_options import (
@@ -83,7 +84,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     *(progress, replan, explain, front, simulate, sweep, report),
     *(doctor, pull, status, tunnel),
 )
-GROUPS = {"agent": agent, "collection": collection, "keys": keys}
+GROUPS = {"agent": agent, "collection": collection, "host": host, "keys": keys}
 OWN = frozenset((*GROUPS, *(command.__name__ for command in COMMANDS)))
 # Done at once.
 SAY_NOTHING = (schema, example)
@@ -114,6 +115,8 @@ def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> ty
             _made(command, brought) if is_called else _listed(command.__name__, command.__doc__)
         )
     groups = dict(GROUPS)
+    if names is None or "host" in names:
+        groups["host"] = whole_host()
     if names is None or names:
         for spec in map(BROUGHT.get, BROUGHT.own if names is None else {*names} - OWN):
             if isinstance(spec.command, typer.Typer):
