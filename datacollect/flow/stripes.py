@@ -112,7 +112,7 @@ def _stripes(
             until = _latest(time_s, sent, made, slot_s)
             if until - now < shortest_s and until < time_s[-1]:
                 raise NotInOrder
-        taken = _bytes_by(start, finish, size, until)
+        taken = _bytes_by(start, finish, size, until, in_slots=slot_s is not None)
         for row in np.flatnonzero(taken > done).tolist():
             yield row, int(done[row]), int(taken[row])
         now, done = until, np.maximum(taken, done)
@@ -139,12 +139,15 @@ def _latest(time_s: FloatArray, sent: FloatArray, most: float, slot_s: float | N
     return float(time_s[number] + part * (time_s[number + 1] - time_s[number]))
 
 
-def _bytes_by(start: FloatArray, finish: FloatArray, size: IntArray, at_s: float) -> IntArray:
-    """Return the whole bytes that each transfer has moved by an instant."""
+def _bytes_by(
+    start: FloatArray, finish: FloatArray, size: IntArray, at_s: float, *, in_slots: bool
+) -> IntArray:
+    """Return the whole bytes that each transfer has moved by an instant; all slots move as many."""
     part = np.clip((at_s - start) / (finish - start), 0.0, 1.0)
     part = np.where(at_s >= finish * (1 - _SAME_INSTANT), 1.0, part)
-    moved: IntArray = np.minimum(np.floor(size * part + _ROUNDING), size).astype(np.int64)
-    return moved
+    moved = np.rint(size * part) if in_slots else np.floor(size * part + _ROUNDING)
+    whole: IntArray = np.minimum(moved, size).astype(np.int64)
+    return whole
 
 
 # New offsets ----------------------------------------------------------------------------------
