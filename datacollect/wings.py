@@ -41,6 +41,9 @@ COMMANDS = {
     "measure": f"{_MEASURING}.commands.group:COMMAND",
 }
 
+# Behind ``datacollect feed``: what carries feeds. None of ours yet.
+FEED_COMMANDS: dict[str, str] = {}
+
 # Tables of agents' files, and who answers for them: `datacollect.transfer.agent.config.tables`,
 # `datacollect.transfer.agent.handlers`.
 AGENT_TABLES = {
