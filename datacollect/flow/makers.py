@@ -85,18 +85,26 @@ class Makers:
         "Host 'S' makes no more than 2 B/s; …"
         """
         for name, source in self.source_of.items():
-            if repr(name) not in text:
-                continue
             hidden, shown, link = repr(name), repr(source), f"{name!r} -> {source!r}"
+            if hidden not in text:
+                continue
+            # All that crosses is the hidden link: the source makes no more.
             text = re.sub(
-                rf"Host {re.escape(hidden)} (?:binds: all its links together send|can send) at most "
-                rf"(.*?)(?: \(the link {re.escape(link)}\))?(?=[;.]( |$)|$)",
-                lambda found, shown=shown: f"Host {shown} makes no more than {found[1]}",  # type: ignore[misc]
+                rf"Host {re.escape(hidden)} (?:binds: all its links together send at most ([^;]*)"
+                rf"|can send at most ([^(]*) \(the link {re.escape(link)}\))",
+                lambda found, host=shown: f"Host {host} makes no more than {found[1] or found[2]}",  # type: ignore[misc]
                 text,
             )
-            text = text.replace(f"the link {link}", f"what {shown} makes")
-            text = text.replace(f"link {link}", f"what {shown} makes")
-            text = text.replace(f"{shown} and {hidden}", shown).replace(hidden, shown)
+            for said, better in (
+                (f"the link {link}", f"what {shown} makes"),
+                (f"link {link}", f"what {shown} makes"),
+                (hidden, shown),
+                (f"What {shown} sends waits at {shown}, which can pass on", f"Host {shown} can send"),
+                (f"{shown} and {shown}", shown),
+                (f"{shown}, {shown}", shown),
+                (f"Hosts {shown} together can", f"Host {shown} can"),
+            ):
+                text = text.replace(said, better)
         return text
 
     def bottleneck(self, found: Bottleneck) -> Bottleneck:
