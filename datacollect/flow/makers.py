@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 
+_COLUMNS = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "finish_s", "streams")
+
+
 @dataclass(frozen=True, eq=False)
 class Makers:
     """A problem with sources that make data, and the same with hidden hosts instead.
@@ -179,6 +182,58 @@ class Makers:
             key: np.concatenate([each[key] for each in found]) for key in found[0]
         }
         return tuple(numbers), Transfers.build(**every)
+
+    def with_hidden(
+        self, routes: tuple[Route, ...], columns: Transfers
+    ) -> tuple[tuple[Route, ...], Transfers]:
+        """Return routes and transfers from the hidden hosts on: each byte passes as it is made.
+
+        What is there at the release leaves from the source itself.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(
+        ...     ["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D", produces_bytes_per_s=2.0
+        ... )
+        >>> plan = dc.direct(problem)
+        >>> routes, columns = makers_of(problem).with_hidden(plan.routes, plan.columns)
+        >>> routes[0].hosts, columns.hop.tolist(), columns.finish_s.tolist()
+        (('what S makes', 'S', 'D'), [0, 1], [5.0, 5.0])
+        """
+        chains: dict[str, tuple[str, ...]] = {}
+        for name, source in self.source_of.items():
+            chains[source] = (name, *chains.get(source, ()))
+        numbers: dict[Route, int] = {}
+        rows: list[tuple[int, int, int, int, float, float, int]] = []
+        index = self.problem.host_index
+        for number, hop, offset, size, start_s, finish_s, streams in zip(
+            *(getattr(columns, key).tolist() for key in _COLUMNS), strict=True
+        ):
+            route = routes[number]
+            chain = chains.get(route.source, ())
+            made = self.first_byte[chain[0]] if chain else 0
+            starts_there = route.hosts[0] == route.source
+            before = size if not chain or not starts_there else min(max(made - offset, 0), size)
+            middle_s = start_s + (finish_s - start_s) * (before / size)
+            if before:
+                own = numbers.setdefault(route, len(numbers))
+                end_s = finish_s if before == size else middle_s
+                rows.append((own, hop, offset, before, start_s, end_s, streams))
+            if before == size:
+                continue
+            hidden = numbers.setdefault(Route(chain[0], (*chain, *route.hosts)), len(numbers))
+            first, left = offset + before - made, size - before
+            begin_s = start_s if not before else middle_s
+            rows.append((hidden, hop + len(chain), first, left, begin_s, finish_s, streams))
+            if hop == 0:
+                rate = self._rate(route.source)
+                release_s = float(self.problem.release_s[index[route.source]])
+                times = (release_s + first / rate, release_s + (first + left) / rate)
+                rows += [(hidden, k, first, left, *times, streams) for k in range(len(chain))]
+        parts = zip(*rows, strict=True) if rows else ([] for _ in _COLUMNS)
+        found: dict[str, Any] = dict(zip(_COLUMNS, parts, strict=True))
+        return tuple(numbers), Transfers.build(**found)
 
     def _rate(self, source: str) -> float:
         rates = self.problem.produces_bytes_per_s

@@ -63,9 +63,9 @@ def in_made_order(
     >>> columns = {key: np.array(column) for key, column in columns.items()}
     >>> found = in_made_order(columns, 2.0, 0.0, None)
     >>> found["route"].tolist(), found["offset_bytes"].tolist()
-    ([0, 1, 0, 1, 0, 1, 0, 1], [0, 1, 2, 3, 4, 5, 6, 7])
+    ([0, 0, 0, 0, 1, 1, 1, 1], [0, 2, 4, 6, 1, 3, 5, 7])
     >>> found["start_s"].tolist()
-    [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]
+    [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]
     """
     first = np.flatnonzero(transfers["hop"] == 0)
     if not len(first):
