@@ -102,7 +102,10 @@ class Makers:
                 (f"the link {link}", f"what {shown} makes"),
                 (f"link {link}", f"what {shown} makes"),
                 (hidden, shown),
-                (f"What {shown} sends waits at {shown}, which can pass on", f"Host {shown} can send"),
+                (
+                    f"What {shown} sends waits at {shown}, which can pass on",
+                    f"Host {shown} can send",
+                ),
                 (f"{shown} and {shown}", shown),
                 (f"{shown}, {shown}", shown),
                 (f"Hosts {shown} together can", f"Host {shown} can"),

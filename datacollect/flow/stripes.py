@@ -86,7 +86,9 @@ def in_made_order(
     starts = np.ones(len(begins), dtype=bool)
     starts[1:] = (begins[1:] != ends[:-1]) | (moved[1:] - moved[:-1] != begins[1:] - begins[:-1])
     at = np.flatnonzero(starts)
-    return _renumbered(transfers, begins[at], np.append(begins[at][1:], ends[-1]), moved[at], slot_s)
+    return _renumbered(
+        transfers, begins[at], np.append(begins[at][1:], ends[-1]), moved[at], slot_s
+    )
 
 
 def _stripes(
@@ -166,7 +168,9 @@ def _renumbered(
     row, stripe, begin, end = cut_at(bounds, low, low + transfers["n_bytes"])
     first = begin - low[row]
     if slot_s is not None:
-        row, stripe, first, last = _cut_at_slots(transfers, row, stripe, first, end - low[row], slot_s)
+        row, stripe, first, last = _cut_at_slots(
+            transfers, row, stripe, first, end - low[row], slot_s
+        )
     else:
         last = end - low[row]
     size = transfers["n_bytes"][row]

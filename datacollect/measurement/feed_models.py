@@ -194,9 +194,7 @@ def regain_s(
     return back_s * (1 + part) ** 2 / (2 * part)
 
 
-def of_the_wire(
-    wire_bytes_per_s: float, header_bytes: int, mtu_bytes: int = MTU_BYTES
-) -> float:
+def of_the_wire(wire_bytes_per_s: float, header_bytes: int, mtu_bytes: int = MTU_BYTES) -> float:
     """Return what a wire of Ethernet carries of data, beside headers of each packet.
 
     Examples

@@ -152,7 +152,9 @@ class TcpAnswer:
             "lags_bytes_per_s": self.lags_bytes_per_s,
             "no_deficit_bytes_per_s": self.no_deficit_bytes_per_s,
         }
-        endless = [key for key, value in tree.items() if isinstance(value, float) and math.isinf(value)]
+        endless = [
+            key for key, value in tree.items() if isinstance(value, float) and math.isinf(value)
+        ]
         return {key: None if key in endless else value for key, value in tree.items()} | {
             "never": endless
         }
@@ -277,7 +279,7 @@ def feed_plan(
     0.0654
     """
     answers = []
-    for hops in (((direct,), tuple(relayed)) if relayed else ((direct,),)):
+    for hops in ((direct,), tuple(relayed)) if relayed else ((direct,),):
         via = tuple(hop.to for hop in hops[:-1])
         for transport, law in LAWS.items():
             has = None if in_kernel is None else transport in in_kernel
@@ -324,11 +326,11 @@ def _tcp_answer(
         loss = after_loss(law, rate, path)
         found.append((hop, loss, least_spacing_s(law, rate, path)))
     # A loss is sent again a round trip of its hop later, what waits meanwhile comes after.
-    worst_s = whole_rtt_s / 2 + max(
-        hop.rtt_s + loss.deficit_bytes / rate for hop, loss, _ in found
-    )
+    worst_s = whole_rtt_s / 2 + max(hop.rtt_s + loss.deficit_bytes / rate for hop, loss, _ in found)
     late_s = max(loss.regain_s + hop.rtt_s for hop, loss, _ in found)
-    buffer = max(loss.deficit_bytes + bdp_bytes(hop.tcp_bytes_per_s, hop.rtt_s) for hop, loss, _ in found)
+    buffer = max(
+        loss.deficit_bytes + bdp_bytes(hop.tcp_bytes_per_s, hop.rtt_s) for hop, loss, _ in found
+    )
     keeps_each_s = max(spacing_s for _, _, spacing_s in found)
     keeps_up = all(
         spacing is None or spacing >= least_s

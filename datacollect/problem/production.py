@@ -34,7 +34,9 @@ def production_of_hosts(hosts: Sequence[Host]) -> dict[str, Any]:
     ProblemError
         A host makes data at a rate, and has no backlog.
     """
-    rows = [(f"host {h.name!r}", h.backlog_bytes, h.produces_bytes_per_s, h.made_bytes) for h in hosts]
+    rows = [
+        (f"host {h.name!r}", h.backlog_bytes, h.produces_bytes_per_s, h.made_bytes) for h in hosts
+    ]
     return _columns(rows)
 
 

@@ -29,7 +29,11 @@ def produced(random, *, storage=False):
             rates = [random.choice([0.0, random.uniform(1e6, 20e6)]) for _ in periods_s[:-1]]
             rates.append(random.uniform(1e6, 20e6))
             links.append(
-                {"from": tail, "to": head, "bandwidth_bytes_per_s": rates[-1] if constant else rates}
+                {
+                    "from": tail,
+                    "to": head,
+                    "bandwidth_bytes_per_s": rates[-1] if constant else rates,
+                }
             )
     tree = {"destination": "D", "hosts": hosts, "links": links}
     return tree if constant else tree | {"periods_s": periods_s}

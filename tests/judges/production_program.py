@@ -68,9 +68,8 @@ def _arrives(tree, end_s):
                 row[: piece + 1, out] = 1
                 row[: piece + 1, into] -= 1
                 # What is released at the very end cannot have left before.
-                own = _made(host, edges[piece + 1] if host.get("release_s", 0.0) < edges[piece + 1] else -1)
-                if "storage_bytes" in host:
-                    pass  # own data wait wherever they are made; others' rooms are another rule
+                later = host.get("release_s", 0.0) < edges[piece + 1]
+                own = _made(host, edges[piece + 1]) if later else 0.0
                 rows.append(row.ravel())
                 limits.append(own)
             for key, ends in (("uplink_bytes_per_s", out), ("downlink_bytes_per_s", into)):
