@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -196,7 +197,7 @@ def _measured_hops(
     ends = [begin, *via, end]
     direct = measured_hop(frame, begin, end)
     note(f"{begin} -> {end}: measured, {direct.n_samples} of bandwidth")
-    hops = [measured_hop(frame, a, b).hop for a, b in zip(ends, ends[1:], strict=False)]
+    hops = [measured_hop(frame, a, b).hop for a, b in pairwise(ends)]
     return direct.hop, hops if via else []
 
 

@@ -35,8 +35,8 @@ from datacollect.explanation.window_hours import ENDS, STEP_S, closed_links, hou
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 from datacollect.flow.arrival_curve import arrival_curve
-from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.makers import makers_of
+from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.optimum import fluid_optimum
 
 if TYPE_CHECKING:

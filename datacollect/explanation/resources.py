@@ -44,7 +44,8 @@ class Resource:
     ----------
     kind : str
         ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"``,
-        ``"production"``, the rate at which a source makes its data, or ``"window"``, the hours in which hosts or links are open.
+        ``"production"``, the rate at which a source makes its data, or ``"window"``, the hours in
+        which hosts or links are open.
     number : int
         Index of the link, of the host, of the shared bottleneck, or of the hours among all.
     end : str

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.flow.arrival_bounds import Timeline, bound_of_cut, tight_bounds
-from datacollect.flow.nested_cuts import leaving_s
 from datacollect.flow.makers import makers_of
+from datacollect.flow.nested_cuts import leaving_s
 from datacollect.flow.network.layered import breakpoints_s, layered_network
 from datacollect.flow.network.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
 from datacollect.flow.on_demand import OnDemand

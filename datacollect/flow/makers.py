@@ -25,19 +25,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError
 from datacollect.flow.stripes import in_made_order
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.host_limits import LIMITS, SHOWN, is_constant
 from datacollect.problem.nominal_rates import NominalRates
-from datacollect.problem.open_links import OpenLinks
 from datacollect.schedule.data.transfers import Bottleneck, Route, Transfers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from datacollect.errors import InfeasibleError
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.hosts import DailyPeriods
+    from datacollect.problem.open_links import OpenLinks
     from datacollect.problem.problem import Problem
 
 

@@ -1,7 +1,7 @@
 """Runs of problems whose sources make their data: simulated with hidden hosts, shown without.
 
 In either engine a hidden host (`datacollect.flow.makers`) sends what its source makes over a link
-of that rate, and the source passes it on, as a relay does. What is told of the run is of the source.
+of that rate, and the source passes it on, as a relay does. What is told of the run is the source's.
 """
 
 from __future__ import annotations

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from datacollect.commands import brought
-from datacollect.commands.brought import CommandSpec
+from datacollect.commands.brought import FEED_COMMANDS, CommandSpec
 from datacollect.commands.feed import feed_group
 from datacollect.commands.main import run
-from datacollect.files.registry import Registry
 from datacollect.measurement.sample_store import write_part
 
 PLAN = ("feed", "plan", "--rate", "16 Mbit/s")
@@ -83,20 +81,27 @@ def test_rates_that_are_none_are_refused(rate, capsys):
     assert "--rate" in capsys.readouterr().err
 
 
-def test_a_wing_brings_commands_of_feeds_by_registration(monkeypatch):
-    def carry() -> int:
-        """Carry a feed."""
-        return 0
+def carry() -> int:
+    """Carry a feed."""
+    return 0
 
-    module = f"{__name__}:SPEC"
-    monkeypatch.setitem(globals(), "SPEC", CommandSpec("carry", carry))
-    registry = Registry(
-        "command of feed", "datacollect.feed_commands", CommandSpec, {"carry": module}
-    )
-    monkeypatch.setattr(type(registry), "get", lambda self, name: SPEC)  # noqa: F821
-    monkeypatch.setattr("datacollect.commands.feed.FEED_COMMANDS", registry)
-    names = [
+
+class Brought:
+    """A registry in which a wing has one command."""
+
+    own = ("carry",)
+
+    def get(self, name):
+        return CommandSpec(name, carry)
+
+
+def names_of_feed():
+    return [
         command.name or command.callback.__name__ for command in feed_group().registered_commands
     ]
-    assert names == ["plan", "carry"]
-    assert brought.FEED_COMMANDS.group == "datacollect.feed_commands"
+
+
+def test_a_wing_brings_commands_of_feeds_by_registration(monkeypatch):
+    assert names_of_feed() == ["plan", *FEED_COMMANDS.own]
+    monkeypatch.setattr("datacollect.commands.feed.FEED_COMMANDS", Brought())
+    assert names_of_feed() == ["plan", "carry"]

@@ -2,7 +2,7 @@
 
 
 def produced(random, *, storage=False):
-    """Return the tree of a problem file: one to three sources, a relay, two changes of bandwidth."""
+    """Return the tree of a problem file: some sources, a relay, two changes of bandwidth."""
     sources = [f"S{i}" for i in range(random.randint(1, 3))]
     periods_s = [0.0, random.uniform(2, 8), random.uniform(9, 15)]
     hosts = {}

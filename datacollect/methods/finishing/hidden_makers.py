@@ -77,9 +77,7 @@ def planned_with_makers(
     )
 
 
-def planned_within_rates(
-    problem: Problem, plan: Callable[[Problem], Schedule], budget: Budget
-) -> Schedule:
+def planned_within_rates(problem: Problem, plan: Callable[[Problem], Schedule]) -> Schedule:
     """Plan so that each source sends no faster than it makes: for plans that share connections.
 
     A hidden host would take a connection. While bandwidths do not change, nobody who sends at a

@@ -55,7 +55,7 @@ def test_bytes_may_leave_as_they_are_made():
 )
 def test_what_leaves_before_it_is_made_is_refused(rows):
     problem = problem_of()
-    with pytest.raises(dc.ScheduleError, match="'S' has made .* bytes too early"):
+    with pytest.raises(dc.ScheduleError, match=r"'S' has made .* bytes too early"):
         schedule_of(problem, rows).check(problem)
 
 
