@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -71,6 +71,12 @@ class Host:
     open: str | Sequence[str] | None = None
     produces_bytes_per_s: BytesPerS = math.inf
     made_bytes: WholeBytes = 0
+
+    def __repr__(self) -> str:
+        """Show what is not as by default."""
+        said = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        given = [f"{key}={value!r}" for key, (value, default) in said.items() if value != default]
+        return f"Host({', '.join(given)})"
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,7 @@ def planned_with_makers(
         if not in_slots or _is_valid(problem, schedule):
             return schedule
     raise SolverError(
-        "no plan found whose bytes leave their source in the order in which it makes them; plan "
-        "with a longer chunk (chunk_s), or with fewer routes"
+        "no plan was found whose bytes leave their source in the order in which it makes them"
     )
 
 
