@@ -24,6 +24,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import sys
 import tempfile
 import threading
@@ -126,6 +127,8 @@ def carry_out(part: str, seed: int, run: int, kept: Kept, answers: Path | None) 
         if part == "book":
             said["cycle"] = hosts.measure("cycle", timeout_s=1800.0)
             said["problem"] = hosts.problem(held_bytes)
+            if answers is not None:
+                shutil.copytree(hosts.folder / "samples", answers / f"{part}-{seed}-{run}")
             problem = dc.Problem.from_dict(said["problem"]["problem"])
             tree = said["problem"]["problem"]
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,8 @@ class SeenFlood:
         failed may have sent.
     duration_s : float
         Of the shortest test, where all lasted about as long; 0 where not, or where rows do not say.
+    median_bytes_per_s : float or None
+        What all got together for half of the time at least; None where rows do not say.
     """
 
     host: str
@@ -63,6 +66,13 @@ class SeenFlood:
     time_s: float = 0.0
     is_whole: bool = True
     duration_s: float = 0.0
+    median_bytes_per_s: float | None = None
+
+    @property
+    def shown_bytes_per_s(self) -> float:
+        """What all got together, as a lower bound of what they can."""
+        together = self.together_bytes_per_s
+        return together if self.median_bytes_per_s is None else self.median_bytes_per_s
 
     @property
     def together_bytes_per_s(self) -> float:
@@ -169,7 +179,14 @@ def _seen(
         float(rows[0]["time_s"]),
         has_all and len(done) > 1 and at_once,
         min(lasted) if at_once and len(lasted) == len(done) > 0 else 0.0,
+        _median_of(rows[0]),
     )
+
+
+def _median_of(row: Mapping[Any, Any]) -> float | None:
+    """Return what the rows of a flood say that all got together."""
+    said = settings_of(row["settings"]).get("together_bytes_per_s")
+    return float(said) if type(said) in (int, float) and 0 < said < math.inf else None
 
 
 def _alone(
@@ -235,7 +252,7 @@ def shown_by(floods: Iterable[SeenFlood]) -> dict[tuple[str, str], float]:
     for flood in floods:
         if flood.duration_s >= LASTING_S and len(flood.rates_bytes_per_s) > 1:
             of = flood.host, flood.key
-            shown[of] = max(shown.get(of, 0.0), flood.together_bytes_per_s)
+            shown[of] = max(shown.get(of, 0.0), flood.shown_bytes_per_s)
     return shown
 
 
