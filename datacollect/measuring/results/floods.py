@@ -16,7 +16,7 @@ from datacollect.measuring.results.changed_links import changed_routes
 from datacollect.problem.host_limits import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Set
 
     import pandas as pd
 
@@ -243,16 +243,27 @@ def _named(links: list[Pair]) -> str:
     return listed([f"{tail} → {head}" for tail, head in links], 6)
 
 
-def shown_by(floods: Iterable[SeenFlood]) -> dict[tuple[str, str], float]:
+def shown_by(
+    floods: Iterable[SeenFlood], used: Set[Pair] | None = None
+) -> dict[tuple[str, str], float]:
     """Return the most that hosts were shown to send, or receive, for 5 s or more.
 
     By host and the key of the limit that it is a lower bound of.
+
+    Parameters
+    ----------
+    floods : iterable of SeenFlood
+    used : set of (str, str), optional
+        Over these links alone: what a host does over others it may not do over these.
     """
     shown: dict[tuple[str, str], float] = {}
     for flood in floods:
-        if flood.duration_s >= LASTING_S and len(flood.rates_bytes_per_s) > 1:
+        rates = flood.rates_bytes_per_s
+        over = [rate for pair, rate in rates.items() if used is None or pair in used]
+        if flood.duration_s >= LASTING_S and len(over) > 1:
             of = flood.host, flood.key
-            shown[of] = max(shown.get(of, 0.0), flood.shown_bytes_per_s)
+            rate = flood.shown_bytes_per_s * sum(over) / flood.together_bytes_per_s
+            shown[of] = max(shown.get(of, 0.0), rate)
     return shown
 
 
