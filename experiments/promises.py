@@ -169,9 +169,7 @@ def beside(kept: Kept, answers: Path | None) -> None:
     )
     pairs = [(name, "D") for name in LINES]
     with Bed(replace(network, background=flows)) as bed, tempfile.TemporaryDirectory() as folder:
-        hosts = MeasuredHosts(
-            bed, Path(folder), [*LINES, "D"], pairs=pairs, data_bytes=held_bytes
-        )
+        hosts = MeasuredHosts(bed, Path(folder), [*LINES, "D"], pairs=pairs, data_bytes=held_bytes)
         bed.start_background(congestion="reno")
         time.sleep(WARM_UP_S)
         for _ in range(CYCLES):
@@ -211,8 +209,10 @@ def to_do(parts: list[str], kept: Kept, answers: Path | None) -> Iterator[Callab
 def write_table(kept: Kept) -> None:
     """Write the table of all runs that are kept."""
     lines = [
-        "| wires | network | run | promised, s | real, s | real ÷ promised | promised gain | "
-        "real gain | two numbers |",
+        (
+            "| wires | network | run | promised, s | real, s | real ÷ promised | promised gain | "
+            "real gain | two numbers |"
+        ),
         "|---|---|---|---|---|---|---|---|---|",
     ]
     runs = kept.rows()
@@ -250,9 +250,7 @@ def real_gain(one: dict[str, float]) -> float:
 def summary(runs: dict[tuple[str, int, int], dict[str, float]]) -> list[str]:
     """Return how often promises were kept, as a table."""
     lines = ["| | measured | known | all |", "|---|---|---|---|"]
-    of_part = {
-        part: [one for (of, *_), one in runs.items() if of == part] for part in RUNS
-    }
+    of_part = {part: [one for (of, *_), one in runs.items() if of == part] for part in RUNS}
     columns = [*of_part.values(), [one for ones in of_part.values() for one in ones]]
     for text, holds, among in (
         ("real time within 15 % of the promised one", within_time, always),

@@ -127,9 +127,7 @@ def drawn(seed: int) -> DrawnNetwork:
 
     sources = ("S1", "S2", "S3")
     line = {name: rate(1.5, 6.0) for name in sources}
-    has = {
-        name: draws.random() < 0.5 for name in ("shared wire", "two-homed host", "slow relay")
-    }
+    has = {name: draws.random() < 0.5 for name in ("shared wire", "two-homed host", "slow relay")}
     line["K"] = rate(0.5, 1.0) if has["slow relay"] else rate(3.0, 12.0)
     line["D"] = 30 * MBIT_PER_S
     behind = set(draws.sample(sources, 2)) if has["shared wire"] else set()
@@ -143,7 +141,9 @@ def drawn(seed: int) -> DrawnNetwork:
         ends.append((home, other, rate(1.5, 6.0)))
     wires = [Wire(one, other, rate, 0.004, 50) for one, other, rate in ends]
     hosts = (*sources, "K", "D")
-    topology = Topology.from_wires(wires, [Node(name) for name in (*hosts, "X", "Y")[: 6 + bool(behind)]])
+    topology = Topology.from_wires(
+        wires, [Node(name) for name in (*hosts, "X", "Y")[: 6 + bool(behind)]]
+    )
     routes = topology.shortest_routes()
     links, crossing = [], {}
     for tail, head in permutations(hosts, 2):

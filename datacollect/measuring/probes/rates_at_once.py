@@ -1,8 +1,8 @@
 """Rates of several tests at once, over the time in which all of them moved data.
 
-Each test alone has its own beginning and its own end. Were each rate that of its own time, links that
-share a wire would seem to carry more together than it does: who begins late has the wire to itself
-when the others have ended.
+Each test alone has its own beginning and its own end. Were each rate that of its own time, links
+that share a wire would seem to carry more together than it does: who begins late has the wire to
+itself when the others have ended.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def rates_at_once(curves: Sequence[Sequence[tuple[float, int]]]) -> RatesAtOnce 
     steps = max(1, round(duration_s / STEP_S))
     at_s = [begins_s + duration_s * i / steps for i in range(steps + 1)]
     totals = [sum(of_test) for of_test in zip(*done(at_s), strict=True)]
-    whole = tcp_rates([(at - begins_s, int(b - totals[0])) for at, b in zip(at_s, totals, strict=True)])
+    whole = tcp_rates(
+        [(at - begins_s, int(b - totals[0])) for at, b in zip(at_s, totals, strict=True)]
+    )
     if whole is None:
         return None
     from_s = begins_s + whole.flowing_from_s

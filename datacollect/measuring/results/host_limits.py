@@ -202,7 +202,7 @@ def carried_at_most(alone: Mapping[Pair, float], wires: Sequence[FoundWire]) -> 
 def with_links_that_may_share(
     wire: FoundWire, floods: Sequence[SeenFlood], links: Mapping[Pair, float]
 ) -> FoundWire:
-    """Return a wire with the other links of the hosts that send over it, unless they were told apart.
+    """Return a wire with other links of hosts that send over it, unless they were told apart.
 
     Whoever shares a way out of its site with another host may have no other one: a plan that goes
     round the wire over a third host would promise what nobody has seen. A link is apart where it
@@ -231,18 +231,15 @@ def with_links_that_may_share(
         for flood in floods:
             rates = flood.rates_bytes_per_s
             beside = [pair for pair in rates if pair in members]
-            if flood.is_whole and link in rates and beside:
-                if rates[link] + sum(rates[pair] for pair in beside) > more:
-                    return True
+            at_once = rates.get(link, 0.0) + sum(rates[pair] for pair in beside)
+            if flood.is_whole and link in rates and beside and at_once > more:
+                return True
         return False
 
     others = {
         link
         for link in links
-        if link not in members
-        and link[0] in tails
-        and link[1] not in tails
-        and not is_apart(link)
+        if link not in members and link[0] in tails and link[1] not in tails and not is_apart(link)
     }
     return replace(wire, links=tuple(sorted(members | others)))
 

@@ -187,7 +187,8 @@ def problem_of_samples(
         known = dict(zip(_pairs(links), links["bandwidth_bytes_per_s"].tolist(), strict=True))
         seen = seen_by_floods(undisturbed, known)
         if careful:
-            on_wires = (with_links_that_may_share(wire, seen.floods, known) for wire in seen.wires)
+            on_wires = [with_links_that_may_share(wire, seen.floods, known) for wire in seen.wires]
+            notes += _taken_to_share(seen.wires, on_wires)
             seen = replace(seen, wires=tuple(on_wires))
         shared = [*shared, *_rows_of(seen.wires, shared)]
         tree = measured_problem(
@@ -254,6 +255,22 @@ def _sum_of_links(destination: str, known: Mapping[Pair, float], seen: SeenByFlo
         "`measure flood` tells, between agents"
     )
     return [text]
+
+
+def _taken_to_share(found: Sequence[FoundWire], on_wires: Sequence[FoundWire]) -> list[str]:
+    """Name the links that are taken to share a wire, since no test has told them apart."""
+    notes = []
+    for wire, more in zip(found, on_wires, strict=True):
+        untold = [link for link in more.links if link not in wire.links]
+        if untold:
+            shared, links = (
+                listed([f"{tail} → {head}" for tail, head in some]) for some in (wire.links, untold)
+            )
+            notes.append(
+                f"what {shared} share, {format_rate(wire.bandwidth_bytes_per_s)}, is taken to bind "
+                f"{links}, too: no test has told them apart; `measure flood` of one of each tells"
+            )
+    return notes
 
 
 def _outdone_wires(

@@ -286,15 +286,11 @@ def wanted_floods(
     first: dict[tuple[str, str], WantedFlood] = {}
     for flood in found:
         most = most_together_bytes_per_s(flood, seen)
-        first.setdefault(
-            (flood.host, flood.key), replace(flood, most_together_bytes_per_s=most)
-        )
+        first.setdefault((flood.host, flood.key), replace(flood, most_together_bytes_per_s=most))
     return list(first.values())
 
 
-def _with_plan(
-    problem: Problem, floods: Sequence[SeenFlood]
-) -> tuple[Problem, Schedule | None]:
+def _with_plan(problem: Problem, floods: Sequence[SeenFlood]) -> tuple[Problem, Schedule | None]:
     """Return the problem in which what was shown is what was shown for its plan, and the plan."""
     plan = planned(problem)
     if plan is None:
@@ -372,10 +368,7 @@ def _sharing(
     if flood.sum_alone_bytes_per_s is None or not flood.is_whole:
         return []
     on_wire = {
-        pair
-        for two in one_way
-        if len(two.links) == 2 and two.is_limited
-        for pair in two.links
+        pair for two in one_way if len(two.links) == 2 and two.is_limited for pair in two.links
     }
     share = {
         pair: rate / flood.alone_bytes_per_s[pair]
