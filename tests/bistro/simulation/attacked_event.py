@@ -25,6 +25,7 @@ from bistro.simulation.people import HandIn, Person, file_of
 from bistro.simulation.services import LIARS, Dropper, Forker, Restored, Service
 from bistro.simulation.world import EVENT, World
 
+from datacollect.bistro.auditor.custody_audit import Custody
 from datacollect.bistro.formats.custody.verdicts import COLLECTED
 from datacollect.bistro.formats.log.tree import leaf_hash
 from datacollect.bistro.log_service.messages import Refuse
@@ -151,10 +152,10 @@ class AttackedEvent(JudgedEvent):
             assert not {row.entry for row in self.services[0].store.rows} & {*self.liar.stolen}
             assert all(isinstance(said, Refuse) for said in self.liar.heard)
 
-    def _check_named(self, accused: set[str]) -> None:
+    def _check_named(self, found: Custody, accused: set[str]) -> None:
         """Whose signed word somebody holds, and does not keep it, is accused by it."""
         self.accused = accused
-        super()._check_named(accused)
+        super()._check_named(found, accused)
         if isinstance(self.liar, Dropper):
             rows = [leaf_hash(row.entry) for row in self.liar.store.rows]
             words = [

@@ -15,6 +15,7 @@ from bistro.simulation.world import EVENT
 from instances.custody import StoredLog, write_batches
 
 from datacollect.bistro.auditor.custody_audit import Custody
+from datacollect.bistro.auditor.findings import DESTINATION, SERVICES
 from datacollect.bistro.formats.custody.batches import read_batch
 from datacollect.bistro.formats.custody.bistro_receipt import read_bistro_receipt
 from datacollect.bistro.formats.custody.verdicts import (
@@ -87,7 +88,7 @@ class JudgedEvent(WholeEvent):
         self._check_refusals()
         self._check_late()
         self._check_strangers()
-        self._check_named(accused)
+        self._check_named(found, accused)
         return self._happened(found, accused)
 
     def _check_counts(self, found: Custody) -> None:
@@ -203,7 +204,7 @@ class JudgedEvent(WholeEvent):
             if self.collector.is_honest and verdict is not None:
                 assert verdict.word == REFUSED, verdict
 
-    def _check_named(self, accused: set[str]) -> None:
+    def _check_named(self, found: Custody, accused: set[str]) -> None:
         """Who has signed what does not fit together is accused."""
         liar = self.parties.bistros[0]
         for party in self.parties.bistros:
@@ -213,10 +214,13 @@ class JudgedEvent(WholeEvent):
         times = self.times(self.services)
         in_time = {entry for entry, at_s in times.items() if at_s <= EVENT.latest_s}
         rows = log.rows[: max(log.published, default=0)]
-        if _contradicts_itself(rows, in_time) and "destination" not in accused:
-            # Where others have lied, nobody knows what logs do not hold.
-            assert accused
-            assert not _contradicts_itself(rows, in_time | {_displacing(each) for each in rows})
+        if _contradicts_itself(rows, in_time | {_displacing(each) for each in rows}):
+            assert "destination" in accused
+        elif _contradicts_itself(rows, in_time):
+            # What logs lack, a service may have taken back: only where one has is nothing said.
+            assert accused & {each.log.name for each in self.services} or any(
+                each.between == (DESTINATION, SERVICES) for each in found.disputes
+            )
         if isinstance(liar, Skipping):
             promised = {
                 entry
