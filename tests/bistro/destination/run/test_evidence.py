@@ -233,7 +233,7 @@ def test_a_destination_counts_what_is_gone_from_its_disk(collected):
 
 def test_a_register_is_read_while_a_destination_writes_it(status, collected):
     with closing(Register(collected.place, EVENT)) as register:
-        register.take_lie("north", "It has lied.")
+        register.held.take_lie("north", "It has lied.")
         assert status()[0] == 0
 
 

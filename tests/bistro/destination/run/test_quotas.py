@@ -22,9 +22,10 @@ from instances.entry_times import EntryTimes
 from instances.events import key_of, marked_by, owner_of, owners_signature, ticket_of
 from instances.how_many import many
 
+from datacollect.bistro.destination.holdings import Upload
 from datacollect.bistro.destination.marking import MarkKeys
 from datacollect.bistro.destination.opening import Opener
-from datacollect.bistro.destination.register import Register, Upload
+from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.destination_round import Destination
 from datacollect.bistro.destination.run.log_table import LogTable, joined
 from datacollect.bistro.destination.run.quotas import Quotas
@@ -154,7 +155,7 @@ class World:
         )
         self.n_batches, self.last = self.n_batches + 1, batch.digest
         with self.register() as register:
-            register.take_batch(batch)
+            register.held.take_batch(batch)
             register.take_times([(draft.entry, draft.order[0])])
             upload = Upload("north", 1, code, draft.commitment)
             register.opened(upload, why, draft.ticket)
@@ -172,7 +173,7 @@ class World:
                 self.logs,
                 MarkKeys(EVENT, KEY),
                 TICKETS,
-                lambda since_s: not register.have_all_said(NAMES, since_s),
+                lambda since_s: not register.held.have_all_said(NAMES, since_s),
                 lambda: self.shown,
                 self.revoked_s,
             )
@@ -423,7 +424,7 @@ def test_what_never_came_comes_no_more(world):
     assert before[later.entry] == (REFUSED, NEVER_CAME)
     world.push(later)
     with world.register() as register:
-        assert [*register.to_open()] == []
+        assert [*register.held.to_open()] == []
         assert register.known(later.entry).why == NEVER_CAME
     world.round(OVER_S)
     assert world.said() == before
