@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from datacollect.bistro.destination.counting import Draft, Quota, changes
 from datacollect.bistro.destination.databases import open_database
 from datacollect.bistro.destination.holdings import LOST, MAY_OPEN, Holdings, is_committed
+from datacollect.bistro.destination.kept_logs import KeptLogs
 from datacollect.bistro.destination.losses import MOST_AT_ONCE, MOST_IN_QUERY, KeptFile, Losses
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.formats.custody.verdicts import (
@@ -111,6 +112,8 @@ class Register:
         Its part that is about bistros.
     losses : Losses
         Its part that is at work after a loss.
+    logs : KeptLogs
+        Its part that knows what was read of logs.
 
     Raises
     ------
@@ -127,6 +130,7 @@ class Register:
             self._db.add(KEPT)
             self.losses = Losses(self._db)
             self.held = Holdings(self._db, event)
+            self.logs = KeptLogs(self._db)
         except BaseException:
             self._db.close()
             raise

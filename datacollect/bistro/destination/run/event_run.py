@@ -29,8 +29,8 @@ from datacollect.bistro.destination.run.evidence import files_not_here
 from datacollect.bistro.destination.run.kept_files import FILES, fault_of
 from datacollect.bistro.destination.run.load_telling import LoadTelling
 from datacollect.bistro.destination.run.log_times import LogTimes
+from datacollect.bistro.destination.run.logged_entries import LoggedEntries, read_over_http
 from datacollect.bistro.destination.run.missing_list import (
-    LoggedEntries,
     ShownReceipts,
     hidden_rows,
     missing_list,
@@ -277,7 +277,7 @@ def run_event(
         )
         seen = (
             ShownReceipts(config.receipts, given.event_data, said),
-            LoggedEntries(given.tls, said),
+            LoggedEntries(partial(read_over_http, tls=given.tls), said),
         )
         tickets = Tickets(config.tickets if event.admission == "tickets" else None, said)
         pool = stack.enter_context(OpeningPool(config.workers))
@@ -304,6 +304,7 @@ def run_event(
                     register.take_over(lambda f: fault_of(config.folder, f.file, f) is None)
                     is_begun = True
                 register.held.take_heard(answering, now_s)
+                seen[1].kept = register.logs
                 quotas.may_hold = partial(_may_any_hold, register, event)
                 destination = Destination(
                     event,

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pyrage
 import pytest
@@ -17,7 +18,11 @@ from instances.events import key_of, ticket_of
 from instances.ports import free_port
 from instances.timestamping import WITHIN_S, World, until
 
-from datacollect.bistro.destination.run.missing_list import LOGGED_WITHIN_S, LoggedEntries
+from datacollect.bistro.destination.run.logged_entries import (
+    LOGGED_WITHIN_S,
+    LoggedEntries,
+    read_over_http,
+)
 from datacollect.bistro.destination.run.moved_deadline import moved_to_s
 from datacollect.bistro.destination.run.standing import MISSING_FILE, read_standing
 from datacollect.bistro.formats.assignment.loads import read_loads
@@ -279,7 +284,7 @@ def test_entries_that_were_never_sent_are_known_after_the_deadline(world, person
     assert handed_in(person, "c.txt", b"kept back", "--commit-only") == 0
     (told,) = json.loads(capsys.readouterr().out)["files"]
     said = []
-    logs = LoggedEntries(world.trusting, said.append)
+    logs = LoggedEntries(partial(read_over_http, tls=world.trusting), said.append)
     event = world.event
     assert logs.known(event, event.latest_s) == frozenset()
     assert bytes.fromhex(told["entry"]) in logs.known(event, event.latest_s + LOGGED_WITHIN_S + 1)

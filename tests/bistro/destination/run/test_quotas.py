@@ -28,6 +28,7 @@ from datacollect.bistro.destination.opening import Opener
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.destination.run.destination_round import Destination
 from datacollect.bistro.destination.run.log_table import LogTable, joined
+from datacollect.bistro.destination.run.logged_entries import LoggedEntries
 from datacollect.bistro.destination.run.quotas import Quotas
 from datacollect.bistro.destination.run.standing import SETTLES_AFTER_S
 from datacollect.bistro.formats.custody.batches import FIRST, ROW, row_of, sign_batch
@@ -42,6 +43,7 @@ from datacollect.bistro.formats.custody.verdicts import (
 )
 from datacollect.bistro.formats.event.statements import push_statement
 from datacollect.bistro.formats.log.entry import Commitment
+from datacollect.errors import TransferError
 
 QUOTA = 2
 EVENT = collecting_event(limits={"commitments_per_ticket": QUOTA})
@@ -62,13 +64,15 @@ class Logs:
     def table(self, event, now_s):
         if now_s <= event.latest_s:
             return joined(())
-        return joined(
-            LogTable(
-                np.array([entry for _, entry in rows], "S32"),
-                np.array([time_s for time_s, _ in rows], np.int64),
-            ).in_time(event.latest_s)
-            for name, rows in self.rows.items()
-            if name not in self.silent and rows
+        shown = [self.of(name) for name in self.rows.keys() - self.silent]
+        return joined(each.in_time(event.latest_s) for each in shown)
+
+    def of(self, name):
+        """Return what a service shows."""
+        rows = self.rows[name]
+        return LogTable(
+            np.array([entry for _, entry in rows], "S32"),
+            np.array([time_s for time_s, _ in rows], np.int64),
         )
 
     def unread(self, event):
@@ -119,6 +123,8 @@ class World:
     def __init__(self, folder, counts="last", never_came="another") -> None:
         self.event = replace(EVENT, counts=counts, never_came=never_came)
         self.folder, self.logs, self.log = folder, Logs(), KeptLog()
+        # How the destination knows logs, by its register.
+        self.reading = lambda _: self.logs
         self.drafts: list[Draft] = []
         self.pushed: dict[bytes, str] = {}
         self.last, self.n_batches = FIRST, 0
@@ -170,7 +176,7 @@ class World:
         with self.register() as register:
             quotas = Quotas(
                 self.event,
-                self.logs,
+                self.reading(register),
                 MarkKeys(EVENT, KEY),
                 TICKETS,
                 lambda since_s: not register.held.have_all_said(NAMES, since_s),
@@ -299,6 +305,31 @@ def test_a_service_that_is_silent_keeps_nobody_waiting_beyond_the_end(world):
     assert world.counting() == {each.entry for each in drafts}
     world.round(OVER_S)
     assert world.counting() == {drafts[1].entry}
+
+
+def test_a_service_that_is_silent_after_a_restart_takes_back_nothing(world):
+    """It was read once; what it has shown then is in the register, and no verdict is another."""
+    drafts = four_drafts(world)
+    names = dict(zip(EVENT.services, "ab", strict=True))
+
+    def read(service, event):
+        name = names[service]
+        if name in world.logs.silent:
+            raise TransferError("does not answer")
+        return world.logs.of(name)
+
+    world.reading = lambda register: LoggedEntries(read, lambda _: None, register.logs)
+    world.push(drafts[2])
+    world.round(OVER_S)
+    said = world.said()
+    assert said[drafts[2].entry] == (SUPERSEDED, drafts[1].entry.hex())
+    world.logs.silent = {"a"}
+    world.round(OVER_S + 1)
+    # Nor does one that is read anew for a later deadline, and shows less.
+    world.logs.silent, world.logs.rows["a"] = set(), []
+    world.event = replace(world.event, deadline_s=EVENT.deadline_s + 1)
+    world.round(OVER_S + 2)
+    assert world.said() == said
 
 
 def test_what_a_silent_service_had_proved_before_counts(world):
