@@ -14,7 +14,7 @@ from bistro.simulation.bistros import Bistro, LyingBistro, Reply
 from bistro.simulation.people import PATIENCE_S, File, HandIn, Person, Stranger, file_of, given_up
 from bistro.simulation.services import Said, Service, Thief
 from bistro.simulation.world import DEADLINE_S, EVENT
-from instances.events import owner_key
+from instances.events import marked_by, owner_key
 
 from datacollect.bistro.formats.event.tickets import Shown
 from datacollect.bistro.formats.receipt.upload_wish import metadata_of, metadata_text, push_metadata
@@ -153,6 +153,7 @@ def promised(person: Person, text: str) -> File:
     """Return a file that is never sent, as large as may be."""
     file = file_of(person, text, is_damaged=False)
     commitment = replace(file.commitment, size=PROMISED_BYTES)
+    commitment = marked_by(EVENT, commitment, person.number)
     return File(commitment, file.data, None, file.owner)
 
 
