@@ -19,6 +19,7 @@ from bistro.simulation.world import DEADLINE_S, EPOCH_S, EVENT, World
 
 from datacollect.bistro.destination import opening
 from datacollect.bistro.destination.run import destination_round, logged_entries
+from datacollect.bistro.destination.run.standing import SETTLES_AFTER_S
 from datacollect.bistro.upload_server import core as accepting
 from datacollect.errors import DatacollectError
 from datacollect.net.fan_out import Outcome
@@ -27,9 +28,11 @@ T = TypeVar("T")
 
 HEALED_S = 40.0
 LATEST_S = DEADLINE_S + EVENT.lag_s
-# By then all that can be done is done, until the collection ends, and at last what is kept goes.
+# By then all that can be done is done, until the collection ends; what never came is said some time
+# later, and at last what is kept goes.
 CALM_S, MORE_S = 105.0, 9.0
-LAST_S = [each - EPOCH_S for each in (EVENT.collect_until_s, EVENT.keep_until_s)]
+SAID_S = EVENT.collect_until_s + 10 * SETTLES_AFTER_S
+LAST_S = [each - EPOCH_S for each in (EVENT.collect_until_s, SAID_S, EVENT.keep_until_s)]
 IN_MEMORY = Path("/dev/shm")
 
 

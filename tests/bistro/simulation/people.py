@@ -157,10 +157,13 @@ class HandIn:
     def _run(self) -> None:
         """Begin, or begin again: what is kept is gone on with."""
         self.n_starts += 1
-        order = self.world.random.sample(range(len(EVENT.services)), len(EVENT.services))
-        self._core = HandingIn(EVENT, self.receipt, order, self.world.at_s, RUN_S)
+        self._core = HandingIn(EVENT, self.receipt, self._order(), self.world.at_s, RUN_S)
         self._wake_s = float("inf")
         self._handle(Ticked(self.world.at_s))
+
+    def _order(self) -> list[int]:
+        """Return in which order services are asked."""
+        return self.world.random.sample(range(len(EVENT.services)), len(EVENT.services))
 
     def _crash(self) -> None:
         self.n_starts += 1

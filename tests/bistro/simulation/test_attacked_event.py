@@ -22,6 +22,7 @@ KEPT_EVERY = 100
 HAPPENS = {
     *(f"beside: {each}" for each in CHEATS),
     *("collected", "stranger refused", "repeated in vain", "Spending", "Repeating"),
+    *("superseded", "refused never came", "chosen in vain"),
 }
 
 
@@ -39,12 +40,12 @@ def all_carried_out(first: int, count: int) -> set[str]:
 
 
 def test_honest_people_beside_each_cheat_are_collected():
-    assert all_carried_out(0, 6) >= {f"beside: {each}" for each in CHEATS}
+    assert all_carried_out(0, 7) >= {f"beside: {each}" for each in CHEATS}
 
 
 @pytest.mark.slow
 def test_the_same_of_many_events():
-    assert all_carried_out(6, many(600)) >= HAPPENS
+    assert all_carried_out(7, many(600)) >= HAPPENS
 
 
 def go_on(file: Path) -> None:
