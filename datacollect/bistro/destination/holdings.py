@@ -18,7 +18,7 @@ from datacollect.bistro.destination.pieces import (
     segments_to_fetch,
 )
 from datacollect.bistro.formats.custody.batch_chain import Link
-from datacollect.bistro.formats.custody.segments import NOBODYS
+from datacollect.bistro.formats.custody.segments import NOBODYS, most_pieces_of
 from datacollect.bistro.formats.custody.verdicts import (
     LATE,
     NEVER_CAME,
@@ -371,7 +371,7 @@ class Holdings:
                 else:
                     of_upload = np.array(pieces.get((bistro, number), []), PIECE_OF_UPLOAD)
                 parts = assembled(of_upload, size)
-                if parts is not None:
+                if parts is not None and len(parts) <= most_pieces_of(size):
                     committed.append(self._event.mark_in(entry))
                     commitment = Commitment(self._event.id, *committed)
                     yield Opening(Upload(bistro, size, digest, commitment, ticket), parts, time_s)

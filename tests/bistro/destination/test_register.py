@@ -298,6 +298,21 @@ def test_memory_is_bounded_whatever_a_bistro_and_an_owner_list(
     assert sum(found) < 1000 + 200
 
 
+@pytest.mark.parametrize(("n_pieces", "is_fetched"), [(1024, True), (1025, False)])
+def test_crumbs_of_a_byte_in_segments_of_their_own_are_not_fetched(
+    register, north, n_pieces, is_fetched
+):
+    """A bistro and an owner would have anybody fetch as many files as the upload has bytes."""
+    upload = HandedIn(EVENT, content=bytes(1500))
+    crumbs = [(upload.entry, at, b"x") for at in range(n_pieces - 1)]
+    rest = upload.sealed[n_pieces - 1 :]
+    north.segment(*crumbs, (upload.entry, n_pieces - 1, rest))
+    north.batch(upload.row())
+    take_all(register, north, fetched=False)
+    timed(register, upload)
+    assert bool(register.held.to_fetch()) == is_fetched
+
+
 def test_an_upload_of_more_pieces_than_any_honest_one_is_not_looked_at_further(
     register, north, monkeypatch
 ):

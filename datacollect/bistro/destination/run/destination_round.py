@@ -160,7 +160,8 @@ class Destination:
         self.register.losses.judge_said(is_final=False)
         is_more = self._fetch(now_s)
         self._judge(now_s)
-        if self.times.are_settled and not is_more:
+        # Once nothing more can come, nobody waits for who has a bistro serve him in crumbs.
+        if self.times.are_settled and (not is_more or now_s > self.event.collect_until_s):
             self._say_what_counts(now_s)
             self.register.losses.judge_said(is_final=True)
         for name in names:

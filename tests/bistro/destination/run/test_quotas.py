@@ -356,6 +356,18 @@ def test_a_draft_by_a_silent_service_stands_beside_the_only_one_that_is_shown(tm
     }
 
 
+def test_once_nothing_more_can_come_nobody_waits_for_what_is_still_fetched(world, monkeypatch):
+    """A bistro and an owner may have segments of a byte each fetched for days."""
+    drafts = four_drafts(world)
+    for draft in drafts:
+        world.push(draft)
+    monkeypatch.setattr(Destination, "_fetch", lambda *_: True)
+    world.round(DURING_S)
+    assert world.counting() == {each.entry for each in drafts}
+    world.round(OVER_S)
+    assert world.counting() == {drafts[1].entry}
+
+
 def test_one_tickets_drafts_touch_no_others(world):
     four_drafts(world)
     other = world.commit(2, ("b", 11))
