@@ -174,7 +174,7 @@ class Opener:
         """
         if self.marks is not None:
             key = self.marks.of(ticket_key)
-            if key is None or commitment.mark != key.mark(commitment.entry):
+            if key is None or not key.has_marked(commitment.entry):
                 raise _RefusedError(OTHER_MARK)
 
 
