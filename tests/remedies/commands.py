@@ -79,21 +79,26 @@ def with_a_shown_key(line):
     return run
 
 
+def by_samples(line):
+    """Run a command on a problem with samples of its links."""
+    return in_folder(f"{line} --samples t.csv", p_toml=P, t_csv=SAMPLED)
+
+
 EXAMPLES = [
     Example(
         "--seed is that of scenarios, and none are drawn; add --samples DIR or --scenarios N",
         in_folder("plan p.toml --seed 5", p_toml=P),
-        in_folder("plan p.toml --seed 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml --seed 5"),
     ),
     Example(
         "these options are those of `datacollect estimate`, scenarios have none: change the file",
         in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=TIMELESS),
-        in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml"),
     ),
     Example(
         "give --samples DIR (samples, in Python), a folder of measurements",
         in_folder("plan p.toml --scenarios 5", p_toml=P),
-        in_folder("plan p.toml --scenarios 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml --scenarios 5"),
     ),
     Example(
         "asks for a problem file; say by --destination where all data go",

@@ -9,14 +9,12 @@ import subprocess
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-import pyrage
 import pytest
-from instances.agents import KEY
-from instances.bistros import rows_with_certificates, run_bistro
+from instances.bistros import run_bistro
 from instances.children import children_of, command_of
 from instances.events import key_of, ticket_of
-from instances.ports import free_port
-from instances.timestamping import WITHIN_S, World, until
+from instances.lost_destinations import world_with_destination
+from instances.timestamping import WITHIN_S, until
 
 from datacollect.bistro.destination.run.logged_entries import (
     LOGGED_WITHIN_S,
@@ -38,29 +36,12 @@ from datacollect.errors import ProblemError
 from datacollect.net.http_asking import Asker
 from datacollect.net.keys import public_key_bytes, write_private_key
 
-IDENTITY = pyrage.x25519.Identity.generate()
-
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """One service, three witnesses, two bistros that do not run yet, a destination's file."""
     folder = tmp_path_factory.mktemp("world")
-    verdicts = {"key": key_of("verdicts").public, "url": f"https://localhost:{free_port()}"}
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        World(
-            folder,
-            bistros=rows_with_certificates(folder),
-            verdicts=verdicts,
-            recipients=[str(IDENTITY.to_public())],
-        ) as made,
-    ):
-        # Bistros close batches and segments sooner, so that nobody here waits for ten seconds.
-        patch.setattr("datacollect.bistro.upload_server.core.BATCH_AFTER_S", 1.0)
-        patch.setattr("datacollect.bistro.upload_server.core.CLOSED_AFTER_S", 1.0)
-        (folder / "own.identity").write_text(f"{IDENTITY}\n")
-        write_private_key(folder / "verdicts.key", key_of("verdicts"))
-        write_private_key(folder / "collector.key", KEY)
+    with world_with_destination(folder, 1.0) as made:
         (folder / "tickets").mkdir()
         made.start_witnesses(0, 1, 2)
         made.start(0)

@@ -380,6 +380,10 @@ def test_one_tickets_drafts_touch_no_others(world):
 def test_nothing_is_said_never_to_have_come_that_a_bistro_may_hold(world):
     draft, shown = world.commit(1, ("a", 10)), world.commit(2, ("a", 10))
     world.shown = {shown.entry}
+    only_said_once_all_bistros_have_spoken(world, draft)
+
+
+def only_said_once_all_bistros_have_spoken(world, draft):
     world.is_silent = True
     world.round(OVER_S)
     assert world.said() == {}
@@ -412,12 +416,7 @@ def test_what_came_by_the_logs_own_word_is_never_said_to_have_never_come(world):
 def test_what_came_whole_before_the_end_is_asked_for_once_more(world, whole_s):
     draft = world.commit(1, ("a", 10))
     world.round(whole_s)
-    world.is_silent = True
-    world.round(OVER_S)
-    assert world.said() == {}
-    world.is_silent = False
-    world.round(OVER_S)
-    assert world.said() == {draft.entry: (REFUSED, NEVER_CAME)}
+    only_said_once_all_bistros_have_spoken(world, draft)
 
 
 def test_a_bistro_that_came_whole_after_the_end_may_be_away_since(world):
