@@ -238,7 +238,8 @@ def _known(name: str, agents: Mapping[str, AgentEntry], what: str) -> str:
         known = ", ".join(sorted(agents))
         hint = nearest_hint(name, agents)
         raise ProblemError(
-            f"{what} of the collection's agents ({known}), got {shown(name)}{hint or '; name one of these'}"
+            f"{what} of the collection's agents ({known}), got {shown(name)}"
+            f"{hint or '; name one of these'}"
         )
     return name
 
