@@ -375,12 +375,6 @@ class HostProfile:
         )
         return throughput_of(self.parts, needs, self.place)
 
-    def age_s(self, now_s: float | None = None) -> float:
-        """Return how long ago it was measured; negative where that is to come."""
-        then = parsed(self.measured_at, "measured_at")
-        then = then if then.tzinfo else then.replace(tzinfo=UTC)
-        return (time.time() if now_s is None else now_s) - then.timestamp()
-
     def to_dict(self) -> dict[str, Any]:
         """Return the tree of its file.
 
@@ -500,7 +494,7 @@ def host_profile(path: str | PathLike[str]) -> HostProfile:
     """
     name = document_name(path)
     profile = PROFILE.from_file(path, lambda tree, _: HostProfile.from_dict(tree, name))
-    age_s = profile.age_s()
+    age_s = _age_s(profile.measured_at)
     if not -3600 <= age_s <= OLD_S:
         when = f"{format_duration(age_s)} ago" if age_s > 0 else "in the future"
         warnings.warn(
@@ -509,6 +503,12 @@ def host_profile(path: str | PathLike[str]) -> HostProfile:
             stacklevel=2,
         )
     return profile
+
+
+def _age_s(measured_at: str) -> float:
+    """Return how long ago something was measured; negative where that is to come."""
+    then = parsed(measured_at, "measured_at")
+    return time.time() - (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
 
 
 def now_text() -> str:
