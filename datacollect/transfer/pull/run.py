@@ -208,8 +208,8 @@ def profile_of_destination(
     profile = profile_at(said, collection.folder, place)
     if is_of_another(profile):
         tell(
-            f"note: {place}: {said} was measured on another machine, {profile.name}; the plan counts "
-            "on what that one can do: calibrate here"
+            f"note: {place}: {said} was measured on another machine, {profile.name}; the plan "
+            "counts on what that one can do: calibrate here"
         )
     return profile
 
