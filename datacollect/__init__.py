@@ -81,6 +81,7 @@ _HOMES = {
     "study.sweep": ("sweep",),
     "transfer.pull.answer": ("Pulled",),
     "transfer.pull.run": ("pull",),
+    "transfer.tunnel.tunnel": ("Tunnel", "tunnel"),
     "methods.slotted.graph": ("time_expanded_graph",),
     "uncertainty.certainty": ("Certainty", "certainty"),
 }

@@ -64,6 +64,7 @@ from datacollect.study.report.verdicts import Verdicts as Verdicts
 from datacollect.study.sweep import sweep as sweep
 from datacollect.transfer.pull.answer import Pulled as Pulled
 from datacollect.transfer.pull.run import pull as pull
+from datacollect.transfer.tunnel.tunnel import Tunnel as Tunnel, tunnel as tunnel
 from datacollect.uncertainty.certainty import Certainty as Certainty, certainty as certainty
 
 __version__: str

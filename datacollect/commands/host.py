@@ -10,6 +10,7 @@ from datacollect.commands.at_work import at_work
 from datacollect.commands.brought import CommandSpec
 from datacollect.commands.console import emit, emit_facts, emit_json, note_text
 from datacollect.commands.help_option import Command, Group
+from datacollect.commands.host_simulate import simulate
 from datacollect.commands.options import Json
 from datacollect.errors import ProblemError
 from datacollect.files.registry import Registry
@@ -94,6 +95,9 @@ def predict(
             f"note: when {profile.name} was measured, others kept {busy:.0%} of its processors "
             "busy: its costs may be far off. Calibrate again while it is idle."
         )
+
+
+host.command(cls=Command)(simulate)
 
 
 def _whole_number(text: str | None) -> int | str | None:

@@ -14,6 +14,7 @@ from datacollect.machine.profile import PROFILE
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.data.fields import SCHEDULE
+from datacollect.simulation.hosts.fields import HOST_SIMULATION
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.config.fields import agent_with
 from datacollect.transfer.agent.config.tables import usable_tables
@@ -117,6 +118,20 @@ def collection_schema() -> Schema:
     return _document("datacollect collection", collection_with(KINDS.usable_names(note_fault)))
 
 
+def host_simulation_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of files of simulated hosts, TOML or JSON.
+
+    It checks each value by itself. What values say together (a stream that the card carries)
+    only reading the file checks.
+
+    Examples
+    --------
+    >>> host_simulation_schema()["$defs"]["nic"]["properties"]["buffer_bytes"]["default"]
+    65536
+    """
+    return _document("datacollect host-simulation", HOST_SIMULATION)
+
+
 def profile_schema() -> Schema:
     """Return the JSON Schema (draft 2020-12) of profiles of machines, TOML or JSON.
 
@@ -136,6 +151,7 @@ SCHEMAS = {
     "agent": agent_schema,
     "collection": collection_schema,
     "host-profile": profile_schema,
+    "host-simulation": host_simulation_schema,
 }
 
 

@@ -24,6 +24,7 @@ KINDS = (
     "agent",
     "collection",
     "host-profile",
+    "host-simulation",
     *OF_WINGS,
 )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
-RATES = ("link", "uplink", "downlink", "shared")
+RATES = ("link", "uplink", "downlink", "shared", "production")
 
 # So many values of what varies are listed, each with its hours.
 MOST_VALUES_SHOWN = 3
@@ -33,6 +33,7 @@ HOST_COLUMNS = {
     "downlink": "downlink_bytes_per_s",
     "storage": "storage_bytes",
     "release": "release_s",
+    "production": "produces_bytes_per_s",
 }
 
 
@@ -43,8 +44,9 @@ class Resource:
     Attributes
     ----------
     kind : str
-        ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"`` or
-        ``"window"``, the hours in which hosts or links are open.
+        ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"``,
+        ``"production"``, the rate at which a source makes its data, or ``"window"``, the hours in
+        which hosts or links are open.
     number : int
         Index of the link, of the host, of the shared bottleneck, or of the hours among all.
     end : str

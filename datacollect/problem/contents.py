@@ -51,6 +51,8 @@ class ProblemContents:
     shown_uplink_bytes_per_s: FloatArray | None = None
     shown_downlink_bytes_per_s: FloatArray | None = None
     most_connections: FloatArray | None = None
+    produces_bytes_per_s: FloatArray | None = None
+    made_bytes: IntArray | None = None
     latitude: FloatArray | None = None
     longitude: FloatArray | None = None
     per_connection_bytes_per_s: FloatArray | None = None
@@ -85,6 +87,8 @@ class ProblemChanges(TypedDict, total=False):
     shown_uplink_bytes_per_s: InUnitsLike | None
     shown_downlink_bytes_per_s: InUnitsLike | None
     most_connections: npt.ArrayLike | None
+    produces_bytes_per_s: InUnitsLike | None
+    made_bytes: InUnitsLike | None
     per_connection_bytes_per_s: InUnitsLike | None
     capacity_bytes_per_s: InUnitsLike | None
     competitors: npt.ArrayLike | None

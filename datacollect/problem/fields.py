@@ -34,6 +34,7 @@ PAIR = ListOf(NAME, 2, 2, 'must be a pair ["from", "to"]')
 SOURCE_NAME = "Whose backlog the data are part of."
 BYTES_RANGE = "First byte of the range, counted within the source's backlog."
 _HOST_RATE = replace(BANDWIDTH, remedy=UNLIMITED)
+_PRODUCES = replace(CAPACITY, remedy="leave it out where all is there at release_s")
 _SHOWN_RATE = replace(CAPACITY, remedy="leave it out where nothing was seen")
 
 
@@ -87,6 +88,19 @@ def _host(*more: Field, has_periods: bool) -> Table:
                 "Instant from which the backlog may leave the host, in seconds; with start also a "
                 "clock time, or the next such hour of the day.",
                 default=0.0,
+            ),
+            Field(
+                "produces_bytes_per_s",
+                _PRODUCES,
+                "Rate at which the host makes its backlog, byte after byte from release_s on, in "
+                "bytes per second; all is there at release_s if absent.",
+            ),
+            Field(
+                "made_bytes",
+                Whole("bytes", remedy=NONE),
+                "With produces_bytes_per_s: how many bytes of the backlog, its first, are there at "
+                "release_s.",
+                default=0,
             ),
             Field(
                 "storage_bytes",

@@ -25,6 +25,7 @@ from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.hourly_rates import NO_LIMIT, is_no_limit
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import backlogs_of_files, read_manifest
+from datacollect.problem.production import production_of_trees, production_tree
 from datacollect.problem.profile_limits import with_profiles
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def contents_of(
         **limits,
         **_shown(hosts),
         most_connections=_or_unlimited("most_connections", hosts),
+        **production_of_trees(hosts, backlogs),
         # None becomes NaN.
         latitude=np.array([host["latitude"] for host in hosts.values()], dtype=float),
         longitude=np.array([host["longitude"] for host in hosts.values()], dtype=float),
@@ -377,6 +379,7 @@ def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
         tree["backlog_bytes"] = int(problem.backlog_bytes[i])
     if problem.release_s[i]:
         tree["release_s"] = float(problem.release_s[i])
+    tree |= production_tree(problem, i)
     if problem.storage_bytes[i] < math.inf:
         tree["storage_bytes"] = int(problem.storage_bytes[i])
     for key in LIMITS:

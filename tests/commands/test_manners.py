@@ -75,6 +75,10 @@ COMMANDS = {
     "simulate": ("simulate", "scenario_small.toml", "--engine", "fluid"),
     "sweep": ("sweep", "experiment.toml", "-o", "swept", "--workers", "0"),
     "report": ("report", "done"),
+    "feed plan": (
+        *("feed", "plan", "--rate", "16 Mbit/s"),
+        *("--rtt", "50 ms", "--bandwidth", "20 Mbit/s"),
+    ),
     "keys new": ("keys", "new", "new.key"),
     "keys show": ("keys", "show", "own.key"),
     "agent": ("agent", "agent.toml"),
@@ -101,7 +105,7 @@ COMMANDS = {
 # They say where they are in one line, however long.
 SERVERS = ("agent", "timestamp", "witness")
 # They print a line that is copied into a file, however long.
-COPIED = ("agent init", "bistro init", "event new")
+COPIED = ("agent init", "bistro init", "event new", "feed plan")
 # Seconds each; `tests/commands/test_simulate.py` and its neighbours look at what they show.
 SLOW = ("plot", "front", "simulate", "sweep", "report")
 # Where files are written: the option's value, and the file that must not be overwritten.
