@@ -21,7 +21,6 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -244,9 +243,6 @@ class Makers:
         return float(rates[self.problem.host_index[source]])
 
 
-_known: WeakKeyDictionary[Problem, Makers] = WeakKeyDictionary()
-
-
 def makers_of(problem: Problem) -> Makers | None:
     """Return the problem with hidden hosts; None where no source makes anything.
 
@@ -263,13 +259,13 @@ def makers_of(problem: Problem) -> Makers | None:
     """
     if not len(problem.makers):
         return None
-    found = _known.get(problem)
-    # Equal problems may be listed for other times.
-    if found is None or found.problem is not problem:
+    # With the problem itself, and gone with it; copies find their own.
+    found: Makers | None = vars(problem).get("_makers")
+    if found is None:
         roomy = np.isinf(problem.storage_bytes[problem.makers])
         waits_at = dict(zip(problem.makers.tolist(), (~roomy).tolist(), strict=True))
         found = _expanded(problem, waits_at, problem)
-        _known[problem] = found
+        vars(problem)["_makers"] = found
     return found
 
 

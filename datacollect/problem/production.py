@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.contents import ProblemContents
     from datacollect.problem.hosts import Host
+    from datacollect.problem.problem import Problem
 
 PRODUCTION_COLUMNS = ("produces_bytes_per_s", "made_bytes")
 
@@ -171,3 +172,23 @@ def made_by(problem: ProblemContents, host: int, at_s: FloatArray) -> FloatArray
     made = problem.made_bytes[host] + problem.produces_bytes_per_s[host] * since_s
     most: FloatArray = np.minimum(made, float(problem.backlog_bytes[host]))
     return most
+
+
+def last_made_s(problem: Problem) -> float:
+    """Return when the last byte is made that sources make; 0 where none makes any.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D", produces_bytes_per_s=2.0, release_s=1.0
+    ... )
+    >>> last_made_s(problem)
+    6.0
+    """
+    rates, made, makers = problem.produces_bytes_per_s, problem.made_bytes, problem.makers
+    if rates is None or made is None:
+        return 0.0
+    left = (problem.backlog_bytes - made)[makers]
+    ends: FloatArray = problem.release_s[makers] + left / rates[makers]
+    return float(ends.max(initial=0.0))
