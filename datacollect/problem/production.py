@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.contents import ProblemContents
     from datacollect.problem.hosts import Host
-    from datacollect.problem.problem import Problem
 
 PRODUCTION_COLUMNS = ("produces_bytes_per_s", "made_bytes")
 
@@ -174,7 +173,7 @@ def made_by(problem: ProblemContents, host: int, at_s: FloatArray) -> FloatArray
     return most
 
 
-def last_made_s(problem: Problem) -> float:
+def last_made_s(problem: ProblemContents) -> float:
     """Return when the last byte is made that sources make; 0 where none makes any.
 
     Examples
@@ -186,9 +185,10 @@ def last_made_s(problem: Problem) -> float:
     >>> last_made_s(problem)
     6.0
     """
-    rates, made, makers = problem.produces_bytes_per_s, problem.made_bytes, problem.makers
+    rates, made = problem.produces_bytes_per_s, problem.made_bytes
     if rates is None or made is None:
         return 0.0
-    left = (problem.backlog_bytes - made)[makers]
-    ends: FloatArray = problem.release_s[makers] + left / rates[makers]
+    # Where all is there nothing is left to be made: the rate is infinite.
+    ends: FloatArray = problem.release_s + (problem.backlog_bytes - made) / rates
+    ends = ends[np.isfinite(rates) & (np.array(problem.names) != problem.destination)]
     return float(ends.max(initial=0.0))
