@@ -85,7 +85,8 @@ def execution_with_makers(
     )
     carried = execution_of(
         makers.expanded,
-        how,
+        # One connection for each hop: what is made comes in one order, whatever its route.
+        replace(how, shared_connections=True),
         schedule=hidden,
         relay_buffer_bytes=relay_buffer_bytes,
         in_packets=in_packets,
