@@ -34,7 +34,7 @@ def production_of_hosts(hosts: Sequence[Host]) -> dict[str, Any]:
     ProblemError
         A host makes data at a rate, and has no backlog.
     """
-    rows = [
+    rows: list[tuple[str, Any, Any, Any]] = [
         (f"host {h.name!r}", h.backlog_bytes, h.produces_bytes_per_s, h.made_bytes) for h in hosts
     ]
     return _columns(rows)
@@ -51,7 +51,7 @@ def production_of_trees(
     return _columns(rows)
 
 
-def _columns(rows: Sequence[tuple[str, Any, float, int]]) -> dict[str, Any]:
+def _columns(rows: Sequence[tuple[str, Any, Any, Any]]) -> dict[str, Any]:
     for where, backlog, rate, made in rows:
         if math.isfinite(rate) and not backlog:
             raise ProblemError(
