@@ -335,7 +335,8 @@ def _expanded(
         backlog.append(int(problem.backlog_bytes[host] - made[host]))
         backlog[host] = int(made[host])
         release.append(float(problem.release_s[host]) + wait_part * lasts_s)
-    tail, head = ([link[end] for link in links] for end in (0, 1))
+    tail = np.array([begin for begin, _, _ in links], dtype=np.int64)
+    head = np.array([end for _, end, _ in links], dtype=np.int64)
     rows = np.array([rate for _, _, rate in links]).T
     changes: dict[str, Any] = {
         "names": names,
@@ -360,7 +361,7 @@ def _expanded(
         "most_connections": None
         if like.most_connections is None
         else _longer(like.most_connections, len(source_of), np.inf),
-        "daily": _with_hidden(like, names, np.array(tail), np.array(head), rows),
+        "daily": _with_hidden(like, names, tail, head, rows),
     }
     return Makers(problem, like.replace(**changes), source_of, wait_part * lasts_s)
 
@@ -401,7 +402,7 @@ def _with_hidden(
     sources = {problem.names[host] for host in problem.makers.tolist()}
     windows: list[OpenLinks] = []
     for limit in daily.windows:
-        if limit.from_host is not None or limit.to_host not in sources:
+        if limit.to_host is None or limit.from_host is not None or limit.to_host not in sources:
             windows.append(limit)
             continue
         into = problem.link_from[problem.link_to == problem.host_index[limit.to_host]]

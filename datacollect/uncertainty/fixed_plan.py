@@ -142,7 +142,8 @@ class FixedPlan:
             for i in first.tolist()
         ]
         # However fast links are, nothing arrives before it is made.
-        return np.maximum(np.array(found)[which.ravel()], last_made_s(self._problem))
+        ends_s: FloatArray = np.array(found)[which.ravel()]
+        return np.maximum(ends_s, last_made_s(self._problem))
 
     def _changed(
         self, links: IntArray, factors: FloatArray, limits: Mapping[str, FloatArray]
