@@ -125,7 +125,7 @@ def _without(table: pd.DataFrame, makers: Makers) -> pd.DataFrame:
 def _routes(table: pd.DataFrame, makers: Makers) -> pd.DataFrame:
     left = _without(table, makers)
     left = left.assign(source=left["source"].map(lambda name: makers.source_of.get(name, name)))
-    return left.groupby(["source", "from", "to"], sort=False, as_index=False)["bytes"].sum()
+    return left.groupby(["source", "from", "to"], sort=False, as_index=False).agg({"bytes": "sum"})
 
 
 def _storage(run: Run, makers: Makers) -> pd.DataFrame:
