@@ -11,6 +11,7 @@ import numpy as np
 from datacollect.explanation import window_hours
 from datacollect.files.units import format_bytes, format_duration, format_rate
 from datacollect.problem.other_rates import with_host_limits, with_link_rates
+from datacollect.problem.profile_limits import limit_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -92,9 +93,10 @@ def resource_name(problem: Problem, resource: Resource) -> str:
     if resource.kind == "release" and problem.clock is not None:
         at = problem.clock.text(float(problem.release_s[number]))
         return f"release of {problem.names[number]!r} at {at}"
-    return (
-        f"{resource.kind} {'at' if resource.kind == 'storage' else 'of'} {problem.names[number]!r}"
-    )
+    name = problem.names[number]
+    if resource.kind == "storage":
+        return f"storage at {name!r}"
+    return f"{limit_name(problem, resource.kind, name)} of {name!r}"
 
 
 def values_between(

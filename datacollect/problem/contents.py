@@ -64,6 +64,7 @@ class ProblemContents:
     file_tolerance: float = FILE_TOLERANCE
     measured_s: float | None = None
     bandwidth_intervals: BandwidthIntervals | None = None
+    limit_causes: Mapping[tuple[str, str], str] | None = None
 
 
 class ProblemChanges(TypedDict, total=False):
@@ -97,3 +98,4 @@ class ProblemChanges(TypedDict, total=False):
     file_tolerance: float
     measured_s: float | None
     bandwidth_intervals: BandwidthIntervals | None
+    limit_causes: Mapping[tuple[str, str], str] | None

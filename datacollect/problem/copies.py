@@ -11,7 +11,7 @@ from datacollect.numbers.containers import ArrayAxis, texts_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
-from datacollect.problem.host_limits import SHOWN, shown_rates
+from datacollect.problem.host_limits import LIMITS, SHOWN, shown_rates
 from datacollect.problem.manifest import require_fit
 from datacollect.problem.numbers import floats_of
 from datacollect.problem.one_number import SINCE_1970
@@ -71,6 +71,8 @@ def copied(problem: _P, changes: Mapping[str, Any]) -> _P:
     """
     if not changes.keys().isdisjoint(("names", "bandwidth_bytes_per_s")):
         changes = {"bandwidth_intervals": None, **changes}  # they were of others
+    if not changes.keys().isdisjoint(("names", *LIMITS)) and "daily" not in changes:
+        changes = {"limit_causes": None, **changes}
     other = copy.copy(problem)
     keeps = {name for name, follows in TAKEN_OVER.items() if follows.isdisjoint(changes)}
     for name in other.__dict__.keys() - _ATTRIBUTES - keeps:

@@ -118,6 +118,13 @@ def _host(*more: Field, has_periods: bool) -> Table:
                 "What all links into the host carry together",
                 has_periods=has_periods,
             ),
+            Field(
+                "profile",
+                Text(),
+                "File that `datacollect host calibrate` wrote on the host, relative to this file: "
+                "what it sends and receives over TLS, the latter to disk, as uplink and downlink; "
+                "where these are given, too, the smaller counts.",
+            ),
             _shown("shown_uplink_bytes_per_s", "send"),
             _shown("shown_downlink_bytes_per_s", "receive"),
             Field(

@@ -26,6 +26,7 @@ from datacollect.problem.hourly_rates import NO_LIMIT, is_no_limit
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import backlogs_of_files, read_manifest
 from datacollect.problem.production import production_of_trees, production_tree
+from datacollect.problem.profile_limits import with_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +48,7 @@ def contents_of(
     tree : mapping
         What TOML or JSON say, as dicts, lists, texts and numbers.
     base_dir : path-like, optional
-        What ``bandwidth_csv`` is relative to; by default the working directory.
+        What ``bandwidth_csv`` and profiles are relative to; by default the working directory.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def contents_of(
     [1000000, 0]
     """
     values = PROBLEM.read(tree)
-    hosts = values["hosts"]
+    hosts, causes = with_profiles(values["hosts"], base_dir)
     index = {name: i for i, name in enumerate(hosts)}
     require_host(values["destination"], "destination", index)
     clock = calendar.clock_of(values)
@@ -108,6 +109,7 @@ def contents_of(
         file_tolerance=values["file_tolerance"],
         measured_s=_measured_s(values, table),
         bandwidth_intervals=intervals_of(values["links"]),
+        limit_causes=causes or None,
     )
     contents, hours = with_hours(contents, hours, hourly)
     return calendar.recurring(contents, hours, _windows(values, table))

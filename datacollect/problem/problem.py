@@ -79,6 +79,10 @@ class Problem(ProblemContents):
     bandwidth_intervals : mapping of (str, str) to mapping, or None
         By (from, to) what measurements say of links' bandwidths, as problem files have it. Plans do
         not depend on it; it vanishes with the bandwidths.
+    limit_causes : mapping of (str, str) to str, or None
+        By limit and host, which part of a machine it is, as the profile of the machine says:
+        ``{("downlink_bytes_per_s", "D"): "processor"}``. Plans do not depend on it; it vanishes
+        with the limits.
     shown_uplink_bytes_per_s, shown_downlink_bytes_per_s : ndarray, shape (n_hosts,), or None
         As in `Host`, 0 where nothing was seen, infinite where it is known that there is no limit;
         None where nothing is known of any host. Plans do not depend on them.

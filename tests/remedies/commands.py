@@ -100,6 +100,12 @@ def fed(rows, line):
 RATE_MEASURED, TIME_MEASURED = {"bandwidth_bytes_per_s": 4e6}, {"rtt_s": 0.05}
 BETWEEN = "--from S --to D"
 
+
+def by_samples(line):
+    """Run a command on a problem with samples of its links."""
+    return in_folder(f"{line} --samples t.csv", p_toml=P, t_csv=SAMPLED)
+
+
 EXAMPLES = [
     Example(
         '--loss must be a part >= 0 and < 1, got {}; 1e-5 is "0.001 %"',
@@ -139,17 +145,17 @@ EXAMPLES = [
     Example(
         "--seed is that of scenarios, and none are drawn; add --samples DIR or --scenarios N",
         in_folder("plan p.toml --seed 5", p_toml=P),
-        in_folder("plan p.toml --seed 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml --seed 5"),
     ),
     Example(
         "these options are those of `datacollect estimate`, scenarios have none: change the file",
         in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=TIMELESS),
-        in_folder("plan p.toml --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml"),
     ),
     Example(
         "give --samples DIR (samples, in Python), a folder of measurements",
         in_folder("plan p.toml --scenarios 5", p_toml=P),
-        in_folder("plan p.toml --scenarios 5 --samples t.csv", p_toml=P, t_csv=SAMPLED),
+        by_samples("plan p.toml --scenarios 5"),
     ),
     Example(
         "asks for a problem file; say by --destination where all data go",
