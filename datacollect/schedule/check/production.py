@@ -50,7 +50,7 @@ def _needed(case: Case, rows: IntArray) -> list[tuple[FloatArray, FloatArray]]:
     slot_s = case.schedule.slot_s
     if slot_s is None:
         return [(first, columns.start_s[rows]), (first + size, columns.finish_s[rows])]
-    begin, end = (slot[rows] for slot in case.slot)
+    begin, end = (slot[rows].astype(float) for slot in case.slot)
     first_slot: FloatArray = first + size / (end - begin)
     begins_s: FloatArray = begin * slot_s
     last_s: FloatArray = (end - 1) * slot_s
