@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, TransferError
+from datacollect.files.refusals import refusal_of
 from datacollect.net.hop_ends import hop_end
 from datacollect.transfer.duplex.duplex import CutError, Duplex
 from datacollect.transfer.pull.config.file import Collection
@@ -161,15 +162,21 @@ class Tunnel:
         self.route = (opener.here, *tunnel.relays, opener.far.name)
         self._names = (*self.route, f"{opener.far.name}:{opener.service}")
         self._buffer_bytes = buffer_bytes
-        self._here = hop_end(self._opened.wire, buffer_bytes)
-        try:
-            self.socket, inner = _pair()
-        except BaseException:
-            self._opened.wire.close()
-            raise
-        self._duplex = Duplex(self._opened.stream, self._opened.wire, inner)
-        self._thread = threading.Thread(target=self._run, name="tunnel", daemon=True)
-        self._thread.start()
+        with ExitStack() as held:
+            held.callback(self._opened.wire.close)
+            try:
+                self._here = hop_end(self._opened.wire, buffer_bytes)
+                self.socket, inner = _pair()
+                held.callback(inner.close)
+                held.callback(self.socket.close)
+                self._duplex = Duplex(self._opened.stream, self._opened.wire, inner)
+                self._thread = threading.Thread(target=self._run, name="tunnel", daemon=True)
+                self._thread.start()
+            except (OSError, RuntimeError, MemoryError) as error:  # no more threads to be had
+                raise TransferError(
+                    f"the tunnel ends at once: this host fails: {refusal_of(error)}"
+                ) from None
+            held.pop_all()
 
     @property
     def hops(self) -> Hops:
