@@ -236,10 +236,8 @@ class TunnelOpener:
 def _known(name: str, agents: Mapping[str, AgentEntry], what: str) -> str:
     if name not in agents:
         known = ", ".join(sorted(agents))
-        hint = nearest_hint(name, agents)
-        raise ProblemError(
-            f"{what} of the collection's agents ({known}), got {shown(name)}{hint or '; name one of these'}"
-        )
+        hint = nearest_hint(name, agents) or "; name one of these"
+        raise ProblemError(f"{what} of the collection's agents ({known}), got {shown(name)}{hint}")
     return name
 
 
