@@ -179,6 +179,7 @@ SAID = {
     "_s": ("2 s", 2.0),
     "_bytes_per_s": ("8 kbit/s", 1000.0),
     "_per_gb": ("20 per TB", 0.02),
+    "buffer_bytes": ("8 kB", 8000),
     "chunk_s": ("1 ms", 0.001),
     "time_limit_s": ("5 min", 300.0),
     "now_s": ("1 h 30 min", 5400.0),
