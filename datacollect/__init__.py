@@ -49,6 +49,7 @@ _HOMES = {
         "TimeLimitError",
         "TransferError",
     ),
+    "machine.profile": ("HostProfile", "host_profile"),
     "measurement.estimates": ("estimate",),
     "measurement.iperf3": ("samples_from_iperf3",),
     "measurement.perturbed": ("perturb", "perturb_random"),

@@ -21,6 +21,7 @@ from datacollect.explanation.advisory import Advisory as Advisory
 from datacollect.explanation.explain import explain as explain
 from datacollect.explanation.findings import Explanation as Explanation
 from datacollect.flow.optimum import lower_bound as lower_bound
+from datacollect.machine.profile import HostProfile as HostProfile, host_profile as host_profile
 from datacollect.measurement.estimates import estimate as estimate
 from datacollect.measurement.iperf3 import samples_from_iperf3 as samples_from_iperf3
 from datacollect.measurement.perturbed import perturb as perturb, perturb_random as perturb_random

@@ -160,8 +160,12 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
 
 def sign_claims(key: PrivateKey, claims: Mapping[str, Any], assertion: str) -> str:
     """Return the token of claims, signed for a use."""
-    payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
-    return sign_token(key, payload.encode(), assertion)
+    return sign_token(key, claims_payload(claims), assertion)
+
+
+def claims_payload(claims: Mapping[str, Any]) -> bytes:
+    """Return the bytes of claims that are signed: JSON in their order, without spaces."""
+    return json.dumps(claims, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def signed_claims(

@@ -48,7 +48,7 @@ def ticket(kind="relay", **fields) -> Ticket:
     fields = {"issued_s": START_S, "expires_s": START_S + 60, "most_sockets": 9, **fields}
     if kind == "relay":
         fields = {"egress": "S", "agents": ("R",), **fields}
-    return Ticket(KEY.public, "R", kind, "c1", **fields)
+    return Ticket(KEY.public, "R", kind, fields.pop("collection", "c1"), **fields)
 
 
 def head(token: str, target: str = "S") -> bytes:

@@ -7,7 +7,7 @@ import resource
 import signal
 import socket
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from datacollect.net.fan_out import Outcome
+    from datacollect.net.metrics import Family, MetricsServer
     from datacollect.transfer.agent.shell.handling import Handler
 
 BACKLOG = 1024
@@ -60,6 +61,8 @@ class Agent:
     url : str
     fingerprint : str
         Of its certificate.
+    metrics : MetricsServer or None
+        Who tells its metrics, where its file has a place for them.
 
     Raises
     ------
@@ -108,6 +111,31 @@ class Agent:
             core, config, listener, tls, self._folder, self._nonces, log, handlers, tunnel_tls
         )
         self._n_rereadings = 0
+        self.metrics = None if config.metrics is None else self._metrics_at(config.metrics)
+
+    def _metrics_at(self, address: tuple[str, int]) -> MetricsServer:
+        """Listen for who asks for metrics; he is answered once the agent runs."""
+        # With it comes a server; most agents need none.
+        from datacollect.net.metrics import MetricsServer
+        from datacollect.transfer.agent.metrics import agent_families
+
+        started_s = time.time()
+
+        def families() -> list[Family]:
+            return self._shell.look(lambda core: agent_families(core, _version(), started_s))
+
+        try:
+            return MetricsServer(address, families, "metrics.listen")
+        except BaseException:
+            self._shell.stop_listening()
+            self._close()
+            raise
+
+    def _close(self) -> None:
+        with suppress(OSError):  # nothing is lost with what is only closed
+            self._nonces.close()
+            if self._folder is not None:
+                self._folder.close()
 
     @property
     def url(self) -> str:
@@ -120,14 +148,12 @@ class Agent:
         if self._config.has_spool:
             self._shell.note("note", {"why": NO_SPOOL})
         try:
-            self._shell.run()
+            with self.metrics or nullcontext():
+                self._shell.run()
         except (OSError, ImportError, MemoryError) as error:
             raise _failed(self._config, "has ended", error) from error
         finally:
-            with suppress(OSError):  # nothing is lost with what is only closed
-                self._nonces.close()
-                if self._folder is not None:
-                    self._folder.close()
+            self._close()
 
     def stop(self) -> None:
         """End after what is under way; called again, at once. From any thread."""

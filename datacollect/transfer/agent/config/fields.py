@@ -126,6 +126,18 @@ LIMITS = Table(
     ),
 )
 
+METRICS = Table(
+    "the table metrics",
+    "Where Prometheus asks for metrics, without TLS: needs the extra `metrics`.",
+    (
+        Field(
+            "listen",
+            Address(port_0=True),
+            "Address and port; whoever reaches them may ask. Left out: 127.0.0.1:7444.",
+        ),
+    ),
+)
+
 AGENT = Document(
     "the agent's file",
     "The agent of one host: what it serves, to whom, and where it relays to.",
@@ -169,6 +181,7 @@ AGENT = Document(
             "Congestion control of its connections, as bbr or cubic; left out: the kernel's.",
         ),
         Field("limits", Part(LIMITS), "Limits; left out: the defaults."),
+        Field("metrics", Part(METRICS), "Metrics for Prometheus; left out: none."),
         Field(
             "timezone",
             Text(),

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from datacollect.transfer.rates.spells import Rate
 
 
+# Where metrics are told unless the file names another place.
+METRICS_LISTEN = ("127.0.0.1", 7444)
+
+
 @dataclass(frozen=True)
 class AgentLimits:
     """Limits of an agent.
@@ -100,6 +104,8 @@ class AgentConfig:
     timezone : str or None
         The zone whose clocks show the hours of ``limits.rate``.
     tunnel : TunnelConfig or None
+    metrics : tuple of str and int or None
+        Where metrics are told.
     """
 
     file: Path
@@ -119,6 +125,7 @@ class AgentConfig:
     tables: dict[str, TableConfig] = field(default_factory=dict)
     timezone: str | None = None
     tunnel: TunnelConfig | None = None
+    metrics: tuple[str, int] | None = None
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
@@ -185,6 +192,7 @@ def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
         tables=tables,
         timezone=values["timezone"],
         tunnel=tunnel,
+        metrics=values["metrics"] and (values["metrics"]["listen"] or METRICS_LISTEN),
     )
 
 

@@ -22,6 +22,7 @@ from datacollect.transfer.agent.core.admission import Admission, AdmissionCounts
 from datacollect.transfer.agent.core.greetings import Awaited
 from datacollect.transfer.agent.core.sessions import AgentSession, Phase, in_order_to_go
 from datacollect.transfer.agent.core.source_requests import CLOCK_SET_BACK_S, SourceRequests
+from datacollect.transfer.agent.core.totals import AgentTotals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
     from datacollect.transfer.agent.core.events import ClockReading, Event
+    from datacollect.transfer.agent.core.totals import SessionTotals
 
 TLS_FIRST_BYTE = 0x16
 
@@ -83,6 +85,7 @@ class AgentCore:
         self.users = frozenset() if config.tunnel is None else config.tunnel.users
         self.sessions: dict[int, AgentSession] = {}
         self.used_until_s = dict(used_nonces or {})
+        self.totals = AgentTotals()
         self.stopping_since_s: float | None = None
         # When the last sessions are told to end, once it is to end itself.
         self._drained_s = 0.0
@@ -148,6 +151,7 @@ class AgentCore:
     def _accepted(self, event: events.Accepted) -> list[Action]:
         """Count a connection before it has said anything: silence must not take others' room."""
         now_s = event.now.monotonic_s
+        self.totals.connections += 1
         origin = origin_of(event.address)
         arrivals = self._arrivals.setdefault(
             origin, Bucket(self.limits.new_per_s, max(self.limits.new_per_s * BURST_S, 1.0))
@@ -304,6 +308,7 @@ class AgentCore:
     def _nonce_kept(self, session: AgentSession, event: events.NonceKept) -> list[Action]:
         if event.failure is not None:
             why = "this agent cannot keep used tickets"
+            self.totals.failed += 1
             return [
                 actions.WriteLog("failed", {**session.facts(), "why": event.failure}),
                 *self._refuse(session, 503, why, event.now),
@@ -320,6 +325,7 @@ class AgentCore:
         session.enter(Phase.RELAYING, event.now.monotonic_s)
         most_bytes = self._most_bytes(session)
         awaited = Awaited.GREETING if self._asks_greeting(session) else Awaited.ALL
+        self._totals_of(session).sessions += 1
         return [
             actions.Establish(session.number, most_bytes, awaited),
             actions.WriteLog("relaying", session.facts()),
@@ -337,6 +343,9 @@ class AgentCore:
             return []
         session.up_bytes += event.up_bytes
         session.down_bytes += event.down_bytes
+        totals = self._totals_of(session)
+        totals.up_bytes += event.up_bytes
+        totals.down_bytes += event.down_bytes
         session.active_s = event.now.monotonic_s
         return self._close(session, "its ticket's bytes are spent") if event.spent else []
 
@@ -427,6 +436,7 @@ class AgentCore:
         if isinstance(event, events.Sent):
             session.busy = False
             session.down_bytes += 0 if event.only_hashed else event.n_bytes
+            self._count_sent(session, event.n_bytes)
             self._source.sent(session, event.n_bytes)
             if self.stopping_since_s is not None:
                 return self._close(session, "the agent ends", reset=False)
@@ -434,9 +444,13 @@ class AgentCore:
         session.busy = True
         # Of a body that was not read nothing tells where the next request begins.
         unread = isinstance(event, events.RequestRead) and event.body_bytes > 0
+        is_known = session.ticket is not None
         try:
             if isinstance(event, events.RequestRead):
-                return self._source.asked(session, event, self.sessions, self.collectors)
+                done = self._source.asked(session, event, self.sessions, self.collectors)
+                if not is_known and session.ticket is not None:
+                    self._totals_of(session).sessions += 1
+                return done
             return self._source.body_read(session, event, self.sessions)
         except RefusedError as error:
             last = unread or error.status in (401, 403, 429)
@@ -445,6 +459,24 @@ class AgentCore:
                 session.number, error.status, f"{error}\n".encode(), "text/plain", last
             )
             return [*self._noted("refused", facts, event.now), answer]
+
+    # Totals ----------------------------------------------------------------------------------
+
+    def _totals_of(self, session: AgentSession) -> SessionTotals:
+        """Return where what a session moves is counted."""
+        assert session.ticket is not None
+        host = session.next_host or self.name
+        return self.totals.by_session.of(session.ticket.kind, session.ticket.collection, host)
+
+    def _count_sent(self, session: AgentSession, n_bytes: int) -> None:
+        """Count the bytes of files in an answer, or what of them had left when it broke off."""
+        if session.ticket is None or not n_bytes:
+            return
+        totals = self._totals_of(session)
+        if session.is_hashing:
+            totals.hashed_bytes += n_bytes
+        else:
+            totals.down_bytes += n_bytes
 
     # Ends ------------------------------------------------------------------------------------
 
@@ -534,6 +566,7 @@ class AgentCore:
         self._n_giving_way -= session.gives_way
         facts = session.facts() | {"why": event.why}
         noted = self._noted("failed", facts, event.now) if event.is_failure else []
+        self._count_sent(session, event.sent_bytes)
         if session.ticket is None:
             return noted
         if session.set_aside_bytes:  # what was not sent is the ticket's again
@@ -569,6 +602,10 @@ class AgentCore:
 
     def _noted(self, what: str, facts: dict[str, Any], now: ClockReading) -> list[Action]:
         """Log what strangers can bring about, so that they cannot fill the disk with it."""
+        if what == "refused":
+            self.totals.refused[str(facts.get("status", "none"))] += 1
+        else:
+            self.totals.failed += 1
         if not self._log.take(now.monotonic_s):
             self._unlogged += 1
             return []

@@ -71,6 +71,8 @@ class AgentSession:
         Whether it was told to end because another needed its place.
     is_half_closed : bool
         Of tunnels: whether one side has said that nothing more comes.
+    is_hashing : bool
+        Whether the last answer that it was given has hashes of files, not their bytes.
     """
 
     number: int
@@ -93,6 +95,7 @@ class AgentSession:
     holds_place: bool = True
     gives_way: bool = False
     is_half_closed: bool = False
+    is_hashing: bool = False
 
     @property
     def is_tunnel(self) -> bool:

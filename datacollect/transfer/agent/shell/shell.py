@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datacollect.files.refusals import refusal_of
 from datacollect.net.hop_ends import hop_end
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.shell.files import Folder
     from datacollect.transfer.agent.shell.handling import Handler
     from datacollect.transfer.agent.shell.nonces import UsedNonces
+
+T = TypeVar("T")
 
 # Accepted in one go, before others get their turn.
 ACCEPTED_AT_ONCE = 64
@@ -126,6 +128,11 @@ class Shell:
         with self._lock:
             return self._core.serves_collectors
 
+    def look(self, at: Callable[[AgentCore], T]) -> T:
+        """Return what somebody sees who looks at the core, which stands still meanwhile."""
+        with self._lock:
+            return at(self._core)
+
     def forget(self, number: int) -> None:
         """A session has released all that it held."""
         self._sessions.pop(number, None)
@@ -203,7 +210,7 @@ class Shell:
         if isinstance(action, actions.WriteLog):
             self._write(action.what, action.facts)
         elif isinstance(action, actions.StopListening):
-            self._stop_listening()
+            self.stop_listening()
         elif isinstance(action, actions.Exit):
             self.loop.finish()
         else:
@@ -252,7 +259,8 @@ class Shell:
                 return
         self._is_paused = False
 
-    def _stop_listening(self) -> None:
+    def stop_listening(self) -> None:
+        """Accept nobody any more."""
         if self._listener is not None:
             self.loop.forget(self._listener.fileno())
             self._listener.close()
