@@ -226,6 +226,12 @@ class Tunnel:
         """Send what is under way, and wait for the other side's end as long as something moves.
 
         What still comes is thrown away.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> opened = dc.tunnel("collection.toml", "S1:rsync")  # doctest: +SKIP
+        >>> opened.close()  # doctest: +SKIP
         """
         moved, until_s = (-1, -1), 0.0
         with suppress(OSError):  # somebody has closed it, or has it by another name
@@ -247,6 +253,12 @@ class Tunnel:
         ----------
         why : str
             For `why`.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> opened = dc.tunnel("collection.toml", "S1:rsync")  # doctest: +SKIP
+        >>> opened.cut("the user has asked for it")  # doctest: +SKIP
         """
         self._duplex.cut(why)
         self._thread.join()
@@ -259,6 +271,12 @@ class Tunnel:
         ------
         TransferError
             It was cut off instead.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> opened = dc.tunnel("collection.toml", "S1:rsync")  # doctest: +SKIP
+        >>> opened.wait()  # doctest: +SKIP
         """
         self._thread.join()
         if self.why is not None:
