@@ -188,7 +188,7 @@ def chattering(connection):
 
 
 @pytest.mark.parametrize("serve", [silent, dripping, chattering])
-def test_who_is_no_agent_is_named_in_time(tmp_path, serve, soon):  # noqa: ARG001
+def test_who_is_no_agent_is_named_in_time(tmp_path, serve, soon):
     with listening(serve) as port:
         entry = {"url": f"https://127.0.0.1:{port}", "fingerprint": f"sha256:{'ab' * 32}"}
         tree = collection_of(tmp_path, agents={"S1": entry})
