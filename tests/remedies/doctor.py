@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from instances.agents import KEY, running, write_agent
-from remedies.trying import Example, call, in_folder, in_new_folder
+from remedies.trying import Example, call, in_new_folder
 
 from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.dial_back import PATH, dial_back_handler
@@ -26,9 +26,8 @@ def said(check, path):
 
 def about_tests(more):
     def look():
-        text = (
-            f'[measure]\noperators = ["{KEY.public}"]\nbytes_per_hour = 1000\nudp_port = 9\n{more}'
-        )
+        table = f'[measure]\noperators = ["{KEY.public}"]\nbytes_per_hour = 1000\nudp_port = 9'
+        text = f"{table}\n{more}"
         with in_new_folder() as folder, mock.patch.dict(os.environ, {"PATH": str(folder)}):
             return said("tests between hosts", write_agent(folder, "A", serve="data", more=text))
 
@@ -97,15 +96,6 @@ def over_a_relay(*, is_mended):
 
 
 EXAMPLES = [
-    Example(
-        "`datacollect collection new` and `datacollect agent init` write one",
-        in_folder("doctor A.toml"),
-        in_folder(
-            "keys new k",
-            f"agent init --name A --relay-to B=b.example:7443 --collector {KEY.public}",
-            "doctor A.toml --help",
-        ),
-    ),
     Example("apt install traceroute", about_tests('tools = ["trace"]'), about_tests("tools = []")),
     Example(
         "let its port through the firewalls, or mend connect_to of {}'s file",
