@@ -52,7 +52,8 @@ def lying(tmp_path):
 
 
 def collection_of(tmp_path, *agents, **more):
-    write_private_key(tmp_path / "key", new_private_key())
+    if not (tmp_path / "key").exists():
+        write_private_key(tmp_path / "key", new_private_key())
     tree = {
         "format": "datacollect-collection/1",
         "destination": "D",
