@@ -41,6 +41,14 @@ COMMANDS = {
     "measure": f"{_MEASURING}.commands.group:COMMAND",
 }
 
+# Commands of the core's group ``host`` that wings bring: `datacollect.commands.host`.
+LISTED_HOST_COMMANDS = {
+    "calibrate": "Measure what bytes cost this machine, into a profile.",
+}
+HOST_COMMANDS = {"calibrate": f"{_MEASURING}.commands.calibrate:COMMAND"}
+# Behind ``datacollect feed``: what carries feeds. None of ours yet.
+FEED_COMMANDS: dict[str, str] = {}
+
 # Tables of agents' files, and who answers for them: `datacollect.transfer.agent.config.tables`,
 # `datacollect.transfer.agent.handlers`.
 AGENT_TABLES = {

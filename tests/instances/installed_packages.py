@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.commands.brought import COMMANDS
+from datacollect.commands.brought import COMMANDS, FEED_COMMANDS
 from datacollect.exports.formats import EXPORTS
 from datacollect.files.file_kinds import FILE_KINDS
 from datacollect.measurement.readers import READERS
@@ -32,6 +32,7 @@ REGISTRIES = (
         READERS,
         KINDS,
         COMMANDS,
+        FEED_COMMANDS,
         AGENT_TABLES,
         AGENT_HANDLERS,
         FILE_KINDS,

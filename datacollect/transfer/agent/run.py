@@ -18,6 +18,7 @@ from datacollect.files.memory import is_memory_short
 from datacollect.files.refusals import refusal_of
 from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
+from datacollect.net.tcp_options import set_buffers
 from datacollect.net.tls import fingerprint_of_file, server_context
 from datacollect.transfer.agent.config.certificate import make_own_certificate
 from datacollect.transfer.agent.config.file import AgentConfig
@@ -26,6 +27,7 @@ from datacollect.transfer.agent.core.core import AgentCore
 from datacollect.transfer.agent.shell.files import Folder
 from datacollect.transfer.agent.shell.nonces import UsedNonces
 from datacollect.transfer.agent.shell.shell import Shell
+from datacollect.transfer.protocol.tunnel import TUNNEL_PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,7 +104,12 @@ class Agent:
         self._folder = None if config.serve is None else Folder(config.serve)
         used = self._nonces.still_counting(now_s)
         core = AgentCore(config, _version(), used)
-        self._shell = Shell(core, config, listener, tls, self._folder, self._nonces, log, handlers)
+        tunnel_tls = None
+        if config.tunnel is not None:
+            tunnel_tls = server_context(config.certificate, config.key, protocol=TUNNEL_PROTOCOL)
+        self._shell = Shell(
+            core, config, listener, tls, self._folder, self._nonces, log, handlers, tunnel_tls
+        )
         self._n_rereadings = 0
         self.metrics = None if config.metrics is None else self._metrics_at(config.metrics)
 
@@ -179,9 +186,12 @@ class Agent:
             config = outcome.result()
         except (DatacollectError, MemoryError) as error:
             # Whom it has trusted so far it goes on trusting; a typing mistake must not end work.
-            self._shell.note("failed", {"why": f"collectors and operators are not reread: {error}"})
+            self._shell.note(
+                "failed", {"why": f"collectors, operators and users are not reread: {error}"}
+            )
             return
-        self._shell.tell(events.CollectorsRead(self._shell.now(), config.collectors))
+        users = frozenset() if config.tunnel is None else config.tunnel.users
+        self._shell.tell(events.CollectorsRead(self._shell.now(), config.collectors, users))
 
 
 def run_agent(agent: Agent, ready: Callable[[], None]) -> None:
@@ -231,6 +241,9 @@ def _listener(config: AgentConfig) -> socket.socket:
         listener.setblocking(False)
         if config.congestion is not None:
             _require_congestion(listener, config.congestion)
+        if config.limits.buffer_bytes is not None:
+            # What is accepted has them from its first packet on, which says how they are counted.
+            set_buffers(listener, config.limits.buffer_bytes)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:
