@@ -87,6 +87,7 @@ COMMANDS = {
     "collection new": ("collection", "new", "-o", "other.toml", "--key", "own.key"),
     "collection add": ("collection", "add", "S2", "https://s2.example:1", f"sha256:{'0' * 64}"),
     "manifest": ("manifest", "pulled", "-o", "made.csv"),
+    "doctor": ("doctor", "collection.toml", "--into", "again"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
     "tunnel": ("tunnel", "collection.toml", "S:echo", "--listen", "0"),
