@@ -202,8 +202,8 @@ TRIED: dict[tuple[str, str], tuple[str, ...]] = {
     (
         A_PERSON,
         (
-            "commits more drafts in all than its ticket is good for, at several services, and pushes "
-            "what suits when the answers are known"
+            "commits more drafts in all than its ticket is good for, at several services, and "
+            "pushes what suits when the answers are known"
         ),
     ): (
         f"{QUOTAS}::test_beyond_the_quota_nothing_counts_whatever_is_pushed_after_the_deadline",
