@@ -2,8 +2,9 @@
 
 A source ticket lets its holder list and read files of one agent, as often as it likes until it
 expires. A relay ticket opens one connection through one agent to one next host, once, within a
-minute. Both are PASETO v4.public tokens; what they are for is their implicit assertion, so that
-neither counts as the other. Nothing here reads a clock: times are given, in seconds since 1970.
+minute. A tunnel ticket opens one connection to one service that an agent's file names, once, within
+a minute. All are PASETO v4.public tokens; what they are for is their implicit assertion, so that
+none counts as another. Nothing here reads a clock: times are given, in seconds since 1970.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
     from datacollect.files.kinds import Kind
     from datacollect.net.keys import PrivateKey
 
-SOURCE, RELAY = "source", "relay"
-ASSERTIONS = {SOURCE: "datacollect-source-ticket/1", RELAY: "datacollect-relay-ticket/1"}
+SOURCE, RELAY, TUNNEL = "source", "relay", "tunnel"
+ASSERTIONS = {kind: f"datacollect-{kind}-ticket/1" for kind in (SOURCE, RELAY, TUNNEL)}
 
 # How long a ticket may hold, in seconds, and how far ahead of the agent's clock it may be issued:
 # the collector knows that clock to within a round trip.
-LONGEST_S = {SOURCE: 24 * 3600.0, RELAY: 60.0}
+LONGEST_S = {SOURCE: 24 * 3600.0, RELAY: 60.0, TUNNEL: 60.0}
 AHEAD_S = 5.0
+
+_COLLECTORS = ("collectors", "`collectors`")
 
 NONCE_BYTES = 16
 MOST_AGENTS = 8
@@ -57,7 +60,7 @@ class Ticket:
     audience : str
         The agent that it is for.
     kind : str
-        ``"source"`` or ``"relay"``.
+        ``"source"``, ``"relay"`` or ``"tunnel"``.
     collection : str
         Which collection, as the collector calls it.
     issued_s, expires_s : float
@@ -69,7 +72,8 @@ class Ticket:
     via : tuple of str
         The relays between collector and source.
     egress : str or None
-        Of relay tickets: the next host, as the agent's ``connect_to`` names it.
+        Of relay tickets: the next host, as the agent's ``connect_to`` names it. Of tunnel tickets:
+        the service, as its ``to`` names it.
     most_bytes : int or None
         Bytes that may be moved with it; None: any number.
     most_sockets : int
@@ -78,6 +82,9 @@ class Ticket:
         16 random bytes in Base64, which distinguish it from all others.
     agents : tuple of str
         Of relay tickets: the chain of agents from the first to this one.
+    stays : bool
+        Of relay tickets: whether the connection stays open however long nothing passes, as that of
+        a tunnel. Older agents do not know it, and refuse it.
     """
 
     issuer: str
@@ -95,6 +102,7 @@ class Ticket:
     most_sockets: int = 1
     nonce: str = field(default_factory=new_nonce)
     agents: tuple[str, ...] = ()
+    stays: bool = False
 
 
 def sign_ticket(ticket: Ticket, key: PrivateKey) -> str:
@@ -111,8 +119,10 @@ def sign_ticket(ticket: Ticket, key: PrivateKey) -> str:
     return sign_claims(key, _claims(ticket), ASSERTIONS[ticket.kind])
 
 
-def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
-    """Return the ticket of a token that one of the collectors has signed for this kind of use.
+def read_ticket(token: str, kind: str, issuers: Collection[str]) -> Ticket:
+    """Return the ticket of a token that one of the issuers has signed for this kind of use.
+
+    Those of tunnel tickets are an agent's users, of others its collectors.
 
     Raises
     ------
@@ -120,7 +130,8 @@ def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
         Nobody known has signed it, or it was signed for something else, or says what no ticket
         can say.
     """
-    claims = signed_claims(token, ASSERTIONS[kind], collectors, "collectors", "`collectors`")
+    whose, place = ("users", "`users` of [tunnel]") if kind == TUNNEL else _COLLECTORS
+    claims = signed_claims(token, ASSERTIONS[kind], issuers, whose, place)
     ticket = _ticket(claims)
     if ticket.kind != kind:
         raise TicketError(f"it is not a {kind} ticket")
@@ -149,8 +160,12 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
 
 def sign_claims(key: PrivateKey, claims: Mapping[str, Any], assertion: str) -> str:
     """Return the token of claims, signed for a use."""
-    payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
-    return sign_token(key, payload.encode(), assertion)
+    return sign_token(key, claims_payload(claims), assertion)
+
+
+def claims_payload(claims: Mapping[str, Any]) -> bytes:
+    """Return the bytes of claims that are signed: JSON in their order, without spaces."""
+    return json.dumps(claims, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def signed_claims(
@@ -238,6 +253,7 @@ def _claims(ticket: Ticket) -> dict[str, Any]:
         "iat": ticket.issued_s,
         "exp": ticket.expires_s,
         "agents": list(ticket.agents),
+        **({"stays": True} if ticket.stays else {}),
     }
 
 
@@ -281,6 +297,8 @@ def read_values(payload: bytes, kinds: Mapping[str, Kind], what: str) -> dict[st
 
 
 def _ticket(tree: dict[str, Any]) -> Ticket:
+    stays = tree.pop("stays", None)
+    _require(stays is None or (stays is True and tree.get("kind") == RELAY), "stays")
     take_fields(tree, _claims(_EMPTY).keys() - {"v"}, "a ticket's")
     for name in ("iss", "aud", "kind", "collection"):
         _require(isinstance(tree[name], str) and tree[name], name)
@@ -308,6 +326,7 @@ def _ticket(tree: dict[str, Any]) -> Ticket:
         most_sockets=tree["most_sockets"],
         nonce=tree["nonce"],
         agents=_names(tree, "agents"),
+        stays=stays is True,
     )
 
 

@@ -56,6 +56,7 @@ __all__ = [
     "MOST_TOLD_NAMES",
     "PATH_BYTES",
     "REASONS",
+    "STAYS",
     "TAIL_BYTES",
     "AgentFacts",
     "FileEntry",
@@ -90,8 +91,8 @@ __all__ = [
 FACTS_FORMAT = "datacollect-agent-facts/1"
 
 # What an agent can do besides what all of them can: see `AgentFacts`.
-DETAIL, REASONS, HASHES = "detail", "reasons", "hashes"
-FEATURES = (DETAIL, REASONS, HASHES)
+DETAIL, REASONS, HASHES, STAYS = "detail", "reasons", "hashes", "stays"
+FEATURES = (DETAIL, REASONS, HASHES, STAYS)
 
 # Of one request to read.
 MOST_SEGMENTS = 4096

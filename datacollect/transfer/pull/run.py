@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, naming
+from datacollect.files.kinds import join
 from datacollect.files.memory import require_addresses
+from datacollect.machine.identity import machine_name
+from datacollect.machine.own_time import OwnTime, is_of_another
 from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
 from datacollect.methods.places import require_fit
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.net.host_marks import IN_PULL, marked
 from datacollect.net.keys import read_private_key
+from datacollect.problem.profile_limits import profile_at
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.kind import Surroundings
 from datacollect.transfer.pull.collecting import Collecting
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from datacollect.files.choices import RunMethod
+    from datacollect.machine.profile import HostProfile
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
@@ -177,9 +182,12 @@ def pull(
                 gate,
                 compared={} if with_source else None,
             )
+            own = OwnTime(profile_of_destination(collection, tell))
             with marked(IN_PULL):
                 collecting = Collecting(hosts, how, limits.held)
                 answer = collecting.run(plan_only=plan_only, verify=verify)
+                came = sum(use.n_bytes for use in answer.routes)
+                answer = replace(answer, processor=own.use(came))
                 if plan_only or not answer.routes:
                     return answer
                 return _held_to_its_word(answer, store.folder, written, collection, tell)
@@ -187,6 +195,24 @@ def pull(
             written.close()
     finally:
         gate.leave_last(store.close)
+
+
+def profile_of_destination(
+    collection: Collection, tell: Callable[[str], None]
+) -> HostProfile | None:
+    """Return the profile of this host, if the collection names one; say where it is another's."""
+    name = collection.destination
+    said = collection.network["hosts"].get(name, {}).get("profile")
+    if said is None:
+        return None
+    place = join(join("hosts", name), "profile")
+    profile = profile_at(said, collection.folder, place)
+    if is_of_another(profile):
+        tell(
+            f"note: {place} {said} was measured on {profile.name}, and this is {machine_name()}: "
+            "calibrate here, or the plan counts on another machine"
+        )
+    return profile
 
 
 def _held_to_its_word(

@@ -220,8 +220,7 @@ def test_no_seed_leaves_the_browser_but_in_the_keep(context, world, both_bistros
 
     context.on("request", note)
     context.on("console", lambda message: printed.append(message.text))
-    text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
-    page = opened(context, world, f"/#ticket={text}")
+    page = opened(context, world, f"/{Ticket.from_file(person / 'my.ticket').link}")
     hand_in(page, person)
     wait_for_line(page, HELD)
     keep = saved(page, r"\.keep$", person)
@@ -305,8 +304,7 @@ def test_what_is_removed_while_services_are_asked_does_not_come_back(context, wo
 
 
 def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, world, person):
-    text = base64.urlsafe_b64encode((person / "my.ticket").read_bytes()).rstrip(b"=").decode()
-    page = opened(context, world, f"/#ticket={text}")
+    page = opened(context, world, f"/{Ticket.from_file(person / 'my.ticket').link}")
     wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
     assert "ticket" not in page.url
     assert not any("ticket" in url for url in context.asked[1:])
