@@ -186,8 +186,9 @@ def _seen(
 def _median_of(row: Mapping[Any, Any]) -> float | None:
     """Return what the rows of a flood say that all got together."""
     said = settings_of(row["settings"]).get("together_bytes_per_s")
-    is_number = isinstance(said, (int, float)) and not isinstance(said, bool)
-    return float(said) if is_number and 0 < said < math.inf else None
+    if isinstance(said, bool) or not isinstance(said, (int, float)):
+        return None
+    return float(said) if 0 < said < math.inf else None
 
 
 def _alone(
