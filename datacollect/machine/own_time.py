@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datacollect.machine.profile import HostProfile
 
 # Of less, listing and planning take most.
-LEAST_BYTES = 2**28
+LEAST_BYTES = 2**30
 
 
 @dataclass(frozen=True)

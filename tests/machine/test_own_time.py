@@ -28,17 +28,17 @@ def read(folder, written):
 
 
 def test_it_is_told_beside_what_the_profile_says(monkeypatch):
-    """TLS 2.5 and disk 1.0 of the process's own; half a GiB in 1.5 s is 3 s per GiB."""
-    clock = iter([10.0, 11.5])
+    """TLS 2.5 and disk 1.0 of the process's own; 2 GiB in 6 s are 3 s per GiB."""
+    clock = iter([10.0, 16.0])
     monkeypatch.setattr(own_time.time, "process_time", lambda: next(clock))
-    use = OwnTime(profile()).use(GIB // 2)
+    use = OwnTime(profile()).use(2 * GIB)
     assert use.own_s_per_gib == pytest.approx(3.0)
     assert use.profile_s_per_gib == pytest.approx(3.5)
     assert use.text == "3 s of this program's own per GiB; the profile says 3.5"
 
 
 def test_nothing_is_told_of_little_or_without_a_profile_or_its_numbers():
-    assert OwnTime(profile()).use(1000) is None
+    assert OwnTime(profile()).use(GIB - 1) is None
     assert OwnTime(None).use(GIB) is None
     assert own_s_per_gib(profile(costs=COSTS[:2])) is None
 
@@ -46,7 +46,7 @@ def test_nothing_is_told_of_little_or_without_a_profile_or_its_numbers():
 def test_a_profile_of_another_machine_is_told_once(tmp_path):
     found, (line,) = read(tmp_path, profile(machine="f00"))
     assert found.machine == "f00"
-    assert "hosts.D.profile D.toml was measured on D, and this is" in line
+    assert "hosts.D.profile: D.toml was measured on another machine, D" in line
 
 
 def test_a_profile_of_this_machine_is_not(tmp_path):

@@ -33,7 +33,7 @@ _Row = TypeVar("_Row", "Cost", "Rate")
 
 # Parts of the time that there is; what is left, the starts of programs take.
 MEMORY_PART, UDP_PART, CONNECTIONS_PART, DISK_PART = 0.08, 0.03, 0.4, 0.15
-LEAST_S = 5.0
+LEAST_S = 10.0
 # What no idle machine is needed for tells how busy it was, too.
 NAMES = {TCP: "TCP", TLS: "TLS", DISK: "the disk"}
 

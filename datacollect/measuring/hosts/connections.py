@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.machine.parts import BOTH, LOOPBACK, RECEIVES, SENDS, TCP, TLS, VETH, Cost, Rate
-from datacollect.measuring.hosts.processor_times import ProcessorTimes
+from datacollect.measuring.hosts.processor_times import TICK_S, ProcessorTimes
 from datacollect.measuring.hosts.repeats import interval_of, line_through, per_gib
 from datacollect.orphans import running_program
 
@@ -42,8 +42,7 @@ FILE = "bytes"
 NAME = "sender"
 READY_S = 20.0
 TICKET_S = 600.0
-# No request but those for pieces is so short.
-LOOK_S = 0.2
+LOOK_S = 0.01
 
 
 def measured_between(
@@ -173,9 +172,18 @@ def _received(
     threads = [threading.Thread(target=receive, daemon=True) for _ in range(at_once)]
     for thread in threads:
         thread.start()
-    time.sleep(WARM_UP_PART * seconds + LOOK_S * 0.1)
+
+    def wait_until(has_come: Callable[[], bool]) -> None:
+        """Wait for what comes soon, but on a machine that is very busy."""
+        last_s = time.monotonic() + READY_S
+        while not has_come() and not failures and time.monotonic() < last_s:
+            time.sleep(LOOK_S)
+
+    wait_until(lambda: sum(each.received_bytes > 0 for each in connections) == at_once)
+    time.sleep(WARM_UP_PART * seconds)
     before = so_far()
     time.sleep((1 - WARM_UP_PART) * seconds)
+    wait_until(lambda: so_far()[0] > before[0])
     after = so_far()
     over.set()
     for thread in threads:
@@ -186,7 +194,8 @@ def _received(
     if n_bytes <= 0:
         raise TransferError("nothing came in the time that there was; give more --seconds")
     sender, receiver = ends.cores
-    busy_s = {number: after[2][number] - before[2][number] for number in after[2]}
+    # What is below a tick of the kernel's clock is not told: no work is for nothing.
+    busy_s = {number: max(after[2][number] - before[2][number], TICK_S) for number in after[2]}
     return {
         "n_bytes": n_bytes,
         "took_s": after[1] - before[1],

@@ -17,7 +17,11 @@ from datacollect.errors import ProblemError
 from datacollect.files.documents import document_name
 from datacollect.files.units import format_bytes
 from datacollect.machine.parts import DISK, RECEIVES, Cost, Rate
-from datacollect.measuring.hosts.processor_times import ProcessorTimes, allowed_processors
+from datacollect.measuring.hosts.processor_times import (
+    TICK_S,
+    ProcessorTimes,
+    allowed_processors,
+)
 from datacollect.measuring.hosts.repeats import interval_of, per_gib
 
 if TYPE_CHECKING:
@@ -187,7 +191,8 @@ def _written(folder: Path, n_pieces: int, piece: memoryview, times: ProcessorTim
             store.look()
         finally:
             store.close()
-    return Written(n_bytes, *(end - begin for begin, end in zip(begun, ended, strict=True)))
+    took_s, busy_s, own_s = (end - begin for begin, end in zip(begun, ended, strict=True))
+    return Written(n_bytes, took_s, max(busy_s, TICK_S), own_s)
 
 
 def fio_words(folder: str | PathLike[str]) -> str | None:

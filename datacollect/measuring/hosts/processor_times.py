@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STAT = Path("/proc/stat")
 # For how long it is looked what others do, at a time.
 LOOK_S = 0.25
+# What /proc/stat counts in.
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 # Columns of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. What a guest takes
 # is in user and nice; what the host of this virtual machine took away is no use to us either.
@@ -72,8 +74,7 @@ class ProcessorTimes:
         found = {number: ticks[number] for number in numbers if number in ticks}
         if not found:
             raise _untold(self.stat, None)
-        tick_s = 1 / os.sysconf("SC_CLK_TCK")
-        return {number: n_ticks * tick_s for number, n_ticks in found.items()}
+        return {number: n_ticks * TICK_S for number, n_ticks in found.items()}
 
     def others(self, look_s: float = LOOK_S) -> float:
         """Look for a while, doing nothing; return the part of all processors that was busy."""

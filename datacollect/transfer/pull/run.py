@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from datacollect.errors import ProblemError, naming
 from datacollect.files.kinds import join
 from datacollect.files.memory import require_addresses
-from datacollect.machine.identity import machine_name
 from datacollect.machine.own_time import OwnTime, is_of_another
 from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
@@ -209,8 +208,8 @@ def profile_of_destination(
     profile = profile_at(said, collection.folder, place)
     if is_of_another(profile):
         tell(
-            f"note: {place} {said} was measured on {profile.name}, and this is {machine_name()}: "
-            "calibrate here, or the plan counts on another machine"
+            f"note: {place}: {said} was measured on another machine, {profile.name}; the plan "
+            "counts on what that one can do: calibrate here"
         )
     return profile
 

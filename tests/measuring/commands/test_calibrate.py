@@ -83,7 +83,7 @@ def test_killed_at_each_write_an_old_profile_stays_whole(given, monkeypatch, ste
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("-o", "p.toml", "--seconds", "1"), "--seconds must be from 5 to 3600, got 1"),
+        (("-o", "p.toml", "--seconds", "1"), "--seconds must be from 10 to 3600, got 1"),
         (("-o", "."), "is a folder; name a file"),
         (("-o", "none/p.toml"), "make the folder first"),
         (("-o", "p.toml", "--disk", "none"), "--disk none: no such folder"),

@@ -23,7 +23,7 @@ def test_both_ends_on_one_machine_share_its_processors():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason=NO_PROC)
 def test_a_pull_takes_what_was_predicted_where_the_machine_is_idle(tmp_path, capsys):
-    found, row = host_costs.calibrated(tmp_path, 8.0)
+    found, row = host_costs.calibrated(tmp_path, 10.0)
     pulled = host_costs.pulled(tmp_path, found)
     busy = max(pulled.load, row.load)
     with capsys.disabled():
