@@ -46,6 +46,8 @@ class FewServer(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    # Who is not accepted at once tries again after a second: a crowd would keep others out.
+    request_queue_size = 1024
 
     def __init__(
         self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], where: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import resource
 import socket
 from contextlib import ExitStack
 
@@ -31,12 +32,24 @@ def get(server, host="127.0.0.1"):
         return answer.status, answer.read()
 
 
-def test_who_opens_many_and_is_silent_shuts_nobody_out(server):
+@pytest.fixture
+def many_files():
+    """As many open files as this process may have."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize(
+    "n", [2 * MOST_CONNECTIONS, pytest.param(1000, marks=pytest.mark.slow, id="a thousand")]
+)
+@pytest.mark.usefixtures("many_files")
+def test_who_opens_many_and_is_silent_shuts_nobody_out(server, n):
     """The oldest ends for each that comes beyond the limit; so few are ever open."""
     with ExitStack() as held:
         silent = [
-            held.enter_context(socket.create_connection(server.server_address))
-            for _ in range(3 * MOST_CONNECTIONS)
+            held.enter_context(socket.create_connection(server.server_address)) for _ in range(n)
         ]
         assert get(server) == (200, b"hello")
         silent[0].settimeout(20)
