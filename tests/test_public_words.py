@@ -62,6 +62,13 @@ def _verdicts() -> dc.Verdicts:
     return dc.Verdicts(pd.DataFrame([row] * 100), tables={"more": pd.DataFrame()})
 
 
+def _tunnel():
+    """One that leads nowhere: no socket is opened for it."""
+    tunnel = object.__new__(dc.Tunnel)
+    tunnel._names = ("D", "K1", "S1", "S1:ssh")
+    return tunnel
+
+
 MADE = {
     "Advisory": lambda: dc.advise(PROBLEM),
     "Bottleneck": lambda: PLAN.bottleneck,
@@ -90,6 +97,7 @@ MADE = {
     "Schedule": lambda: PLAN,
     "SharedBottleneck": lambda: dc.SharedBottleneck("w", 5.0, [(n, "D") for n in NAMES[:-1]]),
     "Transfers": lambda: PLAN.columns,
+    "Tunnel": _tunnel,
     "Verdicts": _verdicts,
 }
 # The line of each whose class writes one.
@@ -108,6 +116,7 @@ LINES = {
     "Schedule": "<Schedule: direct, makespan 2 s, 40 transfers on 40 routes, heuristic>",
     "SharedBottleneck": "<SharedBottleneck 'w': 5 bytes/s, 40 links>",
     "Transfers": "<Transfers: 40 transfers, 400 bytes>",
+    "Tunnel": "<Tunnel: D → K1 → S1 → S1:ssh>",
     "Verdicts": "<Verdicts: 100 claims, 1 table besides>",
 }
 # What ends a cell of a notebook, and shows itself there.

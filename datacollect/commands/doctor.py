@@ -60,7 +60,7 @@ def _patient(file: str, into: str) -> Patient:
 
     if file == "-":
         raise ProblemError("-: the doctor reads files alone, whose folders matter; name a file")
-    tree = read_tree(file, "`datacollect collection new` and `datacollect agent init` write one")
+    tree = read_tree(file)
     found = tree.get("format") if isinstance(tree, dict) else None
     if found == AGENT_FORMAT:
         agent = AgentConfig.from_file(file)

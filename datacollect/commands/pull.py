@@ -112,7 +112,7 @@ def pull(
             method,
             watch=_watcher(show if is_watched() else None, story),
             tell=note,
-            log=_logging((None, _say_what, _say_all)[loudness().verbose], story),
+            log=_logging(_SAYING[loudness().verbose], story),
             plan_only=plan_only,
             include=include or None,
             exclude=exclude or (),
@@ -217,6 +217,10 @@ def _say_what(line: Mapping[str, Any]) -> None:
 def _say_all(line: Mapping[str, Any]) -> None:
     """Write a line of the log: -vv."""
     note(json.dumps(line))
+
+
+# By how often -v is given.
+_SAYING: tuple[Callable[[Mapping[str, Any]], None] | None, ...] = (None, _say_what, _say_all)
 
 
 def _show(answer: Pulled, into: str, plan_only: bool) -> None:

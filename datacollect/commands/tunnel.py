@@ -74,7 +74,7 @@ def _carry(opener: TunnelOpener) -> None:
     from datacollect.transfer.tunnel.standard_streams import carry
     from datacollect.transfer.tunnel.tunnel import Tunnel
 
-    opened = Tunnel(opener.open(), opener)
+    opened = Tunnel(opener.open())
     try:
         carry(opened)
     except BaseException:

@@ -21,7 +21,6 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -244,9 +243,6 @@ class Makers:
         return float(rates[self.problem.host_index[source]])
 
 
-_known: WeakKeyDictionary[Problem, Makers] = WeakKeyDictionary()
-
-
 def makers_of(problem: Problem) -> Makers | None:
     """Return the problem with hidden hosts; None where no source makes anything.
 
@@ -263,13 +259,13 @@ def makers_of(problem: Problem) -> Makers | None:
     """
     if not len(problem.makers):
         return None
-    found = _known.get(problem)
-    # Equal problems may be listed for other times.
-    if found is None or found.problem is not problem:
+    # With the problem itself, and gone with it; copies find their own.
+    found: Makers | None = vars(problem).get("_makers")
+    if found is None:
         roomy = np.isinf(problem.storage_bytes[problem.makers])
         waits_at = dict(zip(problem.makers.tolist(), (~roomy).tolist(), strict=True))
         found = _expanded(problem, waits_at, problem)
-        _known[problem] = found
+        vars(problem)["_makers"] = found
     return found
 
 
@@ -339,7 +335,8 @@ def _expanded(
         backlog.append(int(problem.backlog_bytes[host] - made[host]))
         backlog[host] = int(made[host])
         release.append(float(problem.release_s[host]) + wait_part * lasts_s)
-    tail, head = ([link[end] for link in links] for end in (0, 1))
+    tail = np.array([begin for begin, _, _ in links], dtype=np.int64)
+    head = np.array([end for _, end, _ in links], dtype=np.int64)
     rows = np.array([rate for _, _, rate in links]).T
     changes: dict[str, Any] = {
         "names": names,
@@ -364,7 +361,7 @@ def _expanded(
         "most_connections": None
         if like.most_connections is None
         else _longer(like.most_connections, len(source_of), np.inf),
-        "daily": _with_hidden(like, names, np.array(tail), np.array(head), rows),
+        "daily": _with_hidden(like, names, tail, head, rows),
     }
     return Makers(problem, like.replace(**changes), source_of, wait_part * lasts_s)
 
@@ -405,7 +402,7 @@ def _with_hidden(
     sources = {problem.names[host] for host in problem.makers.tolist()}
     windows: list[OpenLinks] = []
     for limit in daily.windows:
-        if limit.from_host is not None or limit.to_host not in sources:
+        if limit.to_host is None or limit.from_host is not None or limit.to_host not in sources:
             windows.append(limit)
             continue
         into = problem.link_from[problem.link_to == problem.host_index[limit.to_host]]

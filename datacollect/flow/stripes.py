@@ -177,7 +177,7 @@ def _renumbered(
     start, finish = transfers["start_s"][row], transfers["finish_s"][row]
 
     def when(byte: IntArray) -> FloatArray:
-        found = start + (finish - start) * (byte / size)
+        found: FloatArray = start + (finish - start) * (byte / size)
         return np.where(byte == size, finish, found)
 
     start_s, finish_s = when(first), when(last)

@@ -66,7 +66,8 @@ class FewServer(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Bind without asking the name service what this host is called."""
         TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+        host, port = self.server_address[:2]
+        self.server_name, self.server_port = str(host), int(port)
 
     @property
     def is_local(self) -> bool:

@@ -154,7 +154,7 @@ def _writer(families: Families, where: str) -> Callable[[], tuple[bytes, str]]:
         def describe(self) -> list[Any]:
             return []
 
-    registry = CollectorRegistry()
+    registry: Any = CollectorRegistry()
     registry.register(Collector())
     # Memory, processor time, open files: of this process, where there is a /proc.
     ProcessCollector(registry=registry)

@@ -221,6 +221,7 @@ def contents_of_matrix(
         else one_per_host(key, said[key], n)
         for key in limits
     }
+    given |= {key: one_per_host(key, said[key], n) for key in made}
     return ProblemContents(
         names=names,
         destination=destination,
@@ -234,7 +235,6 @@ def contents_of_matrix(
         most_connections=None
         if most_connections is None
         else one_per_host("most_connections", said["most_connections"], n),
-        **{key: one_per_host(key, said[key], n) for key in made},
         **_rates_of_pairs({key: said[key] for key in rates or {}}, used),
         **given,
     )

@@ -382,7 +382,8 @@ class Problem(ProblemContents):
         hosts : DataFrame, optional
             Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
             ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``shown_uplink_bytes_per_s``,
-            ``shown_downlink_bytes_per_s``, ``most_connections``, ``latitude``, ``longitude``; NaN
+            ``shown_downlink_bytes_per_s``, ``most_connections``, ``produces_bytes_per_s``,
+            ``made_bytes``, ``latitude``, ``longitude``; NaN
             is the default of `Host`. Cells may be texts with units; of uplinks
             and downlinks lists with one number per period. It lists all hosts, in their order.
             Without it hosts are all names in links and backlogs: in the order of a square table,
@@ -446,6 +447,7 @@ class Problem(ProblemContents):
             Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
             ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
             ``shown_uplink_bytes_per_s``, ``shown_downlink_bytes_per_s``, ``most_connections``,
+            ``produces_bytes_per_s``, ``made_bytes``,
             ``latitude``, ``longitude``), all optional; uplinks and downlinks may be lists
             with one number per period. Edges are links, with ``bandwidth_bytes_per_s`` (a number,
             or a list with one per period) and optionally ``price_per_gb``,

@@ -34,7 +34,7 @@ def production_of_hosts(hosts: Sequence[Host]) -> dict[str, Any]:
     ProblemError
         A host makes data at a rate, and has no backlog.
     """
-    rows = [
+    rows: list[tuple[str, Any, Any, Any]] = [
         (f"host {h.name!r}", h.backlog_bytes, h.produces_bytes_per_s, h.made_bytes) for h in hosts
     ]
     return _columns(rows)
@@ -51,7 +51,7 @@ def production_of_trees(
     return _columns(rows)
 
 
-def _columns(rows: Sequence[tuple[str, Any, float, int]]) -> dict[str, Any]:
+def _columns(rows: Sequence[tuple[str, Any, Any, Any]]) -> dict[str, Any]:
     for where, backlog, rate, made in rows:
         if math.isfinite(rate) and not backlog:
             raise ProblemError(
@@ -171,3 +171,24 @@ def made_by(problem: ProblemContents, host: int, at_s: FloatArray) -> FloatArray
     made = problem.made_bytes[host] + problem.produces_bytes_per_s[host] * since_s
     most: FloatArray = np.minimum(made, float(problem.backlog_bytes[host]))
     return most
+
+
+def last_made_s(problem: ProblemContents) -> float:
+    """Return when the last byte is made that sources make; 0 where none makes any.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D", produces_bytes_per_s=2.0, release_s=1.0
+    ... )
+    >>> last_made_s(problem)
+    6.0
+    """
+    rates, made = problem.produces_bytes_per_s, problem.made_bytes
+    if rates is None or made is None:
+        return 0.0
+    # Where all is there nothing is left to be made: the rate is infinite.
+    ends: FloatArray = problem.release_s + (problem.backlog_bytes - made) / rates
+    ends = ends[np.isfinite(rates) & (np.array(problem.names) != problem.destination)]
+    return float(ends.max(initial=0.0))

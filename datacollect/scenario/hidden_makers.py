@@ -85,7 +85,8 @@ def execution_with_makers(
     )
     carried = execution_of(
         makers.expanded,
-        how,
+        # One connection for each hop: what is made comes in one order, whatever its route.
+        replace(how, shared_connections=True),
         schedule=hidden,
         relay_buffer_bytes=relay_buffer_bytes,
         in_packets=in_packets,
@@ -124,7 +125,7 @@ def _without(table: pd.DataFrame, makers: Makers) -> pd.DataFrame:
 def _routes(table: pd.DataFrame, makers: Makers) -> pd.DataFrame:
     left = _without(table, makers)
     left = left.assign(source=left["source"].map(lambda name: makers.source_of.get(name, name)))
-    return left.groupby(["source", "from", "to"], sort=False, as_index=False)["bytes"].sum()
+    return left.groupby(["source", "from", "to"], sort=False, as_index=False).agg({"bytes": "sum"})
 
 
 def _storage(run: Run, makers: Makers) -> pd.DataFrame:

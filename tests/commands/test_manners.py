@@ -87,8 +87,10 @@ COMMANDS = {
     "collection new": ("collection", "new", "-o", "other.toml", "--key", "own.key"),
     "collection add": ("collection", "add", "S2", "https://s2.example:1", f"sha256:{'0' * 64}"),
     "manifest": ("manifest", "pulled", "-o", "made.csv"),
+    "doctor": ("doctor", "collection.toml", "--into", "again"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
+    "tunnel": ("tunnel", "collection.toml", "S:echo", "--listen", "0"),
     "event new": ("event", "new", "draft.toml", "-o", "new-event.toml"),
     "event tickets": (
         *("event", "tickets", "event.toml", "--people", "people.csv"),
@@ -103,7 +105,7 @@ COMMANDS = {
     "witness": ("witness", "witness.toml"),
 }
 # They say where they are in one line, however long.
-SERVERS = ("agent", "timestamp", "witness")
+SERVERS = ("agent", "timestamp", "tunnel", "witness")
 # They print a line that is copied into a file, however long.
 COPIED = ("agent init", "bistro init", "event new", "feed plan")
 # Seconds each; `tests/commands/test_simulate.py` and its neighbours look at what they show.
@@ -240,6 +242,8 @@ def here(prepared, tmp_path, monkeypatch, empty_pictures):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
+    listener = "datacollect.transfer.tunnel.listening.TunnelListener"
+    monkeypatch.setattr(f"{listener}.run", lambda _: None)
     monkeypatch.setattr("datacollect.bistro.auditor.audit_event.Asker", Nothing)
     for server in ("log_service.server.service", "witness.server"):
         monkeypatch.setattr(f"datacollect.bistro.{server}.Told", ToldToEnd)

@@ -277,7 +277,10 @@ EXAMPLES = [
     ),
     Example("{}: {}; choose another port; 0 is any free one", page_at(), page_at(0)),
     Example(
-        "{}: {}; write an address of this host", metrics_at("192.0.2.1"), metrics_at("127.0.0.2")
+        "{}: {}; write an address of this host",
+        metrics_at("192.0.2.1"),
+        metrics_at("127.0.0.2"),
+        module="net.few_http",
     ),
     Example(
         "and {} more; --json lists all",

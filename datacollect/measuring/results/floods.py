@@ -186,7 +186,8 @@ def _seen(
 def _median_of(row: Mapping[Any, Any]) -> float | None:
     """Return what the rows of a flood say that all got together."""
     said = settings_of(row["settings"]).get("together_bytes_per_s")
-    return float(said) if type(said) in (int, float) and 0 < said < math.inf else None
+    is_number = isinstance(said, (int, float)) and not isinstance(said, bool)
+    return float(said) if is_number and 0 < said < math.inf else None
 
 
 def _alone(

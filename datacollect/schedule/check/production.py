@@ -45,11 +45,13 @@ def leave_after_being_made(case: Case) -> None:
 def _needed(case: Case, rows: IntArray) -> list[tuple[FloatArray, FloatArray]]:
     """Return how many bytes must have been made by which instants, of each transfer in two ways."""
     columns = case.schedule.columns
-    first = columns.offset_bytes[rows].astype(float)
-    size = columns.n_bytes[rows].astype(float)
+    first: FloatArray = columns.offset_bytes[rows].astype(float)
+    size: FloatArray = columns.n_bytes[rows].astype(float)
     slot_s = case.schedule.slot_s
     if slot_s is None:
         return [(first, columns.start_s[rows]), (first + size, columns.finish_s[rows])]
-    begin, end = (slot[rows] for slot in case.slot)
-    a_slot = size / (end - begin)
-    return [(first + a_slot, begin * slot_s), (first + size, (end - 1) * slot_s)]
+    begin, end = (slot[rows].astype(float) for slot in case.slot)
+    first_slot: FloatArray = first + size / (end - begin)
+    begins_s: FloatArray = begin * slot_s
+    last_s: FloatArray = (end - 1) * slot_s
+    return [(first_slot, begins_s), (first + size, last_s)]

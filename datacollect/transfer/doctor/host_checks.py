@@ -182,7 +182,9 @@ def _rates(patient: Patient) -> dict[str, float]:
     """Return at which rate each host's data may come at most, where the file says it."""
     if patient.agent is not None:
         rate = patient.agent.limits.rate
-        return dict.fromkeys(patient.places, rate) if isinstance(rate, int | float) else {}
+        if isinstance(rate, int | float):
+            return dict.fromkeys(patient.places, float(rate))
+        return {}
     collection = patient.collection
     assert collection is not None
     rates = {}
@@ -209,7 +211,8 @@ def _congestion(patient: Patient) -> Iterator[Finding]:
     }
     if control != RENO or not long:
         yield Finding("congestion control", control)
-    for name, rtt_s in long.items() if control == RENO else ():
+        return
+    for name, rtt_s in long.items():
         rate = MSS_BYTES / rtt_s * math.sqrt(1.5 / LOSS)
         found = f"{control}: {format_rate(rate)} a connection where 0.01 % is lost"
         remedy = "sysctl net.ipv4.tcp_congestion_control=bbr, or cubic, on hosts that send"

@@ -157,7 +157,8 @@ class Duplex:
     def _close(self) -> None:
         """Close both sockets; by a reset, where something was cut off."""
         if self._throttle is not None:
-            self._throttle.give_back(self._up.turn_bytes + self._down.turn_bytes)
+            ways = (self._up, self._down)
+            self._throttle.give_back(sum(way.turn_bytes + way.due_bytes for way in ways))
         with self._lock:
             self._is_closed = True
             if not (self._up.is_over and self._down.is_over):

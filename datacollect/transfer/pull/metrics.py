@@ -37,8 +37,10 @@ def pull_families(story: PullStory) -> list[Family]:
             stuck.of(source).n += 1
         left_s = story.pace.left_s(far.all_bytes - far.n_bytes)
         now_s = time.time()
-        end_s = {} if left_s is None else dict(zip(("low", "high"), left_s, strict=True))
-        planned = {"expected": history.predicted_s}
+        end_s: dict[str, float] = {}
+        if left_s is not None:
+            end_s |= dict(zip(("low", "high"), left_s, strict=True))
+        planned: dict[str, float | None] = {"expected": history.predicted_s}
         if history.between_s is not None:
             planned |= dict(zip(("low", "high"), history.between_s, strict=True))
         return [

@@ -60,10 +60,22 @@ class RouteChoice:
 
 @dataclass(frozen=True)
 class OpenedTunnel:
-    """A tunnel that is open, and the relays that it leads over."""
+    """A tunnel that is open.
+
+    Attributes
+    ----------
+    opened : Opened
+    route : tuple of str
+        This host's name, relays, the agent.
+    service : str
+    asked_bytes : int or None
+        Buffers that this host has asked for.
+    """
 
     opened: Opened
-    relays: tuple[str, ...]
+    route: tuple[str, ...]
+    service: str
+    asked_bytes: int | None
 
 
 class TunnelOpener:
@@ -142,7 +154,9 @@ class TunnelOpener:
                 if relays is None:
                     break
                 try:
-                    return OpenedTunnel(self._ask(relays), relays)
+                    route = (self.here, *relays, self.far.name)
+                    opened = self._ask(relays)
+                    return OpenedTunnel(opened, route, self.service, self._buffer_bytes)
                 except RouteError as error:
                     failures.append(str(error))
                     self._note_broken(relays, error.link)
@@ -236,11 +250,8 @@ class TunnelOpener:
 def _known(name: str, agents: Mapping[str, AgentEntry], what: str) -> str:
     if name not in agents:
         known = ", ".join(sorted(agents))
-        hint = nearest_hint(name, agents)
-        raise ProblemError(
-            f"{what} of the collection's agents ({known}), got {shown(name)}"
-            f"{hint or '; name one of these'}"
-        )
+        hint = nearest_hint(name, agents) or "; name one of these"
+        raise ProblemError(f"{what} of the collection's agents ({known}), got {shown(name)}{hint}")
     return name
 
 

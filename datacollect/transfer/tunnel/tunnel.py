@@ -5,12 +5,15 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, TransferError
+from datacollect.files.kinds import Whole
+from datacollect.files.refusals import refusal_of
 from datacollect.net.hop_ends import hop_end
+from datacollect.problem.with_units import in_units
 from datacollect.transfer.duplex.duplex import CutError, Duplex
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.tunnel.hops import Hops, hops_of
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from datacollect.files.quantities import WholeBytes
     from datacollect.transfer.tunnel.opening import OpenedTunnel
 
 # A tunnel that is to be closed waits for its other side as long as something moves, and so long.
@@ -37,7 +41,7 @@ def tunnel(
     via: Sequence[str] | None = None,
     direct: bool = False,
     strict: bool = False,
-    buffer_bytes: int | None = None,
+    buffer_bytes: WholeBytes | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Tunnel:
     """Open a TCP connection to a service beside an agent, directly or through relays.
@@ -59,7 +63,7 @@ def tunnel(
         The direct route alone.
     strict : bool, optional
         Fail where no relay of the best route is left, instead of falling back to the direct one.
-    buffer_bytes : int, optional
+    buffer_bytes : int or str, optional
         Buffers of this host's own connection; by default they grow by themselves.
     tell : callable, optional
         Takes lines that somebody would want to know at once, such as that it falls back.
@@ -94,7 +98,7 @@ def tunnel(
         buffer_bytes=buffer_bytes,
         tell=tell,
     )
-    return Tunnel(opener.open(), opener, buffer_bytes)
+    return Tunnel(opener.open())
 
 
 def opener_of(
@@ -104,7 +108,7 @@ def opener_of(
     via: Sequence[str] | None = None,
     direct: bool = False,
     strict: bool = False,
-    buffer_bytes: int | None = None,
+    buffer_bytes: WholeBytes | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> TunnelOpener:
     """Return what opens tunnels as `tunnel` does, one for each call."""
@@ -117,7 +121,8 @@ def opener_of(
     if isinstance(via, str):
         raise ProblemError(f"via must be a list of relays, got {via!r}; put it in []")
     least, most = LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES
-    if buffer_bytes is not None and not least <= buffer_bytes <= most:
+    n_bytes = in_units(buffer_bytes, Whole("bytes"), "buffer_bytes")
+    if n_bytes is not None and not least <= n_bytes <= most:
         raise ProblemError(
             f"buffer_bytes must be a number from {least} to {most}, got {buffer_bytes}; "
             "leave it out, and buffers grow by themselves"
@@ -129,7 +134,7 @@ def opener_of(
             collection = Collection.from_dict(collection)
     names = None if via is None else tuple(via)
     choice = RouteChoice(() if direct else names, strict)
-    return TunnelOpener(collection, to, choice, buffer_bytes=buffer_bytes, tell=tell or _unheard)
+    return TunnelOpener(collection, to, choice, buffer_bytes=n_bytes, tell=tell or _unheard)
 
 
 class Tunnel:
@@ -154,22 +159,25 @@ class Tunnel:
     ...     print(tunnel.route, tunnel.hops)
     """
 
-    def __init__(
-        self, tunnel: OpenedTunnel, opener: TunnelOpener, buffer_bytes: int | None = None
-    ) -> None:
-        self._opened = tunnel.opened
-        self.route = (opener.here, *tunnel.relays, opener.far.name)
-        self._names = (*self.route, f"{opener.far.name}:{opener.service}")
-        self._buffer_bytes = buffer_bytes
-        self._here = hop_end(self._opened.wire, buffer_bytes)
-        try:
-            self.socket, inner = _pair()
-        except BaseException:
-            self._opened.wire.close()
-            raise
-        self._duplex = Duplex(self._opened.stream, self._opened.wire, inner)
-        self._thread = threading.Thread(target=self._run, name="tunnel", daemon=True)
-        self._thread.start()
+    def __init__(self, opened: OpenedTunnel) -> None:
+        self._opened, self.route = opened.opened, opened.route
+        self._names = (*self.route, f"{self.route[-1]}:{opened.service}")
+        self._asked_bytes = opened.asked_bytes
+        with ExitStack() as held:
+            held.callback(self._opened.wire.close)
+            try:
+                self._here = hop_end(self._opened.wire, self._asked_bytes)
+                self.socket, inner = _pair()
+                held.callback(inner.close)
+                held.callback(self.socket.close)
+                self._duplex = Duplex(self._opened.stream, self._opened.wire, inner)
+                self._thread = threading.Thread(target=self._run, name="tunnel", daemon=True)
+                self._thread.start()
+            except (OSError, RuntimeError, MemoryError) as error:  # no more threads to be had
+                raise TransferError(
+                    f"the tunnel ends at once: this host fails: {refusal_of(error)}"
+                ) from None
+            held.pop_all()
 
     @property
     def hops(self) -> Hops:
@@ -182,7 +190,7 @@ class Tunnel:
         Hops
         """
         with suppress(OSError):  # it has ended
-            self._here = hop_end(self._opened.wire, self._buffer_bytes)
+            self._here = hop_end(self._opened.wire, self._asked_bytes)
         return hops_of(self._names, self._here, self._opened.told)
 
     @property
@@ -194,6 +202,9 @@ class Tunnel:
         str or None
         """
         return self._duplex.why
+
+    def __repr__(self) -> str:
+        return f"<Tunnel: {' → '.join(self._names)}>"
 
     def __enter__(self) -> Tunnel:
         """Return itself."""
@@ -215,6 +226,12 @@ class Tunnel:
         """Send what is under way, and wait for the other side's end as long as something moves.
 
         What still comes is thrown away.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> opened = dc.tunnel("collection.toml", "S1:rsync")  # doctest: +SKIP
+        >>> opened.close()  # doctest: +SKIP
         """
         moved, until_s = (-1, -1), 0.0
         with suppress(OSError):  # somebody has closed it, or has it by another name
@@ -236,6 +253,12 @@ class Tunnel:
         ----------
         why : str
             For `why`.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> opened = dc.tunnel("collection.toml", "S1:rsync")  # doctest: +SKIP
+        >>> opened.cut("the user has asked for it")  # doctest: +SKIP
         """
         self._duplex.cut(why)
         self._thread.join()
@@ -248,6 +271,12 @@ class Tunnel:
         ------
         TransferError
             It was cut off instead.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> opened = dc.tunnel("collection.toml", "S1:rsync")  # doctest: +SKIP
+        >>> opened.wait()  # doctest: +SKIP
         """
         self._thread.join()
         if self.why is not None:

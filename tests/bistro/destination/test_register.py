@@ -17,6 +17,7 @@ from instances.events import DEADLINE_S, key_of
 from instances.postgres import postgres, program
 
 from datacollect.bistro.destination.holdings import LOST, MOST_TRIES
+from datacollect.bistro.destination.kept_logs import LOGGED, KeptLog
 from datacollect.bistro.destination.missing import Known
 from datacollect.bistro.destination.register import Register
 from datacollect.bistro.formats.custody.batches import read_batch, sign_batch
@@ -991,3 +992,16 @@ def take_all_batches(register, bistro):
 def take_index(register, bistro, number):
     pieces = read_index((bistro.folder / index_name(number)).read_bytes())
     register.held.take_index(bistro.name, number, pieces)
+
+
+def test_what_was_read_of_logs_is_kept_in_parts_and_replaced_whole(register, monkeypatch):
+    monkeypatch.setattr("datacollect.bistro.destination.kept_logs.ROWS_TOGETHER", 2)
+    assert register.logs.by_log() == {}
+    # Some entries end with zeros.
+    rows = np.array([(b"a" * 31, 5), (b"b", 6), (bytes(32), 7)], LOGGED)
+    for log, n in [("one", 3), ("two", 0), ("two", 1), ("one", 2)]:
+        register.logs.keep(log, KeptLog(10 * n, rows[:n]))
+    found = register.logs.by_log()
+    assert {log: each.until_s for log, each in found.items()} == {"one": 20, "two": 10}
+    assert found["one"].rows.tolist() == rows[:2].tolist()
+    assert found["two"].rows.tolist() == rows[:1].tolist()

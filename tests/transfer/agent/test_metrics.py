@@ -15,6 +15,8 @@ from instances.agents import (
     write_agent,
 )
 from instances.metrics import moved, read_metrics, samples
+from transfer.agent.test_tunnel_core import agent as tunnelling_agent
+from transfer.agent.test_tunnel_core import opened as opened_tunnel
 
 from datacollect.errors import ProblemError
 from datacollect.net.bounded_rows import OTHER
@@ -173,3 +175,16 @@ def test_an_agent_whose_metrics_nobody_asks_for_tells_and_ends_as_ever(tmp_path)
         each.close()
     with pytest.raises(OSError, match="refused"):
         told(agent)
+
+
+def test_tunnels_are_counted_like_what_is_relayed(tmp_path):
+    """By the name of the service that they lead to."""
+    one = tunnelling_agent(tmp_path)
+    opened_tunnel(one, 1)
+    one.handle(events.Passed(at(1), 1, 3, 5))
+    found = counted(one)
+    labels = ("tunnel", "c1", "ssh")
+    assert found["datacollect_agent_sessions", *labels] == 1
+    assert found["datacollect_agent_up_bytes", *labels] == 3
+    assert found["datacollect_agent_down_bytes", *labels] == 5
+    assert found["datacollect_agent_open_sessions", "tunnel"] == 1

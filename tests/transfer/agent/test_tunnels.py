@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import threading
 import time
 
 import pytest
@@ -18,6 +19,7 @@ from datacollect.net.deadline import Deadline
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context
+from datacollect.transfer.agent.shell.tunnelling import TunnelSession
 from datacollect.transfer.protocol.tunnel import TUNNEL_PROTOCOL
 from datacollect.transfer.tunnel.asking import ask_for_tunnel
 
@@ -272,3 +274,23 @@ def test_half_closed_by_the_service(tmp_path):
         opened.wire.close()
         assert data == b"hello\ngot 0"
         assert agent.logged("ended")[0]["why"] == "both sides have ended"
+
+
+def test_a_client_that_is_gone_before_its_answer_is_no_end_to_the_service(tmp_path, monkeypatch):
+    """The service has been connected to; that nobody speaks to it then is a reset."""
+    over = threading.Event()
+
+    def waiting(one: socket.socket) -> None:
+        try:
+            one.recv(1)
+        except ConnectionResetError:
+            over.set()
+
+    def fails(*_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(TunnelSession, "_say", fails)
+    with service(waiting) as place, running(tunnel_agent(tmp_path, {"echo": place})) as agent:
+        with pytest.raises(TransferError):
+            asked(agent, pass_ticket())
+        assert over.wait(10)

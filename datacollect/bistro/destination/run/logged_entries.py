@@ -55,6 +55,7 @@ class LoggedEntries:
     kept: Kept | None = None
     _of_log: dict[str, LogTable] = field(default_factory=dict, init=False)
     _until_s: dict[str, int] = field(default_factory=dict, init=False)
+    _asked_until_s: dict[str, int] = field(default_factory=dict, init=False)
     _is_begun: bool = field(default=False, init=False)
     _latest_s: int = field(default=-1, init=False)
     _asked_s: float = field(default=-AGAIN_S, init=False)
@@ -81,7 +82,8 @@ class LoggedEntries:
         is_new = event.latest_s != self._latest_s
         if is_new:
             self._latest_s, self._asked_s = event.latest_s, -AGAIN_S
-        left = self._left(event)
+        # What an earlier process has read is known, and read once more: there may be more by now.
+        left = _before(event, self._asked_until_s)
         is_due = abs(now_s - self._asked_s) >= AGAIN_S
         if left and now_s > event.latest_s + LOGGED_WITHIN_S and is_due:
             self._asked_s = now_s
@@ -93,18 +95,13 @@ class LoggedEntries:
     def unread(self, event: Event) -> tuple[str, ...]:
         """Return the services whose logs were not read to their ends as far as is known."""
         self._begin()
-        return tuple(each.url for each in self._left(event))
-
-    def _left(self, event: Event) -> list[Service]:
-        return [
-            each for each in event.services if self._until_s.get(each.log.name, -1) < event.latest_s
-        ]
+        return tuple(each.url for each in _before(event, self._until_s))
 
     def _begin(self) -> None:
         """Take what an earlier process has read."""
         if self.kept is not None and not self._is_begun:
             for log, known in self.kept.by_log().items():
-                self._of_log[log] = LogTable(known.rows["entry"], known.rows["time_s"])
+                self._of_log[log] = _table_of(known)
                 self._until_s[log] = known.until_s
         self._is_begun = True
 
@@ -125,12 +122,25 @@ class LoggedEntries:
     def _know(self, log: str, table: LogTable, until_s: int) -> None:
         """Add what was read to what is known; it is kept before anybody goes by it."""
         before = [self._of_log[log]] if log in self._of_log else []
+        if self.kept is not None and (stored := self.kept.by_log().get(log)) is not None:
+            # Another machine may have read it, too.
+            before.append(_table_of(stored))
         known = joined([*before, table])
         if self.kept is not None:
             rows = np.zeros(len(known.entries), LOGGED)
             rows["entry"], rows["time_s"] = known.entries, known.times_s
             self.kept.keep(log, KeptLog(until_s, rows))
-        self._of_log[log], self._until_s[log] = known, until_s
+        self._of_log[log] = known
+        self._until_s[log] = self._asked_until_s[log] = until_s
+
+
+def _table_of(known: KeptLog) -> LogTable:
+    return LogTable(known.rows["entry"], known.rows["time_s"])
+
+
+def _before(event: Event, until_s: Mapping[str, int]) -> list[Service]:
+    """Return the services whose logs were not read since the last moment in time."""
+    return [each for each in event.services if until_s.get(each.log.name, -1) < event.latest_s]
 
 
 def read_over_http(service: Service, event: Event, tls: ssl.SSLContext) -> LogTable:

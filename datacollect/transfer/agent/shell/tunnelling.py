@@ -15,6 +15,7 @@ from datacollect.net.deadline import Deadline
 from datacollect.net.hop_ends import FAR, NEAR
 from datacollect.net.http_heads import HeadReader
 from datacollect.net.tcp_info import tcp_info
+from datacollect.net.tcp_options import reset_on_close
 from datacollect.net.tls_stream import TlsStream
 from datacollect.transfer.agent.core import actions, events
 from datacollect.transfer.agent.core.greetings import MOST_RECORD_BYTES
@@ -231,6 +232,8 @@ class TunnelSession:
             far = socket.socket(family, kind)
             try:
                 self._shell.tune(far)
+                # Before bytes pass, an end would look to the service like one of its client.
+                reset_on_close(far)
                 far.settimeout(deadline.left_s())
                 far.connect(place)
             except OSError as error:
