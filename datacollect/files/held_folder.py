@@ -206,6 +206,15 @@ class Database:
         return False
 
 
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what the disk of a folder refuses inside into `StoreError`."""
+    try:
+        yield
+    except OSError as error:
+        raise not_written(folder, error) from error
+
+
 def not_written(folder: Path, error: OSError) -> StoreError:
     """Return what to say where a file of a folder cannot be written or read."""
     return _no_room(folder) if error.errno in NO_ROOM else _not_written(folder, refusal_of(error))
