@@ -46,6 +46,7 @@ from datacollect.commands.replan import replan
 from datacollect.commands.report import report
 from datacollect.commands.schema import kinds_in, offer, schema
 from datacollect.commands.simulate import simulate
+from datacollect.commands.spool import spool
 from datacollect.commands.status import status
 from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
@@ -81,7 +82,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     *(progress, replan, explain, front, simulate, sweep, report),
     *(pull, status),
 )
-GROUPS = {"agent": agent, "collection": collection, "keys": keys}
+GROUPS = {"agent": agent, "collection": collection, "keys": keys, "spool": spool}
 OWN = frozenset((*GROUPS, *(command.__name__ for command in COMMANDS)))
 # Done at once.
 SAY_NOTHING = (schema, example)

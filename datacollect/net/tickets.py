@@ -2,8 +2,10 @@
 
 A source ticket lets its holder list and read files of one agent, as often as it likes until it
 expires. A relay ticket opens one connection through one agent to one next host, once, within a
-minute. Both are PASETO v4.public tokens; what they are for is their implicit assertion, so that
-neither counts as the other. Nothing here reads a clock: times are given, in seconds since 1970.
+minute. A spool ticket lets its holder have pieces kept at one agent, and fetch them; a sealed
+ticket lets a relay have pieces of one agent's files, sealed, and nothing else. All are PASETO
+v4.public tokens; what they are for is their implicit assertion, so that none counts as another.
+Nothing here reads a clock: times are given, in seconds since 1970.
 """
 
 from __future__ import annotations
@@ -27,11 +29,17 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
 
 SOURCE, RELAY = "source", "relay"
-ASSERTIONS = {SOURCE: "datacollect-source-ticket/1", RELAY: "datacollect-relay-ticket/1"}
+SPOOL, SEALED = "spool", "sealed"
+ASSERTIONS = {
+    SOURCE: "datacollect-source-ticket/1",
+    RELAY: "datacollect-relay-ticket/1",
+    SPOOL: "datacollect-spool-ticket/1",
+    SEALED: "datacollect-sealed-ticket/1",
+}
 
 # How long a ticket may hold, in seconds, and how far ahead of the agent's clock it may be issued:
 # the collector knows that clock to within a round trip.
-LONGEST_S = {SOURCE: 24 * 3600.0, RELAY: 60.0}
+LONGEST_S = {SOURCE: 24 * 3600.0, RELAY: 60.0, SPOOL: 24 * 3600.0, SEALED: 24 * 3600.0}
 AHEAD_S = 5.0
 
 NONCE_BYTES = 16
@@ -57,7 +65,7 @@ class Ticket:
     audience : str
         The agent that it is for.
     kind : str
-        ``"source"`` or ``"relay"``.
+        ``"source"``, ``"relay"``, ``"spool"`` or ``"sealed"``.
     collection : str
         Which collection, as the collector calls it.
     issued_s, expires_s : float
@@ -140,7 +148,7 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
     """
     if ticket.audience != agent:
         raise TicketError(f"it is for agent {shown(ticket.audience)}, this is {shown(agent)}")
-    if ticket.source not in (None, agent) and ticket.kind == SOURCE:
+    if ticket.source not in (None, agent) and ticket.kind in (SOURCE, SEALED):
         raise TicketError(f"it is for files of {shown(ticket.source)}, this is {shown(agent)}")
     require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S[ticket.kind])
     if ticket.kind == RELAY:

@@ -56,6 +56,8 @@ __all__ = [
     "MOST_TOLD_NAMES",
     "PATH_BYTES",
     "REASONS",
+    "SEALS",
+    "SPOOLS",
     "TAIL_BYTES",
     "AgentFacts",
     "FileEntry",
@@ -91,7 +93,8 @@ FACTS_FORMAT = "datacollect-agent-facts/1"
 
 # What an agent can do besides what all of them can: see `AgentFacts`.
 DETAIL, REASONS, HASHES = "detail", "reasons", "hashes"
-FEATURES = (DETAIL, REASONS, HASHES)
+SEALS, SPOOLS = "seals", "spools"
+FEATURES = (DETAIL, REASONS, HASHES, SEALS)
 
 # Of one request to read.
 MOST_SEGMENTS = 4096
@@ -195,7 +198,8 @@ class AgentFacts:
         Names of the hosts that it connects to.
     features : tuple of str
         What it can do besides what all agents can: ``"detail"`` (modes, folders and holes in the
-        inventory), ``"reasons"`` (why files cannot be read), ``"hashes"`` (hashes without bytes).
+        inventory), ``"reasons"`` (why files cannot be read), ``"hashes"`` (hashes without bytes),
+        ``"seals"`` (sealed pieces of its files), ``"spools"`` (it keeps sealed pieces of others).
     """
 
     name: str

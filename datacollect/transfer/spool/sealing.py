@@ -69,7 +69,7 @@ def new_key() -> bytes:
     return os.urandom(KEY_BYTES)
 
 
-def seal(key: bytes, collection: str, piece: SealedPiece, data: bytes | memoryview) -> bytes:
+def seal(key: bytes, collection: str, piece: SealedPiece, data: bytes | bytearray) -> bytes:
     """Return a piece sealed: its salt, what it is encrypted to, its tag.
 
     Examples

@@ -175,8 +175,10 @@ class SpoolStore:
         self._waiting: list[_Placed] = []
         self._n_added = self._n_kept = 0
         found = self._db.rows("SELECT issuer, name, number, until_s FROM collections")
-        self._known = {(issuer, name): number for issuer, name, number, _ in found}
-        self._until_s: dict[int, float] = {number: until_s for _, _, number, until_s in found}
+        self._known: dict[tuple[str, str], int] = {
+            (issuer, name): number for issuer, name, number, _ in found
+        }
+        self._until_s: dict[int, float] = {row[2]: row[3] for row in found}
         self._is_broken = False
 
     def _closed_bytes(self) -> dict[int, int]:
@@ -216,7 +218,7 @@ class SpoolStore:
         """Return the number of a collection of which pieces are to be kept until an instant."""
         until_s = min(until_s, now_s + MOST_KEEP_S)
         with self._disk():
-            number = self._known.get((issuer, name))
+            number: int | None = self._known.get((issuer, name))
             if number is None and len(self._known) >= MOST_COLLECTIONS:
                 raise RefusedError("too many collections wait here", NO_ROOM)
             # Not for each order by some seconds: that would be a sync each time.
@@ -229,14 +231,19 @@ class SpoolStore:
                     (issuer, name, until_s),
                 )
                 find = "SELECT number FROM collections WHERE issuer = ? AND name = ?"
-                number = int(self._db.rows(find, (issuer, name))[0][0])
-            self._known[issuer, name], self._until_s[number] = number, until_s
-            return number
+                made = int(self._db.rows(find, (issuer, name))[0][0])
+            self._known[issuer, name], self._until_s[made] = made, until_s
+            return made
 
     def number_of(self, issuer: str, name: str) -> int | None:
         """Return the number of a collection; None where there is none of that name."""
         with self._changed:
             return self._known.get((issuer, name))
+
+    def numbers_of(self, name: str | None) -> list[int]:
+        """Return the numbers of all collections of a name, whoever's; None: of all."""
+        with self._changed:
+            return [n for (_, each), n in self._known.items() if name in (None, each)]
 
     def reserve(self, n_bytes: int) -> None:
         """Promise room, before a byte of it comes.
