@@ -20,6 +20,7 @@ from datacollect.commands.console import (
     note_text,
     progress_shown,
 )
+from datacollect.commands.conversion import TIME, number_in
 from datacollect.commands.method_options import PullMethod
 from datacollect.commands.options import Json
 from datacollect.commands.streams import loudness
@@ -48,6 +49,14 @@ def pull(
         typer.Option("--into", metavar="DIR", help="Where files of source S arrive as DIR/S/…."),
     ],
     method: PullMethod = "adaptive",
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            "--slot",
+            metavar=TIME,
+            help="Let data wait at relays with a spool: store and forward in slots of so long.",
+        ),
+    ] = None,
     plan_only: Annotated[
         bool,
         typer.Option(
@@ -100,6 +109,7 @@ def pull(
     as_json: Json = False,
 ) -> int:
     """Collect for real: fetch, verify, keep; started again it goes on."""
+    slot_s = None if slot is None else number_in(slot)
     with progress_shown() as show:
         answer = _pulled(
             collection_file,
@@ -117,6 +127,7 @@ def pull(
             keep=keep,
             modes=not no_modes,
             times=not no_times,
+            slot_s=slot_s,
         )
     if as_json:
         emit_json(answer.to_dict())

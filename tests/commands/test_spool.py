@@ -22,7 +22,7 @@ def agent_file(tmp_path):
     for name in ("c1", "c2"):
         number = store.order("ed25519:x", name, now_s + 7200, now_s)
         for i in range(3):
-            piece = SealedPiece("S", i, bytes(32), 968)
+            piece = SealedPiece("S", i, bytes(32), 936)
             store.wait(store.add(number, piece, bytes(1000)), now_s - 60)
     store.close()
     return path
@@ -44,7 +44,7 @@ def test_it_drops_one_collection_and_then_all(agent_file, tmp_path, capsys):
     assert capsys.readouterr().out == "dropped 3 pieces, 3 kB\n"
     assert run(["spool", "list", str(agent_file)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "c1: 0 pieces, 0 B; 3 pieces were dropped, 2.904 kB"
+    assert lines[0] == "c1: 0 pieces, 0 B; 3 pieces were dropped, 2.808 kB"
     assert run(["spool", "drop", str(agent_file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"pieces": 3, "bytes": 3000}
     assert not list((tmp_path / "spool").rglob("*.segment"))

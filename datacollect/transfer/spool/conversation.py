@@ -11,7 +11,7 @@ from datacollect.net.dialling import REFUSAL_BYTES, naming_peer, open_route, sta
 from datacollect.net.http_client import HttpChannel
 from datacollect.net.http_heads import request_head
 from datacollect.net.safe_text import safe_text
-from datacollect.net.tls import client_context, require_fingerprint
+from datacollect.net.tls import client_context, fingerprint_of, require_fingerprint
 
 if TYPE_CHECKING:
     import ssl
@@ -43,6 +43,11 @@ class Conversation:
     pacer : Pacer, optional
         Limits that what comes keeps to.
 
+    Attributes
+    ----------
+    fingerprint : str
+        Of the certificate by which it answers.
+
     Raises
     ------
     IdentityError
@@ -69,6 +74,7 @@ class Conversation:
         try:
             with naming_peer(name):
                 require_fingerprint(connection, fingerprint, name)
+                self.fingerprint = fingerprint_of(connection.getpeercert(binary_form=True) or b"")
         except BaseException:
             connection.close()
             raise
@@ -122,6 +128,14 @@ class Conversation:
         body = self._channel.body(length, REFUSAL_BYTES, Deadline(self._timeout_s))
         text = safe_text(body.decode(errors="replace").strip())
         raise RefusedError(f"{self.name}: refuses ({status}): {text}", status)
+
+    def __enter__(self) -> Conversation:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
 
     def abort(self) -> None:
         """End it from another thread; what waits in it fails."""

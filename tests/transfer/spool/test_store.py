@@ -61,7 +61,7 @@ def test_what_was_not_waited_for_is_not_there_after_a_crash(opened, tmp_path):
     store = opened()
     number = store.order("x", "c1", NOW_S + 60, NOW_S)
     keep(store, number, 0)
-    store.reserve(37)
+    store.reserve(piece(1).sealed_bytes)
     store.add(number, piece(1), seal(KEY, "c1", piece(1), b"hello"))
     store.close()
     again = opened()
@@ -87,7 +87,7 @@ def test_room_is_promised_before_a_byte_and_only_once(opened):
         store.reserve(600)
     assert refused.value.status == 507
     store.let_go(600)
-    keep(store, number, 0, bytes(900))
+    keep(store, number, 0, bytes(870))
     with pytest.raises(RefusedError, match="no room"):
         store.reserve(100)
 
@@ -102,7 +102,7 @@ def test_nothing_of_a_collection_is_left_after_its_end(opened, tmp_path):
     assert store.number_of("x", "c1") is None
     assert [each.name for each in collections_of(tmp_path / "spool")] == ["c2"]
     with pytest.raises(RefusedError, match="has ended"):
-        store.add(first, piece(4), b"x" * 37)
+        store.add(first, piece(4), bytes(piece(4).sealed_bytes))
     assert len(store.pieces(second)) == 3
     store.close()
     again = opened()
@@ -113,17 +113,17 @@ def test_nothing_of_a_collection_is_left_after_its_end(opened, tmp_path):
 
 
 def test_what_the_destination_has_frees_its_segment(opened, tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollect.transfer.spool.store.MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("datacollect.transfer.spool.store.MOST_SEGMENT_BYTES", 150)
     store = opened(most_bytes=1000)
     number = store.order("x", "c1", NOW_S + 60, NOW_S)
     for i in range(6):
-        keep(store, number, i)  # two in each segment of 100 bytes
+        keep(store, number, i)  # two in each segment of 150 bytes
     store.forget(number, [("S1", 0), ("S1", 1), ("S1", 2)])
     assert [each.index for each in store.pieces(number)] == [3, 4, 5]
     assert len(list((tmp_path / "spool").rglob("*.segment"))) == 1
     store.forget(number, [("S1", 3), ("S1", 4), ("S1", 5)])
     assert not list((tmp_path / "spool").rglob("*.segment"))
-    store.reserve(1000 - 2 * 37)  # but for the open one
+    store.reserve(1000 - 2 * 69)  # but for the open one
 
 
 def test_what_expires_or_is_dropped_is_counted(opened):
