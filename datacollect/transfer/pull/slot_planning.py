@@ -6,11 +6,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from datacollect.errors import ProblemError
+import numpy as np
+
+from datacollect.errors import ProblemError, ScheduleError
 from datacollect.methods.choice import plan
 from datacollect.methods.options.names import ADAPTIVE, COORDINATED
+from datacollect.methods.timing.slots import (
+    slot_bandwidth_bytes_per_s,
+    slot_limits_bytes_per_s,
+    whole_slot_bytes,
+)
 from datacollect.problem.problem import Problem
 from datacollect.problem.windows import window_text
+from datacollect.schedule.data.transfers import Transfers
 from datacollect.transfer.pull.planning import given, says_links, there
 
 if TYPE_CHECKING:
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from datacollect.methods.planning_options import PlanningOptions
+    from datacollect.numbers.arrays import IntArray
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
@@ -25,6 +34,9 @@ if TYPE_CHECKING:
 
 # What a collection file says and a plan in slots does not count on.
 _NOT_PLANNED = ("backlog_bytes", "release_s", "cap")
+# What is stored later than after so many slots stays where the plan has it.
+MOST_SHIFTED = 5000
+MOST_SLOT_BYTES = 2**62
 
 
 class HopTask(NamedTuple):
@@ -148,7 +160,7 @@ def slotted_plan(
     """
     name = COORDINATED if how.name == ADAPTIVE else how.name
     how = replace(how, name=name, options={**how.options, "slot_s": slot_s})
-    schedule = plan(problem, how.planning())
+    schedule = stored_soonest(problem, plan(problem, how.planning()), slot_s)
     return SlotPlan(schedule, _tasks(schedule, slot_s, work))
 
 
@@ -156,7 +168,7 @@ def _tasks(
     schedule: Schedule, slot_s: float, work: Mapping[str, SourceWork]
 ) -> dict[int, list[HopTask]]:
     tasks: dict[int, dict[tuple[str, str, str], list[int]]] = {}
-    columns = schedule.columns
+    columns = by_slot(schedule.columns, slot_s)
     rows = zip(
         columns.start_s.tolist(),
         columns.route.tolist(),
@@ -176,6 +188,112 @@ def _tasks(
         slot: [HopTask(*name, tuple(dict.fromkeys(pieces))) for name, pieces in of.items()]
         for slot, of in sorted(tasks.items())
     }
+
+
+def by_slot(columns: Transfers, slot_s: float) -> Transfers:
+    """Return transfers of one slot each: those that last longer are cut, at constant rate.
+
+    >>> whole = Transfers.build(
+    ...     route=[0], hop=[0], offset_bytes=[5], n_bytes=[11], start_s=[10.0], finish_s=[30.0]
+    ... )
+    >>> parts = by_slot(whole, 10.0)
+    >>> parts.offset_bytes.tolist(), parts.n_bytes.tolist(), parts.start_s.tolist()
+    ([5, 10], [5, 6], [10.0, 20.0])
+    """
+    first = np.rint(columns.start_s / slot_s).astype(np.int64)
+    n_slots = np.maximum(np.rint(columns.finish_s / slot_s).astype(np.int64) - first, 1)
+    row = np.repeat(np.arange(len(first)), n_slots)
+    part = np.arange(len(row)) - np.repeat(np.cumsum(n_slots) - n_slots, n_slots)
+    sizes, n_parts = columns.n_bytes[row], n_slots[row]
+    begin, end = sizes * part // n_parts, sizes * (part + 1) // n_parts
+    slot = first[row] + part
+    return Transfers(
+        columns.route[row],
+        columns.hop[row],
+        columns.offset_bytes[row] + begin,
+        end - begin,
+        slot * slot_s,
+        (slot + 1) * slot_s,
+        columns.streams[row],
+    )
+
+
+def stored_soonest(problem: Problem, schedule: Schedule, slot_s: float) -> Schedule:
+    """Return a plan in which relays store what they are to store as soon as links have room.
+
+    Plans leave that to the last slot after which all still ends in time. Where a slot comes to
+    nothing, as hosts fail, there is another one then before the link closes.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        In slots.
+    slot_s : float
+    """
+    columns, routes = by_slot(schedule.columns, slot_s), schedule.routes
+    slots = np.rint(columns.start_s / slot_s).astype(np.int64)
+    room = _Room(problem, slot_s)
+    ends = [
+        routes[route].hosts[hop : hop + 2]
+        for route, hop in zip(columns.route.tolist(), columns.hop.tolist(), strict=True)
+    ]
+    sizes = columns.n_bytes.tolist()
+    for hop, slot, n_bytes in zip(ends, slots.tolist(), sizes, strict=True):
+        room.take(hop, slot, n_bytes)
+    for row in np.argsort(slots, kind="stable").tolist():
+        if ends[row][1] == problem.destination or slots[row] > MOST_SHIFTED:
+            continue
+        for slot in range(int(slots[row])):
+            if room.has(ends[row], slot, sizes[row]):
+                room.take(ends[row], int(slots[row]), -sizes[row])
+                room.take(ends[row], slot, sizes[row])
+                slots[row] = slot
+                break
+    moved = replace(columns, start_s=slots * slot_s, finish_s=(slots + 1) * slot_s)
+    sooner = schedule.replace(columns=moved)
+    try:
+        sooner.check(problem)
+    except ScheduleError:  # as where relays have little room, or links share something
+        return schedule
+    return sooner
+
+
+class _Room:
+    """Bytes that links and hosts have left, by slots that are asked about."""
+
+    def __init__(self, problem: Problem, slot_s: float) -> None:
+        self._problem, self._slot_s = problem, slot_s
+        self._hosts = {name: i for i, name in enumerate(problem.names)}
+        self._links: dict[tuple[str, str], int] = {}
+        self._left: dict[int, list[IntArray]] = {}
+
+    def _of(self, slot: int) -> list[IntArray]:
+        if slot not in self._left:
+            rates = slot_bandwidth_bytes_per_s(self._problem, slot, self._slot_s)
+            limits = slot_limits_bytes_per_s(self._problem, slot, self._slot_s)
+            self._left[slot] = [
+                whole_slot_bytes(each, self._slot_s, MOST_SLOT_BYTES) for each in (rates, *limits)
+            ]
+        return self._left[slot]
+
+    def _at(self, hop: tuple[str, ...]) -> tuple[int, int, int]:
+        tail, head = hop
+        if (tail, head) not in self._links:
+            ends = [self._hosts[tail]], [self._hosts[head]]
+            self._links[tail, head] = int(self._problem.link_indices(*ends)[0])
+        return self._links[tail, head], self._hosts[tail], self._hosts[head]
+
+    def take(self, hop: tuple[str, ...], slot: int, n_bytes: int) -> None:
+        """Let a hop carry so much more in a slot."""
+        for left, at in zip(self._of(slot), self._at(hop), strict=True):
+            left[at] -= n_bytes
+
+    def has(self, hop: tuple[str, ...], slot: int, n_bytes: int) -> bool:
+        """Whether a hop can carry so much more."""
+        return all(
+            left[at] >= n_bytes for left, at in zip(self._of(slot), self._at(hop), strict=True)
+        )
 
 
 def relays_in(links: Iterable[Mapping[str, Any]], spooling: Iterable[str], end: str) -> set[str]:

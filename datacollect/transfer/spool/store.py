@@ -12,10 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import apsw
-
 from datacollect.errors import RefusedError, StoreError
-from datacollect.files.held_folder import Database
+from datacollect.files.held_folder import Database, reader_of
 from datacollect.transfer.pieces.room import Room
 from datacollect.transfer.pieces.segments import MOST_SEGMENT_BYTES, SegmentFiles, segment_name
 from datacollect.transfer.spool.sealing import OVERHEAD_BYTES, SealedPiece
@@ -23,6 +21,8 @@ from datacollect.transfer.spool.sealing import OVERHEAD_BYTES, SealedPiece
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    import apsw
 
     from datacollect.files.held_folder import Held
 
@@ -518,7 +518,7 @@ def collections_of(folder: Path) -> list[SpooledCollection]:
     path = folder / FILE
     if not path.is_file():
         return []
-    reader = apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)
+    reader = reader_of(path)
     try:
         return collections_in(reader)
     finally:

@@ -30,6 +30,17 @@ def link(tail, head, **more):
     return {"from": tail, "to": head, "bandwidth_bytes_per_s": RATE} | more
 
 
+OPEN = "00:00-24:00"
+
+
+def stored_alone(collection, into, spool):
+    """Pull until the relay keeps all, and end; return how many pieces it keeps."""
+    limited = collection | {"limits": {**collection["limits"], "time_s": 12.0}}
+    answer = dc.pull(limited, into, slot_s=1.0)
+    assert not answer.complete
+    return sum(each.pieces for each in collections_of(spool))
+
+
 def by_night(now):
     """Return a way from S over K whose two links are never open at the same time."""
     return [link("S", "K", open=nights(0, now)), link("K", "D", open=nights(10, now))]
@@ -109,3 +120,34 @@ def test_slots_need_links_and_are_longer_than_a_round_trip(tmp_path, collection_
             dc.pull(collection, tmp_path / "into", slot_s=1e-6)
         with pytest.raises(ProblemError, match="must be > 0"):
             dc.pull(collection, tmp_path / "into", slot_s=0.0)
+
+
+# What goes wrong --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_relay_that_changes_or_swaps_pieces_is_named_and_they_come_from_the_source(
+    tmp_path, collection_of
+):
+    """Bytes on its disk are changed after it has stored all; the next start may fetch from S."""
+    lines = []
+    with running(source_file(tmp_path, 300_000)) as s, running(relay_file(tmp_path, s)) as k:
+        now = datetime.now(UTC)
+        links = [link("S", "K"), link("K", "D", open=window(3600, 7200, now))]
+        collection = collection_of(s, k, links=links)
+        assert stored_alone(collection, tmp_path / "into", tmp_path / "spool-K") == 5
+        for path in (tmp_path / "spool-K").rglob("*"):
+            if path.parent.name in ("open", "segments"):
+                data = bytearray(path.read_bytes())
+                data[len(data) // 2] ^= 1
+                path.write_bytes(bytes(data))
+        links = [link("K", "D", bandwidth_bytes_per_s=2 * RATE), link("S", "D", open=OPEN)]
+        answer = dc.pull(
+            collection_of(s, k, links=links), tmp_path / "into", slot_s=1.0, tell=lines.append
+        )
+    assert answer.complete, (answer.missing, lines)
+    assert (tmp_path / "into/S/file").read_bytes() == (tmp_path / "data/file").read_bytes()
+    [line] = [each for each in lines if "is not as its source sealed it" in each]
+    assert line.startswith("note: K: piece ")
+    assert line.endswith("it is fetched from its source, and nothing more is kept at K")
+    assert ("S", "D") in [use.hosts for use in answer.routes]
