@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 # Up to this many arcs (links times slots) all are used at once: quicker than choosing.
 ALL_ARCS = 20_000
 # With LEMON so many; and more where hosts have few links: up to so many links per host of 100 hosts
-# in one slot, and fewer the more slots and the more hosts there are. Fitted to 77 networks, as
-# those of `experiments/slotted_choice.py` of commit 0c77f48f: on 5 of them the other way takes less
-# than 1 / 1.1.
+# in one slot, and fewer the more slots and the more hosts there are. In a full mesh half as many:
+# few arcs hold more of a plan there. Fitted to 167 networks and judged on 119 others, by
+# `experiments/slotted_choice.py` of commit bbdf1d00.
 ALL_ARCS_LEMON = 8_000
-LINKS_PER_HOST = 120
-FEWER_BY_SLOTS = 0.5
-FEWER_BY_HOSTS = 0.4
+LINKS_PER_HOST = 85
+FEWER_BY_SLOTS = 0.4
+FEWER_BY_HOSTS = 0.5
 # Beyond what was measured few arcs are safer: memory grows with all.
 MOST_ALL_ARCS = 1_000_000
 # The same for linear programs.
@@ -139,8 +139,10 @@ def all_at_once(
         return True
     if is_planned or n_arcs > MOST_ALL_ARCS:
         return False
+    links_per_host = problem.n_links / problem.n_hosts
+    density = links_per_host / max(problem.n_hosts - 1, 1)
     many: float = n_slots**FEWER_BY_SLOTS * (problem.n_hosts / 100) ** FEWER_BY_HOSTS
-    return problem.n_links <= LINKS_PER_HOST / many * problem.n_hosts
+    return links_per_host * (1 + density**2) <= LINKS_PER_HOST / many
 
 
 def links_of_paths(problem: Problem, paths: Sequence[PathFlow]) -> IntArray:

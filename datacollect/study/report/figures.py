@@ -118,6 +118,8 @@ def draw_panels(panels: Sequence[Panel], title: str) -> Figure:
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     figure.suptitle(title, fontsize=10)
+    if panels[0].x == panels[0].series:
+        return figure  # the labels of the axis say it all
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(
         handles,
@@ -192,10 +194,13 @@ def _draw_lines(axes: Axes, panel: Panel, marks: Sequence[str]) -> None:
 
 
 def _draw_bars(axes: Axes, panel: Panel, marks: Sequence[str], xs: Sequence[str]) -> None:
-    width = 0.8 / len(marks)
+    # Where series are the labels below, each has one place of its own.
+    beside = 1 if panel.x == panel.series else len(marks)
+    width = 0.8 / beside
     for i, name in enumerate(marks):
         points = panel.points[panel.points["series"] == name]
-        at = np.array([xs.index(x) for x in points["x"]]) + width * (i - (len(marks) - 1) / 2)
+        shift = width * (i % beside - (beside - 1) / 2)
+        at = np.array([xs.index(x) for x in points["x"]]) + shift
         # Black hatches show in print on pale ground only.
         axes.bar(
             at,

@@ -165,7 +165,7 @@ function traceOf(panel, series, i) {
   }
   const bars = {...trace, x: labels, y: means, hovertemplate: "%{x}: %{y:.4g}<br>%{text}"};
   if (panel.kind === "bars") {
-    return {...bars, type: "bar", error_y: errorBars(points, "#000"),
+    return {...bars, type: "bar", textposition: "none", error_y: errorBars(points, "#000"),
       marker: {color: colour, pattern: {shape: PATTERNS[style], fillmode: "overlay"}}};
   }
   return {...bars, type: "scatter", mode: "lines+markers", x: labels.map(Number),
@@ -184,7 +184,11 @@ function drawPanel(holder, panel) {
   // Plotly would take labels such as 1:1 for times.
   const label = {title: {text: dots ? "" : panel.x}, type: panel.kind === "lines" ? "linear" : "category",
     automargin: true};
-  const layout = {title: {text: panel.title, font: {size: 14}}, barmode: "group",
+  // Series that are the labels below stand there alone, and need no legend.
+  const alone = panel.x === panel.series;
+  const title = panel.title.endsWith(panel.shown) ? panel.title : `${panel.title}: ${panel.shown}`;
+  const layout = {title: {text: title, font: {size: 14}}, barmode: alone ? "overlay" : "group",
+    showlegend: !alone,
     margin: {t: 40, r: 10, b: 50, l: 70}, hovermode: "closest", legend: {orientation: "h", y: -0.25,
       title: {text: panel.series}},
     xaxis: dots ? value : label, yaxis: dots ? {...label, autorange: "reversed"} : value};

@@ -243,6 +243,7 @@ def _panel_tree(panel: Panel) -> dict[str, Any]:
     rows = zip(*(points[name].tolist() for name in names), strict=True)
     return {
         "title": panel.title,
+        "shown": panel.shown,
         "kind": kind,
         "x": axis_words(panel, x),
         "series": axis_words(panel, series),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.numbers.intervals import mean_interval
-from datacollect.study.report.headings import axis_heading
+from datacollect.study.report.headings import axis_heading, heading
 from datacollect.study.report.setting_runs import paired_ratio, storage_ratio
 from datacollect.study.report.tables import finite
 
@@ -57,9 +57,18 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """Label and what is held fixed."""
+        """Label and what is held fixed, or what is shown where nothing is."""
         fixed = ", ".join(f"{axis} {label}" for axis, label in self.where.items())
-        return f"({self.label}) {fixed}" if fixed else f"({self.label})"
+        return f"({self.label}) {fixed or self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """What is drawn over what, in words without units, such as ``makespan by method``."""
+        names = [self.axis_words.get(name, name).partition(",")[0] for name in (self.x, self.series)]
+        measure = heading(self.y).partition(",")[0]
+        if self.over is not None:
+            measure += f" over {self.over}'s"
+        return f"{measure} by {' and '.join(dict.fromkeys(names))}"
 
 
 def panels_of(sweep: SweepFolder) -> list[Panel]:
@@ -136,7 +145,8 @@ def _points(sweep: SweepFolder, table: pd.DataFrame, panel: Panel) -> pd.DataFra
 
     rows = []
     for x in sweep.axis[panel.x].labels:
-        for series in sweep.axis[panel.series].labels:
+        # One axis alone: each of its labels stands once, over its own name.
+        for series in [x] if panel.x == panel.series else sweep.axis[panel.series].labels:
             runs = _runs_at(sweep, table, panel, x, series)
             if runs.empty:
                 continue

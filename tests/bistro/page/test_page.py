@@ -309,6 +309,11 @@ def test_a_ticket_comes_with_the_link_and_does_not_stay_in_the_address(context, 
     wait_until(page, "document.getElementById('ticket-said').textContent.includes('this event')")
     assert "ticket" not in page.url
     assert not any("ticket" in url for url in context.asked[1:])
+    # Nothing is left to choose, unless somebody asks for it.
+    assert not page.is_visible("#ticket")
+    page.click("#ticket-other")
+    assert page.is_visible("#ticket")
+    assert page.evaluate("document.activeElement.id") == "ticket"
 
 
 @pytest.mark.slow

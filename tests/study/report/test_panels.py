@@ -7,6 +7,7 @@ import json
 import pytest
 from instances.made_sweeps import SMALL, write_sweep
 
+from datacollect.study.report.figures import draw_panels
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.panels import panels_of
 
@@ -46,3 +47,18 @@ def test_without_panels_methods_are_drawn(tmp_path):
     assert {panel.series for panel in panels} == {"method"}
     # Over the axis with most labels; each combination of the others has a panel and a letter.
     assert [panel.title for panel in panels] == ["(a) ratio 1:1", "(b) ratio 2:1"]
+
+
+def test_one_axis_alone_is_drawn_once_and_named(tmp_path):
+    """Each method stands over its own name, not over those of all others as well."""
+    folder = tmp_path / "a"
+    write_sweep(folder, "figure3", only={**SMALL, "ratio": ["1:1"]})
+    tree = json.loads((folder / "experiment.json").read_text())
+    tree["axes"] = [axis for axis in tree["axes"] if axis["name"] == "method"]
+    (folder / "experiment.json").write_text(json.dumps({**tree, "panels": []}))
+    (sweep,) = read_sweeps(folder)
+    (panel,) = panels_of(sweep)
+    assert panel.title == "(a) makespan by method"
+    assert list(panel.points["x"]) == list(panel.points["series"]) == list(sweep.axes[0].labels)
+    (axes,) = draw_panels([panel], "").axes
+    assert len(axes.patches) == len(panel.points)

@@ -71,6 +71,10 @@ class Page {
     byId("ticket").addEventListener("change", async ({ target }) => {
       if (target.files[0]) await this.takeTicket(await target.files[0].text());
     });
+    byId("ticket-other").addEventListener("click", () => {
+      this.askForTicket(true);
+      byId("ticket").focus();
+    });
     byId("language").addEventListener("change", ({ target }) => {
       this.setLanguage(target.value);
       this.draw();
@@ -122,6 +126,13 @@ class Page {
 
   drawTicket() {
     write("ticket-said", this.ticket ? this.texts.say(this.ticket.why ?? "ticket_good") : "");
+    this.askForTicket(!this.ticket?.token);
+  }
+
+  // Who came by a link, or was here before, has a ticket: nothing to choose stands in the way.
+  askForTicket(isAsked) {
+    byId("ticket-field").hidden = !isAsked;
+    byId("ticket-other").hidden = isAsked;
   }
 
   async handIn() {
