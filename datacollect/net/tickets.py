@@ -150,6 +150,8 @@ def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
         raise TicketError(f"it is for agent {shown(ticket.audience)}, this is {shown(agent)}")
     if ticket.source not in (None, agent) and ticket.kind in (SOURCE, SEALED):
         raise TicketError(f"it is for files of {shown(ticket.source)}, this is {shown(agent)}")
+    if ticket.kind in (SPOOL, SEALED) and ticket.most_bytes is not None:
+        raise TicketError(f"a {ticket.kind} ticket has no limit of bytes")
     require_in_time(ticket.issued_s, ticket.expires_s, now_s, LONGEST_S[ticket.kind])
     if ticket.kind == RELAY:
         _judge_route(ticket, agent)

@@ -173,6 +173,10 @@ class Collecting:
         self._hosts.wait(self._until_s, everything=True)
         self._require_any_room()
         work = self._hosts.work()
+        if self._in_slots is not None:
+            if work:
+                self._in_slots.predict(work)
+            return
         self._by_hours(work)
         if work and (found := self._plan(work, closed_too=True)) and not self._hours:
             self._use.predicted_s = found.predicted_s

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from datacollect.methods.planning_options import PlanningOptions
+    from datacollect.problem.problem import Problem
     from datacollect.transfer.protocol.kind import PacerOf
     from datacollect.transfer.protocol.source import Peer
     from datacollect.transfer.pull.answering import StartUse
@@ -115,18 +116,27 @@ class InSlots:
         self._spools.look()
         self._spools.forget_unneeded({name: each.needed for name, each in work.items()})
         begins_s = self._next_boundary_s()
-        plan = self._plan(work, begins_s)
-        if plan is None:
+        found = self._plan(work, begins_s)
+        if found is None:
             return set()
+        problem, plan = found
+        self._happened.planned(problem, _unix_s(begins_s), work)
         changed: set[str] = set()
         for slot, tasks in plan.tasks.items():
             if not self._wait_until(begins_s + slot * self._slot_s, is_over):
                 break
-            found = self._carry_out(tasks, begins_s + slot * self._slot_s)
-            changed |= found.changed
-            if not found.is_as_planned:
+            outcome = self._carry_out(tasks, begins_s + slot * self._slot_s, is_over)
+            changed |= outcome.changed
+            if not outcome.is_as_planned:
                 break
         return changed
+
+    def predict(self, work: dict[str, SourceWork]) -> None:
+        """Plan alone: note when all would have come."""
+        self._require_slot()
+        self._spools.look()
+        self._spools.forget_unneeded({name: each.needed for name, each in work.items()})
+        self._plan(work, time.monotonic())
 
     def _require_slot(self) -> None:
         """Refuse slots in which nothing could be asked and answered."""
@@ -146,11 +156,12 @@ class InSlots:
             self._grid_s = now_s - (unix_s - self._happened.begins_s(unix_s))
         return self._grid_s + math.ceil((now_s - self._grid_s) / self._slot_s) * self._slot_s
 
-    def _plan(self, work: dict[str, SourceWork], begins_s: float) -> SlotPlan | None:
+    def _plan(
+        self, work: dict[str, SourceWork], begins_s: float
+    ) -> tuple[Problem, SlotPlan] | None:
         """Plan from where all lies; sources without a way are given up."""
         collection = self._hosts.collection
-        unix_s = time.time() + begins_s - time.monotonic()
-        begins = datetime.fromtimestamp(unix_s, UTC)
+        begins = datetime.fromtimestamp(_unix_s(begins_s), UTC)
         links = self._hours.file_links(closed_too=True) or collection.network["links"]
         relays = relays_in(links, self._spools.relays(), collection.destination)
         rooms = {name: float(self._full.get(name, math.inf)) for name in relays}
@@ -174,7 +185,6 @@ class InSlots:
                     )
                     del work[host]
                 continue
-            self._happened.planned(problem, unix_s, work)
             schedule = plan.schedule
             self._hosts.log.write(
                 "planned",
@@ -188,7 +198,7 @@ class InSlots:
                 so_far_s = begins_s - self._use.begun_s
                 self._use.predicted_s = so_far_s + schedule.makespan_s
             self._keep_s = schedule.makespan_s + SPARE_S
-            return plan
+            return problem, plan
         return None
 
     def _wait_until(self, until_s: float, is_over: Callable[[], bool]) -> bool:
@@ -203,7 +213,9 @@ class InSlots:
 
     # A slot ---------------------------------------------------------------------------------------
 
-    def _carry_out(self, tasks: Sequence[HopTask], begins_s: float) -> SlotOutcome:
+    def _carry_out(
+        self, tasks: Sequence[HopTask], begins_s: float, is_over: Callable[[], bool]
+    ) -> SlotOutcome:
         """Move what a slot is to move; what was begun in it comes to its end."""
         slot = _Slot(
             self._hosts,
@@ -213,11 +225,14 @@ class InSlots:
             begins_s,
             begins_s + self._slot_s,
             self._keep_s,
+            is_over,
         )
         self._store.start(slot.recorded)
         try:
             threads = [
-                threading.Thread(target=slot.move, args=(task,), name=f"hop-{task.tail}")
+                threading.Thread(
+                    target=slot.move, args=(task,), name=f"hop-{task.tail}", daemon=True
+                )
                 for task in tasks
             ]
             for each in threads:
@@ -265,6 +280,11 @@ class InSlots:
         return SlotOutcome(is_as_planned and not slot.changed, slot.changed)
 
 
+def _unix_s(monotonic_s: float) -> float:
+    """Return an instant of the clock that never jumps, in seconds since 1970."""
+    return time.time() + monotonic_s - time.monotonic()
+
+
 class _Slot:
     """What moves in one slot: each hop in a thread of its own."""
 
@@ -277,11 +297,12 @@ class _Slot:
         begins_s: float,
         ends_s: float,
         keep_s: float,
+        is_over: Callable[[], bool],
     ) -> None:
         self._pacer_of = pacer_of
         self._hosts, self._spools, self._happened = hosts, spools, happened
         self._ends_s, self._keep_s = ends_s, keep_s
-        self._begun_s = time.time() + begins_s - time.monotonic()
+        self._begun_s, self._is_pull_over = _unix_s(begins_s), is_over
         self._lock = threading.Lock()
         self._to_abort: list[Callable[[], None]] = []
         self._is_over = False
@@ -297,7 +318,7 @@ class _Slot:
 
     @property
     def _is_time(self) -> bool:
-        return not self._is_over and time.monotonic() < self._ends_s
+        return not (self._is_over or self._is_pull_over()) and time.monotonic() < self._ends_s
 
     def recorded(self, pieces: list[PieceKey], failure: Exception | None) -> None:
         """Hear from the store's thread."""
@@ -323,7 +344,10 @@ class _Slot:
 
     def _abort_by(self, abort: Callable[[], None]) -> None:
         with self._lock:
+            is_over = self._is_over
             self._to_abort.append(abort)
+        if is_over:
+            abort()
 
     def move(self, task: HopTask) -> None:
         """Move the pieces of one hop; why not all of them have moved is noted."""

@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.errors import DatacollectError, TransferError
+from datacollect.errors import DatacollectError, RefusedError, TransferError
 from datacollect.files.units import counted
 from datacollect.net.dialling import as_failure
 from datacollect.transfer.protocol.messages import SPOOLS, FileEntry, Read, WireSegment
@@ -33,6 +33,9 @@ ORDER_S = 120.0
 # In the state: the key of a source, and which relays were given orders.
 KEY_OF, ORDERED = "sealing key {}", "spools {}"
 NO_KEY = "(428)"
+GONE = 404
+# A relay's list has no more pages: whoever goes on for ever is not listened to.
+MOST_PAGES = 1000
 
 
 class KeptPiece(NamedTuple):
@@ -96,9 +99,10 @@ class Spools:
                 self._looked.add(relay)
 
     def _look_at(self, relay: str) -> None:
-        ticket, after = self._network.spool_ticket(relay), None
+        ticket = self._network.spool_ticket(relay)
+        after: tuple[str, int] | None = None
         with self._network.converse(relay) as conversation:
-            while True:
+            for _ in range(MOST_PAGES):
                 body = conversation.ask(
                     messages.LIST, ticket, messages.list_body(after), MOST_PAGE_BYTES
                 )
@@ -108,7 +112,9 @@ class Spools:
                     self.kept[piece.source].setdefault(piece.index, KeptPiece(relay, piece))
                 if page.is_last or not page.pieces:
                     break
-                after = page.pieces[-1].source, page.pieces[-1].index
+                before, after = after, (page.pieces[-1].source, page.pieces[-1].index)
+                if before is not None and after <= before:
+                    raise TransferError(f"{relay}: its list of pieces makes no progress")
         self._tell_lost(relay, page)
         n_kept = sum(each.relay == relay for of in self.kept.values() for each in of.values())
         self._log.write("spool", host=relay, pieces=n_kept)
@@ -238,20 +244,29 @@ class Spools:
         source, relay = kept.piece.source, kept.relay
         try:
             sealed = conversation.receive(kept.piece.sealed_bytes)
+        except RefusedError as error:
+            if error.status == GONE:
+                self._forget(kept)
+            raise
+        try:
             return open_sealed(self._key(source), self._network.number, kept.piece, sealed)
         except TransferError as error:
+            self._forget(kept)
             with self._lock:
-                self.kept[source].pop(kept.piece.index, None)
                 is_new = relay not in self.distrusted
-            if "sealed it" in str(error):
                 self.distrusted.add(relay)
-                self._log.write("spool lies", host=relay, why=str(error))
-                if is_new:
-                    self._report(
-                        f"note: {relay}: {error}; it is fetched from its source, and nothing more "
-                        f"is kept at {relay}"
-                    )
+            self._log.write("spool lies", host=relay, why=str(error))
+            if is_new:
+                self._report(
+                    f"note: {relay}: {error}; it is fetched from its source, and nothing more is "
+                    f"kept at {relay}"
+                )
             raise
+
+    def _forget(self, kept: KeptPiece) -> None:
+        """Count a piece as kept no more."""
+        with self._lock:
+            self.kept[kept.piece.source].pop(kept.piece.index, None)
 
     def came(self, pieces: Mapping[str, Iterable[tuple[str, int]]]) -> None:
         """Let relays forget pieces, by relay: the destination has them."""
