@@ -83,22 +83,19 @@ def ordered(connect_to):
     """Order a piece of S at a relay."""
 
     def order():
-        with in_new_folder() as folder:
-            with running(write_agent(folder, "K", connect_to=connect_to, more=SPOOL)) as k:
-                now_s = time.time()
-                ticket = sign_ticket(
-                    Ticket(KEY.public, "K", "spool", "c1", issued_s=now_s, expires_s=now_s + 60),
-                    KEY,
-                )
-                piece = AskedPiece(0, Read((WireSegment(FileEntry("a", 5, 0, 1), 0, 5),)))
-                body = messages.order_body(
-                    Order("S", "sha256:" + "0" * 64, "v4.public.x", now_s + 60, (piece,))
-                )
-                conversation = Conversation("K", k.address, k.agent.fingerprint)
-                try:
-                    conversation.ask(messages.KEEP, ticket, body, 10_000)
-                finally:
-                    conversation.close()
+        with in_new_folder() as folder, ExitStack() as held:
+            path = write_agent(folder, "K", connect_to=connect_to, more=SPOOL)
+            k, now_s = held.enter_context(running(path)), time.time()
+            ticket = sign_ticket(
+                Ticket(KEY.public, "K", "spool", "c1", issued_s=now_s, expires_s=now_s + 60), KEY
+            )
+            piece = AskedPiece(0, Read((WireSegment(FileEntry("a", 5, 0, 1), 0, 5),)))
+            body = messages.order_body(
+                Order("S", "sha256:" + "0" * 64, "v4.public.x", now_s + 60, (piece,))
+            )
+            conversation = Conversation("K", k.address, k.agent.fingerprint)
+            held.callback(conversation.close)
+            conversation.ask(messages.KEEP, ticket, body, 10_000)
 
     return order
 
