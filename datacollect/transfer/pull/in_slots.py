@@ -44,8 +44,12 @@ if TYPE_CHECKING:
 
 # Of one order to a relay; of requests that are not answered.
 ORDER_PIECES, ORDER_BYTES, AHEAD = 64, 32 * 2**20, 8
-# A source is given up of which nothing has moved in so many slots that were planned for it.
+# A source is given up of which nothing has moved in so many slots that were planned for it, and for
+# longer than the patience with sources.
 MOST_TRIES = 5
+# A plan may begin in a slot of which no more than this part is over; what the last one took, and
+# more, is allowed for.
+LATE_PART, PLANNING_SPARE = 0.1, 1.5
 # A piece is given up whose answers were no good so often.
 MOST_PIECE_TRIES = 5
 # What is kept outlasts the plan by so long.
@@ -95,7 +99,10 @@ class InSlots:
         self._grid_s: float | None = None
         # Relays without room, and what they kept when they said so.
         self._full: dict[str, int] = {}
+        # By source: planned slots in which nothing has moved, one behind the other, and since when.
         self._vain: Counter[str] = Counter()
+        self._vain_since_s: dict[str, float] = {}
+        self._plan_s = 0.0
         self._piece_tries: Counter[PieceKey] = Counter()
         self._why: dict[str, str] = {}
 
@@ -115,9 +122,13 @@ class InSlots:
         self._require_slot()
         self._spools.look()
         self._spools.forget_unneeded({name: each.needed for name, each in work.items()})
-        begins_s = self._next_boundary_s()
+        begins_s = self._next_boundary_s(self._plan_s)
+        begun_s = time.monotonic()
         found = self._plan(work, begins_s)
-        if found is None:
+        now_s = time.monotonic()
+        self._plan_s = PLANNING_SPARE * (now_s - begun_s)
+        # Its first slot must not be half over: then there is a plan for a later one.
+        if found is None or now_s > begins_s + LATE_PART * self._slot_s:
             return set()
         problem, plan = found
         self._happened.planned(problem, _unix_s(begins_s), work)
@@ -148,13 +159,14 @@ class InSlots:
                 f"answers after {answers[slowest]:.2g} s; take slots of several seconds"
             )
 
-    def _next_boundary_s(self) -> float:
-        """Return when the next slot of the grid begins; the first grid begins now."""
+    def _next_boundary_s(self, after_s: float) -> float:
+        """Return when a slot of the grid begins, so long from now; the first grid begins now."""
         now_s = time.monotonic()
         if self._grid_s is None:
             unix_s = time.time()
             self._grid_s = now_s - (unix_s - self._happened.begins_s(unix_s))
-        return self._grid_s + math.ceil((now_s - self._grid_s) / self._slot_s) * self._slot_s
+        n_slots = math.ceil((now_s + after_s - self._grid_s) / self._slot_s)
+        return self._grid_s + n_slots * self._slot_s
 
     def _plan(
         self, work: dict[str, SourceWork], begins_s: float
@@ -269,13 +281,17 @@ class InSlots:
             is_as_planned &= moved == len(task.pieces)
             if moved:
                 self._vain.pop(task.source, None)
+                self._vain_since_s.pop(task.source, None)
                 self._full.pop(task.tail, None)
                 continue
             self._vain[task.source] += 1
+            self._vain_since_s.setdefault(task.source, time.monotonic())
             self._why[task.source] = slot.why.get(task, "nothing has moved in its slot")
             self._hosts.log.write("slot in vain", source=task.source, why=self._why[task.source])
         for source, n in list(self._vain.items()):
-            if n >= MOST_TRIES and source not in self._hosts.ended:
+            silent_s = time.monotonic() - self._vain_since_s[source]
+            is_over = n >= MOST_TRIES and silent_s > self._hosts.collection.limits.patience_s
+            if is_over and source not in self._hosts.ended:
                 self._hosts.end(source, f"nothing moved in {n} slots: {self._why[source]}")
         return SlotOutcome(is_as_planned and not slot.changed, slot.changed)
 
@@ -368,7 +384,7 @@ class _Slot:
     def _count(self, task: HopTask, piece: int, hosts: tuple[str, ...], n_bytes: int) -> None:
         with self._lock:
             self.moved[task] += 1
-            if task.head == self._hosts.collection.destination:
+            if n_bytes:
                 self.route_bytes[hosts] += n_bytes
         self._happened.moved(task, piece, self._begun_s)
 

@@ -101,6 +101,7 @@ class Spools:
     def _look_at(self, relay: str) -> None:
         ticket = self._network.spool_ticket(relay)
         after: tuple[str, int] | None = None
+        page = messages.SpoolPage((), is_last=True)
         with self._network.converse(relay) as conversation:
             for _ in range(MOST_PAGES):
                 body = conversation.ask(
